@@ -19,22 +19,25 @@ from detmap import overlaps
 from detmap.adapters.coco import shapes as coco_shapes
 from tests.support import builders as make
 
-FENCE = re.compile(r"^```(py|diff)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```(py|toml|diff)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-def extended(page: str, folder: Path) -> Path:
-    """A copy of the package with the blocks of a page applied; at most three files of it differ."""
-    shutil.copytree(
-        make.ROOT / "detmap", folder / "detmap", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    for name in ("configs", "datasets"):
-        (folder / name).symlink_to(make.ROOT / name)
-    blocks = FENCE.findall((make.ROOT / "docs" / page).read_text())
-    assert 2 <= len({path for _, path, _ in blocks}) <= 3
+def extended(page: str, folder: Path, most: int, heading: str = "") -> Path:
+    """A copy of the package with the blocks of a page, or below one heading of it, applied; at most
+    so many files of it differ.
+    """
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("detmap", "configs"):
+        shutil.copytree(make.ROOT / name, folder / name, ignore=ignored)
+    (folder / "datasets").symlink_to(make.ROOT / "datasets")
+    whole = (make.ROOT / "docs" / page).read_text()
+    parts = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", whole, re.DOTALL | re.MULTILINE))
+    blocks = FENCE.findall(parts[heading] if heading else whole)
+    assert 1 <= len({path for _, path, _ in blocks}) <= most
     for kind, path, text in blocks:
         file = folder / path
         assert file.exists() == (kind == "diff")
-        if kind == "py":
+        if kind != "diff":
             file.write_text(text)
             continue
         source = file.read_text()
@@ -48,9 +51,19 @@ def extended(page: str, folder: Path) -> Path:
 
 def evaluated(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
     """``detmap eval`` of the copy, its kernels as plain Python."""
+    return detmap_of(folder, "eval", *argv, "--format", "json")
+
+
+def detmap_of(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
+    """A command of the copy."""
+    return python(folder, "-m", "detmap", *argv)
+
+
+def python(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
+    """A Python process that imports the copy."""
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(folder)}
     return subprocess.run(
-        [sys.executable, "-m", "detmap", "eval", *map(str, argv), "--format", "json"],
+        [sys.executable, *map(str, argv)],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -81,13 +94,23 @@ def circles(folder: Path, radius: int, *, boxes: bool) -> tuple[Path, Path]:
     )
 
 
+IN_MEMORY = """
+import numpy as np, detmap
+ev = detmap.Evaluator("coco-bbox", classes=["a"], settings={"iou.of": "circles"})
+found = {"circle": np.array([[20, 20, 17], [64, 20, 17]]), "labels": [0, 0], "scores": [0.9, 0.8]}
+objects = {"circle": [[20, 20, 17], [60, 20, 17], [90, 20, 17]], "labels": [0, 0, 0]}
+ev.update([found], [objects])
+print(ev.compute().metrics["AP50"])
+"""
+
+
 @pytest.mark.slow
 def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
     """Overlaps of radii 17: 1 and 1 - 4/34 = 0.88, which 8 of 10 thresholds allow; the third object
     is alone. So AP is 67 of 101 points there and 34 else. The circle is smaller than 32 x 32
     pixels, the square around it is larger.
     """
-    folder = extended("add-an-overlap.md", tmp_path)
+    folder = extended("add-an-overlap.md", tmp_path, 3)
     rules = ("-p", "coco-bbox", "--set", "iou.of=circles")
     for boxes in (False, True):
         truth, results = circles(folder, 17, boxes=boxes)
@@ -98,6 +121,22 @@ def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
         assert metrics["AP"] == pytest.approx((8 * 67 + 2 * 34) / 1010)
         assert metrics["APs"] == metrics["AP"]
         assert metrics["APm"] is metrics["APl"] is None
+    done = python(folder, "-c", IN_MEMORY)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(67 / 101)
+    done = detmap_of(folder, "diagnose", truth, results, *rules, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["counts"] == {
+        **dict.fromkeys(("Cls", "Loc", "Both", "Dupe", "Bkg", "beyond", "ignored"), 0),
+        **{"TP": 2, "missed": 1},
+    }
+    assert found["olrp"]["loc"] == pytest.approx(2 / 34)  # the mean of 1 - 1 and 1 - 30 / 34
+    assert found["tide"]["AP50"] == pytest.approx(6700 / 101)
+    page = folder / "report.html"
+    done = detmap_of(folder, "report", truth, results, *rules, "-o", page)
+    assert done.returncode == 0, done.stderr
+    assert "missed objects" in page.read_text()
     results.write_text(results.read_text().replace("[64, 20, 17]", '"round"'))
     done = evaluated(folder, truth, results, *rules)
     assert done.returncode == 2
@@ -137,7 +176,7 @@ def test_a_shape_gives_its_own_area_to_objects_and_detections(
 
 @pytest.mark.slow
 def test_a_format_is_a_module_and_a_row(tmp_path: Path) -> None:
-    folder = extended("add-a-format.md", tmp_path)
+    folder = extended("add-a-format.md", tmp_path, 2)
     truth = make.write(folder / "gt.lines", "a cat 10 10 20 20\nb cat 10 10 20 20\n")
     found = make.write(folder / "dt.lines", "a cat .9 10 10 20 20\nb cat .8 50 50 5 5\n")
     done = evaluated(folder, truth, found)
@@ -147,3 +186,104 @@ def test_a_format_is_a_module_and_a_row(tmp_path: Path) -> None:
     done = evaluated(folder, truth, found)
     assert done.returncode == 2
     assert "dt.lines: line 1" in done.stderr
+
+
+# ---- docs/extend.md
+
+SQUARE = [10, 10, 20, 20]
+
+
+def two_images(folder: Path) -> tuple[Path, Path]:
+    """An object on the first of two images; a true positive, a duplicate, and a false positive on
+    the second image.
+    """
+    images = [{"id": i, "width": 100, "height": 100} for i in (1, 2)]
+    truth = make.instances(
+        images=images, annotations=[make.annotation(id=1, image_id=1, bbox=SQUARE, area=400)]
+    )
+    found = [
+        make.detection(image_id=image, bbox=SQUARE, score=score)
+        for image, score in ((1, 0.9), (1, 0.8), (2, 0.7))
+    ]
+    return make.write(folder / "gt.json", truth), make.write(folder / "dt.json", found)
+
+
+def metrics(done: subprocess.CompletedProcess[str]) -> dict[str, float]:
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout)["metrics"])
+
+
+@pytest.mark.slow
+def test_a_protocol_is_a_file(tmp_path: Path) -> None:
+    folder = extended("extend.md", tmp_path, 1, "Add a protocol")
+    files = two_images(tmp_path)
+    assert metrics(evaluated(folder, *files, "-p", "coco-90")) == pytest.approx({"AP": 1.0})
+    assert "coco-90" in detmap_of(folder, "show").stdout
+
+
+@pytest.mark.slow
+def test_a_metric_is_a_module_and_a_row(tmp_path: Path) -> None:
+    """Two false positives on two images; half as many where the second weighs nothing."""
+    folder = extended("extend.md", tmp_path, 2, "Add a metric")
+    files = two_images(tmp_path)
+    rules = ("-p", "coco-bbox", "--set", 'metrics=["AP", "FPI50"]')
+    assert metrics(evaluated(folder, *files, *rules)) == pytest.approx({"AP": 1.0, "FPI50": 1.0})
+    done = detmap_of(folder, "eval", *files, *rules, "--percent", "--fail-under", "FPI50=0.5")
+    assert done.returncode == 1
+    assert "FAIL: FPI50 1.0000 is above 0.5 (lower is better)" in done.stderr
+    shown = {line.split()[0]: line.split()[-1] for line in done.stdout.splitlines() if line}
+    assert (shown["AP"], shown["FPI50"]) == ("100.00", "1.00")
+    done = detmap_of(folder, "eval", *files, *rules, "--ci")
+    assert done.returncode == 0, done.stderr
+    assert "jackknife" in done.stdout
+    weighted = (
+        "import detmap, sys; m = detmap.match(*sys.argv[1:], 'coco-bbox', "
+        "settings={'metrics': ['FPI50']}); "
+        "print(detmap.summarize(m, weights=[1, 0]).metrics['FPI50'])"
+    )
+    done = python(folder, "-c", weighted, *files)
+    assert done.stdout.split() == ["1.0"]  # the duplicate, on one image
+
+
+@pytest.mark.slow
+def test_an_interpolation_is_a_row(tmp_path: Path) -> None:
+    folder = extended("extend.md", tmp_path, 2, "Add an AP interpolation")
+    truth, found = two_images(tmp_path)
+    rules = ("-p", "coco-bbox", "--set", "ap.integrator=half_and_full")
+    assert metrics(evaluated(folder, truth, found, *rules))["AP50"] == pytest.approx(1)
+    first = json.loads(found.read_text())
+    first[0]["score"] = 0.1  # the duplicate finds the object
+    first[1]["bbox"] = [60, 60, 5, 5]
+    make.write(found, first)
+    assert metrics(evaluated(folder, truth, found, *rules))["AP50"] == pytest.approx(1 / 3)
+    done = detmap_of(folder, "eval", truth, found, *rules, "--ci")
+    assert done.returncode == 0, done.stderr
+    assert "jackknife" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_command_is_a_module_and_a_row(tmp_path: Path) -> None:
+    folder = extended("extend.md", tmp_path, 2, "Add a command")
+    truth, _ = two_images(tmp_path)
+    assert detmap_of(folder, "count", truth).stdout == "1 objects\n"
+    assert "detmap count instances_val2017.json" in detmap_of(folder, "count", "--help").stdout
+    assert detmap_of(folder, "count", tmp_path / "none").returncode == 2
+
+
+@pytest.mark.slow
+def test_a_section_is_a_module_and_a_row(tmp_path: Path) -> None:
+    heading = "Add a section of the error analysis"
+    folder = extended("extend.md", tmp_path, 2, heading)
+    inputs = (*two_images(tmp_path), "-p", "coco-bbox")
+    done = detmap_of(folder, "diagnose", *inputs, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["duplicates"]
+    assert row["duplicates"] == 1
+    done = detmap_of(folder, "diagnose", *inputs, "--table", "duplicates")
+    assert done.stdout.split()[-2:] == [row["class"], "1"]
+    page = tmp_path / "report.html"
+    done = detmap_of(folder, "report", *inputs, "-o", page)
+    assert done.returncode == 0, done.stderr
+    shown = page.read_text()
+    assert '<section id="duplicates"><h2>Duplicates</h2>' in shown
+    assert '<a href="#duplicates">' in shown

@@ -66,6 +66,11 @@ class BenchmarkResult:
         return dict(self.numbers.metrics)
 
     @property
+    def lower_is_better(self) -> frozenset[str]:
+        """The names of metrics of which a lower value is better: none of these rules has one."""
+        return frozenset()
+
+    @property
     def per_class(self) -> list[dict[str, Any]]:
         """One dict per class."""
         return [dict(row) for row in self.numbers.per_class]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from detmap.matching import engine
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
+from detmap.protocol.metric_rows import LRP
 from detmap.tables import Detections, Truth
 
-NAMES = ("oLRP", "oLRP-Loc", "oLRP-FP", "oLRP-FN")
 IOU = 0.5
 
 
@@ -33,11 +33,11 @@ def olrp(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, 
         _least_error(right[rows], wrong[rows], overlap[rows], n)
         for rows, n in zip(classes, n_objects[n_objects > 0].tolist(), strict=True)
     ]
-    table = np.array(errors).reshape(-1, len(NAMES))
+    table = np.array(errors).reshape(-1, len(LRP))
     known = ~np.isnan(table)
     return {
         name: float(np.mean(table[known[:, i], i])) if known[:, i].any() else np.nan
-        for i, name in enumerate(NAMES)
+        for i, name in enumerate(LRP)
     }
 
 

@@ -39,7 +39,7 @@ COMMANDS = {
     "explain": "explain why two evaluators, or two runs, give different numbers",
     "show": "list the protocols, or print one with its source",
     "demo": "evaluate the bundled sample under three protocols",
-    "inspect": "say what a file or folder is: format, images, classes, boxes",
+    "inspect": "describe a file or folder: format, images, classes, boxes",
     "convert": "convert ground truth or detections to COCO, VOC, YOLO or CSV",
     "completion": "print a shell completion script",
     "warmup": "compile the kernels before the first evaluation",

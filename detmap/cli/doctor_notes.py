@@ -26,11 +26,13 @@ def add(command: argparse.ArgumentParser, *, strict: bool = False) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="fix the detections as a finding of `detmap doctor` proposes; repeatable",
+        help="Fix the detections as a finding of `detmap doctor` proposes; repeatable.",
     )
     if strict:
         command.add_argument(
-            "--strict", action="store_true", help="always run the doctor; exit 2 on any finding"
+            "--strict",
+            action="store_true",
+            help="Run all input checks and exit with 2 if any finds a problem.",
         )
 
 

@@ -1,17 +1,14 @@
-"""``--fail-under``: the least values that metrics must have."""
+"""``--fail-under``: the values that metrics must have at least; at most if lower is better."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import re
 from typing import Any
 
 from detmap.cli import streams
 from detmap.errors import DetmapError, few
-
-LOWER_IS_BETTER = re.compile(r"^(MR|oLRP|LRP)", re.IGNORECASE)
-"""Log-average miss rates and localization-recall-precision errors."""
+from detmap.protocol.metric_rows import METRICS
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -20,7 +17,8 @@ def add(command: argparse.ArgumentParser) -> None:
         "--fail-under",
         default="",
         metavar="AP=V,...",
-        help="Exit with 1 if a metric is below its value, a fraction: AP=.40,AP50/person=.6.",
+        help="Exit with 1 if a metric is below its value, a fraction: AP=.40,AP50/person=.6; or "
+        "above it if lower is better: MR=.5.",
     )
 
 
@@ -33,7 +31,7 @@ def read(text: str) -> dict[str, float]:
             value = float(number)
         except ValueError:
             value = math.nan
-        if not name or not 0 <= value <= 1:
+        if not name or not 0 <= value <= _highest(name):
             what = f"{part[:40]!r} is not METRIC=V with V from 0 to 1"
             fix = "write METRIC=FRACTION, such as AP=.40, or METRIC/CLASS=FRACTION"
             raise DetmapError("--fail-under", what, fix)
@@ -41,8 +39,14 @@ def read(text: str) -> dict[str, float]:
     return least
 
 
+def _highest(name: str) -> float:
+    """The highest value of a metric."""
+    counted = [m.name for m in METRICS if m.unit != "fraction"]
+    return math.inf if name.startswith(tuple(counted)) else 1.0
+
+
 def judge(result: Any, least: dict[str, float]) -> bool:
-    """Prints a line per metric; returns whether none is below its value.
+    """Prints a line per metric; returns whether none is worse than its value.
 
     Raises
     ------
@@ -50,15 +54,15 @@ def judge(result: Any, least: dict[str, float]) -> bool:
     """
     passed = True
     for name, wanted in least.items():
-        if LOWER_IS_BETTER.search(name):
-            fix = "compare with a baseline, or judge the value of --format json"
-            raise DetmapError("--fail-under", f"{name}: lower values are better", fix)
         value = _value(result, name)
-        below = not value >= wanted  # an undefined metric fails
-        passed &= not below
+        lower = name.partition("/")[0] in result.lower_is_better
+        good = value <= wanted if lower else value >= wanted  # an undefined metric fails
+        passed &= good
         shown = "undefined" if math.isnan(value) else f"{value:.4f}"
-        verdict = f"FAIL: {name} {shown} is below" if below else f"PASS: {name} {shown} is at least"
-        streams.say(f"detmap: {verdict} {wanted:g}\n")
+        side = ("above", "at most") if lower else ("below", "at least")
+        why = " (lower is better)" if lower else ""
+        verdict = f"{'PASS' if good else 'FAIL'}: {name} {shown} is {side[good]}"
+        streams.say(f"detmap: {verdict} {wanted:g}{why}\n")
     return passed
 
 

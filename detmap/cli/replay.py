@@ -28,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             f"--{name.replace('_', '-')}",
             type=options.place,
             metavar="PATH",
-            help="Set the path of this input (default: the path in the receipt's command).",
+            help="Read this input from PATH (default: the path in the receipt's command).",
         )
     options.add_threads(parser)
 

@@ -7,7 +7,7 @@ import warnings
 QUIRKS = {
     "id-zero": "a detection that takes the object with annotation id 0 counts as unmatched",
     "id-not-positive": "detections with ids of 0 or less take objects without using them up",
-    "id-twice": "annotations share an id: the last of them stands for all",
+    "id-twice": "annotations share an id: the last one is used for all",
     "category-unlisted": "detections of categories that the truth does not list are left out",
     "subset-by-position": "accumulate(p) reads the first results that were"
     " evaluated, not those of the given ids or ranges",

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import memory
+from detmap.curves import own_terms, terms
 from detmap.curves import scores as class_scores
-from detmap.curves import terms
 from detmap.curves.scores import Scores
 from detmap.errors import ProtocolError, few
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
 from detmap.protocol.integrators import AT_TRUE_POSITIVES
-from detmap.protocol.metric_rows import MISS_RATE, POINT, MetricRow
+from detmap.protocol.metric_rows import POINT, MetricRow
 from detmap.tables import Categories, Note
 
 COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
@@ -36,13 +36,13 @@ def mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categor
     """
     if row.kind in POINT:
         return float(scores.points[protocol.threshold(row.iou or 0.0)][POINT.index(row.kind), 0])
-    if row.kind == MISS_RATE:
-        return float(np.exp(_mean(scores, row, protocol, categories)))
+    if row.metric.module:
+        return float(own_terms.final(row.metric, _mean(scores, row, protocol, categories)))
     return _mean(_within_limit(scores, row), row, protocol, categories)
 
 
 def _mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Categories) -> float:
-    """Does `mean` for the terms of AP, AR and MR: those of MR are logarithms."""
+    """Does `mean` for the terms of a row: those of the miss rate are logarithms."""
     if row.kind == "AP" and scores.pooled is not None and not row.group:
         pooled = _select_threshold(scores.pooled[protocol.subset(row.subset)], row, protocol)
         return _averaged(iter([pooled.ravel()]), pooled.size)
@@ -82,7 +82,7 @@ def _chosen(
     everyone = np.arange(len(categories))
     members = classes_of(row.group, protocol, categories) if row.group else everyone
     filling = protocol.mean.undefined != "skip" or protocol.mean.undetected
-    if filling and row.kind != MISS_RATE:
+    if filling and not row.metric.module:
         filled = _with_undefined(scores, row, protocol, cells, members)
         return None if filled is None else (filled, members)
     if not row.group:
@@ -182,8 +182,8 @@ def per_class(scores: Scores, row: MetricRow, protocol: Protocol) -> NDArray[np.
     if protocol.mean.precision == "rounded":
         means = means.astype(np.float32).astype(np.float64)
     values = _expand_classes(scores, means, np.nan)
-    if row.kind == MISS_RATE:
-        values = np.exp(values)
+    if row.metric.module:
+        values = own_terms.final(row.metric, values)
     if row.kind == "AP":
         none = scores.n_objects[:, protocol.subset(row.subset)] == 0
         if protocol.ap.no_objects == "zero":
@@ -254,9 +254,8 @@ def _blocks(
     if row.kind == "AP" and isinstance(scores.terms, terms.Blocks):
         t = None if row.iou is None else protocol.threshold(row.iou, where=row.name)
         return scores.terms.threshold_blocks(a, t)
-    if row.kind == MISS_RATE:
-        assert scores.missed is not None
-        cells = scores.missed[a]
+    if row.metric.module:
+        cells = scores.own[row.kind][a]
     else:
         cells = scores.terms[a] if row.kind == "AP" else scores.recall[m, a]
     return [lambda: _select_threshold(cells, row, protocol)]

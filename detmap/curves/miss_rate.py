@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from detmap.base import memory
 from detmap.curves import terms as blocks
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
-from detmap.protocol.metric_rows import MISS_RATE
 
 Floats = NDArray[np.float64]
 
@@ -20,23 +20,14 @@ def terms(
     matches: Matches,
     positives: NDArray[Any],
     judged: NDArray[np.int64],
-    weight: Floats | None = None,
-) -> Floats | None:
-    """(A, T, R, J) log miss rates at R references; None if the protocol has no row MR.
+    weight: Floats | None,
+    asked: Sequence[tuple[int, int]],
+) -> Floats:
+    """(A, T, R, J) log miss rates at R references; see `detmap.curves.own_terms`.
 
     -inf where all objects are found, NaN without objects or where no row asks.
-
-    Parameters
-    ----------
-    matches : of one protocol
-    positives : (K, A) the denominator of recall
-    judged : (J,) classes with objects
-    weight : (I,) image weights; None for 1
     """
     protocol = matches.protocol
-    asked = _asked(protocol)
-    if not asked:
-        return None
     n_thresholds, n_references = len(protocol.thresholds()), len(protocol.miss_rate.references)
     shape = (matches.tp.shape[1], n_thresholds, n_references, len(judged))
     memory.require(8 * int(np.prod(shape)), "protocol", "the miss rates", blocks.WAY_OUT)
@@ -59,17 +50,9 @@ def terms(
     return values
 
 
-def _asked(protocol: Protocol) -> list[tuple[int, int]]:
-    """The subsets and thresholds of the rows MR, by position."""
-    every = range(len(protocol.thresholds()))
-    return sorted(
-        {
-            (protocol.subset(row.subset), t)
-            for row in protocol.rows()[0]
-            if row.kind == MISS_RATE
-            for t in (every if row.iou is None else [protocol.threshold(row.iou)])
-        }
-    )
+def final(mean: Any) -> Any:
+    """The miss rate of a mean of logarithms."""
+    return np.exp(mean)
 
 
 def _read_references(fppi: Floats, recall: Floats, protocol: Protocol) -> Floats:

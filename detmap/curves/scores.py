@@ -21,7 +21,7 @@ from detmap.curves import (
     counts,
     every_rank,
     lower_limits,
-    miss_rate,
+    own_terms,
     score_threshold,
     terms,
 )
@@ -50,7 +50,7 @@ class Scores:
     points : (3, 1 + J) float64 precision, recall and F1 of all classes and of each, by position
         of the IoU, at the protocol's score threshold
     lower : the scores within each lower limit at which a metric asks for AP
-    missed : (A, T, R, J) float64, log miss rates at the references; None without rows MR
+    own : (A, T, R, J) float64 terms by the name of each metric that has terms of its own
     """
 
     judged: NDArray[np.int64]
@@ -64,7 +64,7 @@ class Scores:
     pooled: NDArray[np.float64] | None = None
     points: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
     lower: Mapping[int, Scores] = field(default_factory=dict)
-    missed: NDArray[np.float64] | None = None
+    own: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
 @outlined
@@ -282,7 +282,7 @@ def _make_scores(
         counts.n_images(matches, weight),
         every_rank.pooled(matches, ap, positives, weight) if ap.pool == "all" else None,
         score_threshold.points(matches, positives, judged, weight),
-        missed=miss_rate.terms(matches, positives, judged, weight),
+        own=own_terms.own_terms(matches, positives, judged, weight),
     )
 
 
@@ -301,15 +301,20 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
     def whole(column: str) -> NDArray[Any]:
         axis = 0 if column == "n_objects" else -1
         columns = np.concatenate([getattr(part, column) for part in parts], axis=axis)
-        rows = order_of_judged if column in ("terms", "recall", "missed") else order
+        rows = order_of_judged if column in ("terms", "recall") else order
         return np.ascontiguousarray(columns.take(rows, axis=axis))
 
-    left_out = {"judged", "pooled", "points", "lower"}
-    left_out |= {"missed" for part in parts if part.missed is None}
+    left_out = {"judged", "pooled", "points", "lower", "own"}
     names = [f.name for f in fields(Scores) if f.name not in left_out]
     columns: dict[str, Any] = {name: whole(name) for name in names}
     lower = {m: join([part.lower[m] for part in parts], classes) for m in parts[0].lower}
-    return Scores(judged[order_of_judged], **columns, lower=lower)
+    own = {
+        name: np.ascontiguousarray(
+            np.concatenate([part.own[name] for part in parts], axis=-1)[..., order_of_judged]
+        )
+        for name in parts[0].own
+    }
+    return Scores(judged[order_of_judged], **columns, lower=lower, own=own)
 
 
 def whole_curve(

@@ -3,6 +3,7 @@
 `diagnose` passes over the images once; every other module computes something from its result.
 """
 
-from detmap.diagnosis.analysis import KINDS, Diagnosis, diagnose, merge
+from detmap.diagnosis.analysis import KINDS, Diagnosis, diagnose
+from detmap.diagnosis.merged_tables import merge
 
 __all__ = ["KINDS", "Diagnosis", "diagnose", "merge"]

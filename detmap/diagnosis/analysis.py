@@ -1,11 +1,11 @@
-"""The pass: Truth + Detections + Protocol -> Diagnosis, at one IoU."""
+"""Error analysis: Truth, Detections and Protocol -> Diagnosis, at one IoU."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from detmap.adapters import read_detections
 from detmap.base import memory
 from detmap.base.immutable import Immutable, blank, keep, own
 from detmap.base.parallel import each_batch
-from detmap.diagnosis.merged_tables import concatenated
-from detmap.errors import DataError, MergeError, ProtocolError
+from detmap.diagnosis.shape_overlaps import compare_shapes
+from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import read_truth_and_protocol
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
@@ -28,17 +28,20 @@ from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 from detmap.tables.grouping import group as grouped
 from detmap.tables.grouping import group_images
 
+if TYPE_CHECKING:
+    from detmap.kernels.diagnosis import Seen
+
 KINDS = ("TP", "Cls", "Loc", "Both", "Dupe", "Bkg", "beyond")
-"""What a detection is: right; in place but of another class; of the class but badly placed; both;
-the object was taken already; nothing there; beyond the limit. A number in `Diagnosis.kind` each."""
+"""Kinds of detections: true positive; wrong class (right location); poor location (right class);
+both; duplicate; background; beyond the detection limit. `Diagnosis.kind` has their positions."""
 TP, CLS, LOC, BOTH, DUPE, BKG, BEYOND = range(7)
 KNOWN = ("iou.absorb", "iou.absorb_from", "mean.undefined", "evaluation.extra", "limits.scope")
-"""Keys of tools whose values a diagnosis follows as an evaluation does."""
+"""Keys of tools that an error analysis supports."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis(Immutable, Tabular):
-    """What became of D detections and G objects at one IoU, by row of their tables.
+    """The match result and error kind of D detections and G objects at one IoU, by row.
 
     >>> import detmap
     >>> from detmap.base.resources import folder
@@ -49,20 +52,20 @@ class Diagnosis(Immutable, Tabular):
 
     Parameters
     ----------
-    truth, detections : the tables, boxes cut to their image where the protocol does that
-    protocol : the rules by which objects were taken
-    iou : the overlap that is a match
-    background : the overlap up to which a detection is on nothing
-    same, same_object : (D,) float64, (D,) int32, best overlap with an object to find of the
-        detection's class, and the row of that object (the first of equals); 0.0 and -1 without
+    truth, detections : the tables, with boxes clipped if the protocol clips them
+    protocol : the matching rules
+    iou : the IoU threshold of a match
+    background : the IoU up to which a detection is background
+    same, same_object : (D,) float64, (D,) int32, best overlap with a counted object of the
+        detection's class, and its row (the first of ties); 0.0 and -1 for none
     other, other_object : the same with an object of another class
-    twin : (D,) float32, best overlap with a better detection of its class on its image
-    took : (D,) int32, row of the object that it took, -1 for none
-    kind : (D,) uint8, place in `KINDS`
-    ignored : (D,) bool, neither right nor wrong by the protocol
-    by : (G,) int32, row of the detection that found the object, -1 for none
-    to_find : (G,) bool, whether the object is one to find
-    near : (G,) float32, best overlap with another object to find, of any class: crowding
+    twin : (D,) float32, best overlap with a higher-scoring detection of its class and image
+    took : (D,) int32, row of the matched object, -1 for none
+    kind : (D,) uint8, position in `KINDS`
+    ignored : (D,) bool, neither TP nor FP by the protocol
+    by : (G,) int32, row of the detection matched to the object, -1 for none
+    to_find : (G,) bool, whether the object counts (is not ignored)
+    near : (G,) float32, best overlap with another counted object, of any class: crowding
     reach : (G,) float32, best overlap of a detection of the object's class
     """
 
@@ -95,7 +98,7 @@ class Diagnosis(Immutable, Tabular):
 
     def counts(self) -> dict[str, int]:
         """Detections of each kind that are not ignored, in the order of `KINDS`; ignored ones; and
-        ``missed``: objects that nothing found, by whatever error (TIDE's Miss is a part of them).
+        ``missed``: all unmatched objects (TIDE's Miss is a part of them).
         """
         numbers = np.bincount(self.kind[~self.ignored], minlength=len(KINDS)).tolist()
         return {
@@ -105,16 +108,14 @@ class Diagnosis(Immutable, Tabular):
         }
 
     def order(self) -> NDArray[np.int32]:
-        """(D,) int32, rows of detections by image, best score first, of equal scores in input
-        order.
-        """
+        """(D,) int32, rows of detections by image, by descending score, ties in input order."""
         return _ranked(self.detections, len(self.truth.images))[0]
 
     def fixer(self, *, ignored: bool = False) -> NDArray[np.int32]:
-        """(G,) int32, the detection that would find an object that nothing found, were its class or
-        its place right: the best score of those whose best object it is; -1 for none.
+        """(G,) int32, the detection that would match an unmatched object if its class or location
+        were fixed: the highest-scoring one whose best object it is; -1 for none.
 
-        ignored : whether ignored detections may
+        ignored : whether ignored detections are considered
 
         Source: tidecv 1.0.1, error.py, BestGTMatch.
         """
@@ -132,15 +133,16 @@ class Diagnosis(Immutable, Tabular):
 
     def tables(self) -> list[Table]:
         """Returns the tables that `detmap diagnose` prints, and ``errors``: one row per error."""
-        from detmap.diagnosis.diagnosis_tables import error_table, summary_tables
+        from detmap.diagnosis.diagnosis_tables import error_table
+        from detmap.diagnosis.sections import summary_tables
         from detmap.diagnosis.summary import summary
 
         return [*summary_tables(summary(self)), error_table(self)]
 
     def _repr_html_(self) -> str:
-        from detmap.diagnosis import notebook
+        from detmap.diagnosis.summary import notebook_html
 
-        return notebook.html(self)
+        return notebook_html(self)
 
     def __str__(self) -> str:
         return formats.text(self.tables()[:-1])
@@ -164,19 +166,18 @@ def diagnose(
     settings: Mapping[str, Any] | None = None,
     threads: int | None = None,
 ) -> Diagnosis:
-    """What every detection overlaps, what it took, and what kind of error it is.
+    """Classifies every detection as a true positive or a kind of error.
 
     Parameters
     ----------
-    truth, detections, protocol, settings, threads : as of `detmap.evaluate`; the protocol says who
-        takes what, which objects are to find, and how many detections are looked at
-    iou : the overlap that is a match, in place of the protocol's thresholds
-    background : the overlap up to which a detection is on nothing, below `iou`
+    truth, detections, protocol, settings, threads : as of `detmap.evaluate`; the protocol has
+        the matching rule, the ignored objects and the detection limit
+    iou : the IoU threshold of a match, in place of the protocol's thresholds
+    background : the IoU up to which a detection is background, below `iou`
 
     Raises
     ------
-    DataError, ProtocolError : as of `detmap.evaluate`; thresholds that are not in order; a
-        protocol that compares masks or keypoints
+    DataError, ProtocolError : as of `detmap.evaluate`; thresholds that are not in order
     """
     iou, background = _thresholds(iou, background)
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
@@ -194,61 +195,13 @@ def diagnose(
     return _look(truth, detections, rules, judged, (iou, background), threads)
 
 
-def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
-    """The diagnosis of all images from those of disjoint sets of them; rows by image, in the order
-    of the images' ids.
-
-    Raises
-    ------
-    MergeError : parts that share an image, or were made by other rules or of other classes
-    """
-    if not parts:
-        raise MergeError("merge", "nothing to merge", "give at least one diagnosis")
-    first = parts[0]
-    for part in parts[1:]:
-        rules = (part.protocol, part.iou, part.background, part.truth.categories)
-        if rules != (first.protocol, first.iou, first.background, first.truth.categories):
-            raise MergeError("merge", "diagnoses of other rules or classes", "diagnose alike")
-    truth, obj_order = concatenated([part.truth for part in parts])
-    detections, order = concatenated([part.detections for part in parts])
-    columns = {}
-    for names, rows in ((OF_DETECTIONS, order), (OF_OBJECTS, obj_order)):
-        for name in names:
-            columns[name] = np.concatenate([getattr(part, name) for part in parts])[rows]
-    for name in ("same_object", "other_object", "took"):
-        columns[name] = _renumbered(parts, name, [len(p.truth) for p in parts], obj_order)[order]
-    sizes = [len(part.detections) for part in parts]
-    columns["by"] = _renumbered(parts, "by", sizes, order)[obj_order]
-    return Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
-
-
-def _renumbered(
-    parts: Sequence[Diagnosis], name: str, sizes: list[int], order: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """A column of row numbers, after these rows were put one part after the other, then in order;
-    -1 stays.
-    """
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    begins = np.cumsum([0, *sizes])
-    columns = []
-    for part, begin in zip(parts, begins, strict=False):
-        column = getattr(part, name).copy()
-        column[column >= 0] = place[column[column >= 0] + begin]
-        columns.append(column)
-    return np.concatenate(columns)
-
-
 def require_protocol(rules: Protocol) -> None:
     """Raises an error that names the protocol if a diagnosis does not support its rules."""
     rules.rows()  # a benchmark's own rule is refused by name
     replace(rules, metrics=("AP",)).require_stock("a diagnosis", besides=KNOWN)
     if rules.ap.recall_over != "counted":
-        what = "a diagnosis takes recall over the objects to find, not ap.recall_over=all"
+        what = "error analysis computes recall over counted objects, not ap.recall_over=all"
         raise ProtocolError(f"protocol {rules.name}", what, "set ap.recall_over to counted")
-    if rules.iou.of != "boxes":
-        what = f"{rules.name} compares {rules.iou.of}, and a diagnosis compares boxes"
-        raise DataError("diagnose", what, "give a protocol of boxes, such as coco-bbox")
 
 
 def _thresholds(iou: float, background: float) -> tuple[float, float]:
@@ -281,8 +234,8 @@ def _ranked(detections: Detections, n_images: int) -> tuple[NDArray[np.int32], N
 
 
 class _Judged(NamedTuple):
-    """By row of the detections: the object that each took, whether it is right, whether ignored,
-    whether it is within the limit; by row of the truth: whether the object is one to find.
+    """By row of the detections: the matched object, whether it is a TP, ignored, and within the
+    limit; by row of the truth: whether the object counts.
     """
 
     took: NDArray[np.int32]
@@ -300,7 +253,7 @@ def _look(
     thresholds: tuple[float, float],
     threads: int | None,
 ) -> Diagnosis:
-    """The pass over the images, once it is known who took what."""
+    """Overlaps and kinds of all detections, from their match results."""
     from detmap.kernels import diagnosis as kernels
 
     n_images, n_classes = len(truth.images), len(truth.categories)
@@ -308,17 +261,7 @@ def _look(
     by = np.full(len(truth), -1, dtype=np.int32)
     rows = np.flatnonzero(right)
     by[took[rows]] = rows
-    n_rows, n_objects = len(detections), len(truth)
-    seen = kernels.Seen(
-        same=blank((n_rows,), np.float64),
-        same_object=blank((n_rows,), np.int32),
-        other=blank((n_rows,), np.float64),
-        other_object=blank((n_rows,), np.int32),
-        twin=blank((n_rows,), np.float32),
-        kind=blank((n_rows,), np.uint8),
-        near=blank((n_objects,), np.float32),
-        reach=blank((n_objects,), np.float32),
-    )
+    seen = _unseen(len(detections), len(truth))
     seen.kind[:] = np.where(right, TP, BKG)
     inclusive = rules.boxes.extent == "inclusive"
     native: BoxFormat = "voc" if inclusive else "xywh"
@@ -347,6 +290,8 @@ def _look(
         )
 
     each_batch(look_at_some, sizes + obj_sizes, threads)
+    if rules.iou.of != "boxes":
+        compare_shapes(truth, detections, rules, (listed, to_find, found), thresholds, seen)
     return Diagnosis(
         truth,
         detections,
@@ -367,8 +312,24 @@ def _look(
     )
 
 
+def _unseen(n_rows: int, n_objects: int) -> Seen:
+    """Columns to fill."""
+    from detmap.kernels.diagnosis import Seen
+
+    return Seen(
+        same=blank((n_rows,), np.float64),
+        same_object=blank((n_rows,), np.int32),
+        other=blank((n_rows,), np.float64),
+        other_object=blank((n_rows,), np.int32),
+        twin=blank((n_rows,), np.float32),
+        kind=blank((n_rows,), np.uint8),
+        near=blank((n_objects,), np.float32),
+        reach=blank((n_objects,), np.float32),
+    )
+
+
 def _judged(truth: Truth, detections: Detections, verdicts: Matches) -> _Judged:
-    """What a matching of the main subset alone says."""
+    """The match results of the main subset, by row."""
     taken = verdicts.taken
     assert taken is not None
     took = blank((len(detections),), np.int32)

@@ -28,12 +28,12 @@ FEW_VALUES = 8  # of an attribute that are a slice each; others are cut into qua
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What is found of some of the objects.
+    """Recall and AP of a subset of the objects.
 
     Parameters
     ----------
     by, name : the property and its range
-    objects, found : objects to find, and how many were found by a detection from `score` on
+    objects, found : counted objects, and how many of them a detection from `score` on matches
     recall : their ratio; ap : over all scores, mean over the classes with an object in the slice;
         NaN without one
     """

@@ -1,4 +1,4 @@
-"""Calibration: whether a score says how often a detection is right.
+"""Calibration: whether scores equal the precision of detections with that score.
 
 Source: Guo et al., ICML 2017 (ECE); Küppers et al., CVPR Workshops 2020 (D-ECE); netcal 1.4.0,
 Miscalibration.py.
@@ -20,7 +20,7 @@ from detmap.tables import boxes_as
 
 POSITION, SIZE = ("cx", "cy"), ("w", "h")
 FEATURES = ("cx", "cy", "w", "h")
-"""Centre and size of a box as fractions of its image."""
+"""Center and size of a box as fractions of its image."""
 LEAST = 8  # detections of a cell
 
 
@@ -42,15 +42,15 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How far scores are from precision; NaN where nothing is defined.
+    """The distance between scores and precision; NaN if undefined.
 
     Parameters
     ----------
     ece : expected calibration error: mean over detections of the bins' |precision - mean score|
     mce : the largest deviation of a bin
     ace : the mean deviation of the bins that are not empty
-    d_ece : as `ece`, over bins of score, centre and size together
-    d_ece_position, d_ece_size : over score and centre, over score and size
+    d_ece : as `ece`, over bins of score, center and size together
+    d_ece_position, d_ece_size : over score and center, over score and size
     bins : the reliability table
     n : detections
     """

@@ -1,4 +1,4 @@
-"""Names by which the classes can be told, where their own do not do."""
+"""Unique names of classes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import Counter
 from detmap.tables import Categories
 
 RESERVED = ("", "micro", "macro", "classwise", "background")
-"""Names of rows that are no class."""
+"""Names of rows that are not classes."""
 
 
 def told_apart(categories: Categories) -> tuple[str, ...]:
-    """(K,) names, all different; the id follows where a name is shared or is in `RESERVED`.
+    """(K,) unique names: with the id if several classes share a name or it is in `RESERVED`.
 
     >>> import numpy as np
     >>> told_apart(Categories(np.array([1, 2, 3]), ("car", "car", "background")))

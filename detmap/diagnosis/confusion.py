@@ -1,7 +1,7 @@
-"""The confusion matrix: which class is taken for which, with a row and a column of background.
+"""The confusion matrix: true and predicted classes, with a row and a column of background.
 
-Five codes have five rules, and give five matrices of the same files; the default is none of them,
-since all count what a benchmark ignores.
+Five tools have five rules, and give five matrices of the same files. The default is another one,
+since all five count what a benchmark ignores.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from detmap.diagnosis.analysis import BEYOND, Diagnosis
 from detmap.diagnosis.class_labels import told_apart
 from detmap.diagnosis.operating_sweep import best_f1
 from detmap.diagnosis.overlapping_pairs import pairs
+from detmap.diagnosis.shape_overlaps import overlapping_shapes
 from detmap.errors import DataError
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
@@ -24,16 +25,17 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Confusion:
-    """(K + 1, K + 1) counts: a row a true class, a column a predicted one, background last.
+    """(K + 1, K + 1) counts: one row per true class, one column per predicted class, background
+    last.
 
     Parameters
     ----------
-    matrix : int64; rows sum to the objects, columns to the detections, but by mmdet's rule, which
-        counts a pair whenever it overlaps
+    matrix : int64; rows sum to the objects and columns to the detections, except by mmdet's rule,
+        which counts every overlapping pair
     classes : K names
-    rule : whose rule it is
-    confidence, iou : the thresholds; -inf where there is no best F1
-    cases : (n,) each: row, column and image of everything that is counted
+    rule : its rule
+    confidence, iou : the thresholds; -inf if there is no highest F1
+    cases : (n,) each: row, column and image of each counted case
     """
 
     matrix: NDArray[np.int64]
@@ -56,7 +58,7 @@ class Confusion:
         }
 
     def confused(self, n: int = 10) -> list[tuple[str, str, int]]:
-        """True class, predicted class and count of the pairs that are most often confused."""
+        """True class, predicted class and count of the most frequent confusions."""
         inner = self.matrix[:-1, :-1].copy()
         np.fill_diagonal(inner, 0)
         order = np.argsort(-inner, axis=None, kind="stable")[:n]
@@ -70,10 +72,10 @@ class Rule:
 
     Parameters
     ----------
-    confidence, iou : thresholds where none are given; None for the best F1 and the diagnosis's
-    strict : whether a score, an overlap has to be above its threshold
-    taking : from pairs to those that count
-    source : where it is from
+    confidence, iou : default thresholds; None for the highest F1 and that of the diagnosis
+    strict : whether a score, an overlap must be above its threshold
+    taking : function from pairs to those that count
+    source : of the rule
     """
 
     confidence: float | None
@@ -90,16 +92,16 @@ def confusion(
     confidence: float | None = None,
     iou: float | None = None,
 ) -> Confusion:
-    """Which class is taken for which.
+    """Computes a confusion matrix.
 
     Parameters
     ----------
-    rule : ``detmap``: one to one, pairs of the same class first, then by overlap; what the protocol
-        ignores is left out. The others of `RULES` count every detection, and leave out objects
-        that are neutral.
-    confidence : only detections from this score on; the rule's own when left out, and for
-        ``detmap`` that of the best F1 over all classes
-    iou : the overlap that counts; the rule's own when left out
+    rule : ``detmap``: one to one, pairs of the same class first, then by overlap; without what the
+        protocol ignores. The others of `RULES` count every detection, and leave out ignored
+        objects; they compare boxes.
+    confidence : score threshold; default: that of the rule; ``detmap``: that of the highest F1 over
+        all classes
+    iou : IoU threshold; default: that of the rule
 
     Raises
     ------
@@ -129,18 +131,7 @@ def confusion(
     objects = objects[np.argsort(truth.image[objects], kind="stable")]
     order = diagnosis.order().astype(np.int64)
     rows = order[listed[order]]
-    inclusive = own and diagnosis.protocol.boxes.extent == "inclusive"
-    met = pairs(
-        truth,
-        detections,
-        rows,
-        objects,
-        inclusive=inclusive,
-        least=least,
-        strict=how.strict[1],
-        single=rule == "ultralytics-8.0",
-    )
-    det, obj, _ = how.taking(diagnosis, met)
+    det, obj, _ = how.taking(diagnosis, _met(diagnosis, rule, rows, objects, least))
     found, hit = np.zeros(len(truth), dtype=bool), np.zeros(len(detections), dtype=bool)
     hit[det] = True
     n = len(truth.categories)
@@ -162,6 +153,29 @@ def confusion(
     np.add.at(matrix, (true, predicted), 1)
     cases = (true, predicted.astype(np.int32), image)
     return Confusion(matrix, told_apart(truth.categories), rule, float(chosen), float(least), cases)
+
+
+def _met(
+    diagnosis: Diagnosis,
+    rule: str,
+    rows: NDArray[np.int64],
+    objects: NDArray[np.int64],
+    least: float,
+) -> Pairs:
+    """The pairs that overlap enough: by the protocol's overlap, other tools' rules by boxes."""
+    protocol, own = diagnosis.protocol, rule == "detmap"
+    tables = (diagnosis.truth, diagnosis.detections, rows, objects)
+    if own and protocol.iou.of != "boxes":
+        det, obj, overlap = overlapping_shapes(*tables, protocol)
+        enough = overlap >= least
+        return det[enough], obj[enough], overlap[enough]
+    return pairs(
+        *tables,
+        inclusive=own and protocol.boxes.extent == "inclusive",
+        least=least,
+        strict=RULES[rule].strict[1],
+        single=rule == "ultralytics-8.0",
+    )
 
 
 def _class_first(diagnosis: Diagnosis, met: Pairs) -> Pairs:

@@ -16,7 +16,7 @@ from detmap.diagnosis import breakdowns, diagnosis_replicates, tide
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.calibration import bins
 from detmap.diagnosis.operating_sweep import OVERALL
-from detmap.diagnosis.summary import Parts
+from detmap.diagnosis.sections import Parts
 from detmap.statistics.resampled_numbers import (
     Part,
     Sampled,
@@ -36,16 +36,16 @@ class Uncertainty:
 
     Parameters
     ----------
-    units : what was drawn
-    replicates, of_lists : how many there are of sums over images, and of APs
-    gain : AP as it is, as ``""``, and what mending each kind of error adds
-    slice_ap, slice_recall : a number a slice, in their order
+    units : the sampling units
+    replicates, of_lists : numbers of replicates of sums over images, and of APs
+    gain : AP without any fix, as ``""``, and the AP gain if each kind of error is fixed
+    slice_ap, slice_recall : one number per slice, in their order
     best : precision, recall and F1 of all detections at the score of the best F1
     curve : the same at each of P scores, (3 P,)
     classes : the same of K classes, each at its own best score, and of their mean, (3 (K + 1),)
     calibration : ECE, largest and mean deviation, D-ECE; None where scores are no probabilities
     overlap : mean overlap of the true positives
-    olrp : oLRP, of localisation, of false positives, of misses
+    olrp : oLRP, of localization, of false positives, of misses
     confused : share of the true class's objects, of the pairs that are most confused
     """
 

@@ -8,69 +8,79 @@ from typing import Any
 
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.mistakes import errors
-from detmap.diagnosis.summary import MEANING
+from detmap.diagnosis.tide import MEANING
 from detmap.output.table import Cell, Table
 
 MOST_IMAGES = 10
 
 
-def summary_tables(content: dict[str, Any], *, percent: bool = False) -> list[Table]:
-    """The summary as tables."""
+def sentence_table(content: dict[str, Any], percent: bool) -> Table:
+    """The key findings, one per row."""
+    return Table("", ("key findings",), tuple((each,) for each in content["sentences"]))
+
+
+def cost_table(content: dict[str, Any], percent: bool) -> Table:
+    """One row per kind of error: its cases, and the AP gain by the protocol and by tidecv."""
     own, theirs = content["tide_protocol"], content["tide"]
-    costs = [
-        (name, MEANING[name], own["counts"][name], _share(own["raw"][name]), _share(theirs[name]))
-        for name in MEANING
-    ]
-    points = [
-        tuple(row[name] for name in ("name", "score", "precision", "recall", "f1", "fp", "missed"))
-        for row in content["operating_points"]
-    ]
-    slices = [
-        (row["by"], row["name"], row["objects"], row["recall"], row["ap"])
-        for row in content["slices"]
-    ]
-    rows = [row for row in content["images"] if row["fp"] or row["missed"]][:MOST_IMAGES]
-    best = content["operating_points"][0]["score"]
-    at_best = "" if best is None else f" at score threshold {best:.4g}"
     unit = "in points" if percent else "0.01 is one point"
-    return [
-        Table(
-            "",
-            ("key findings",),
-            tuple((sentence,) for sentence in content["sentences"]),
-            name="sentences",
+    return Table(
+        f"AP gain if each kind of error is fixed ({unit}; gains do not add up)",
+        ("error", "meaning", "cases", "AP gain if fixed", "AP gain (tidecv)"),
+        tuple(
+            (kind, meaning, own["counts"][kind], _share(own["raw"][kind]), _share(theirs[kind]))
+            for kind, meaning in MEANING.items()
         ),
-        Table(
-            f"AP gain if each kind of error is fixed ({unit}; gains do not add up)",
-            ("error", "meaning", "cases", "AP gain if fixed", "AP gain (tidecv)"),
-            tuple(costs),
-            name="costs",
+    )
+
+
+def point_table(content: dict[str, Any], percent: bool) -> Table:
+    """One row per operating point: all classes, then each class."""
+    keys = ("name", "score", "precision", "recall", "f1", "fp", "missed")
+    return Table(
+        "Operating points with the highest F1",
+        ("class", "score", "precision", "recall", "F1", "FP", "missed"),
+        tuple(tuple(row[key] for key in keys) for row in content["operating_points"]),
+    )
+
+
+def slice_table(content: dict[str, Any], percent: bool) -> Table:
+    """One row per range of size, aspect, crowding ..."""
+    return Table(
+        f"Recall{_at_best(content)} and AP by subset",
+        ("by", "range", "objects", "recall", "AP"),
+        tuple(
+            (row["by"], row["name"], row["objects"], row["recall"], row["ap"])
+            for row in content["slices"]
         ),
-        Table(
-            "Operating points with the highest F1",
-            ("class", "score", "precision", "recall", "F1", "FP", "missed"),
-            tuple(points),
-            name="points",
-        ),
-        Table(
-            f"Recall{at_best} and AP by subset",
-            ("by", "range", "objects", "recall", "AP"),
-            tuple(slices),
-            name="slices",
-        ),
-        Table(
-            "Most confused classes",
-            ("true", "predicted", "count"),
-            tuple(_confused(content["confusion"])),
-            name="confused",
-        ),
-        Table(
-            f"Images with most errors{at_best}",
-            ("image", "objects", "TP", "FP", "missed"),
-            tuple(tuple(row.values()) for row in rows),
-            name="images",
-        ),
+    )
+
+
+def confused_table(content: dict[str, Any], percent: bool, most: int = 10) -> Table:
+    """One row per pair of different classes, most frequent first."""
+    names, matrix = content["confusion"]["classes"][:-1], content["confusion"]["matrix"]
+    rows: list[tuple[Cell, ...]] = [
+        (names[i], names[j], matrix[i][j])
+        for i in range(len(names))
+        for j in range(len(names))
+        if i != j and matrix[i][j]
     ]
+    chosen = sorted(rows, key=lambda row: -row[2])[:most]  # type: ignore[operator]
+    return Table("Most confused classes", ("true", "predicted", "count"), tuple(chosen))
+
+
+def image_table(content: dict[str, Any], percent: bool) -> Table:
+    """One row per image with errors, most errors first."""
+    rows = [row for row in content["images"] if row["fp"] or row["missed"]][:MOST_IMAGES]
+    return Table(
+        f"Images with most errors{_at_best(content)}",
+        ("image", "objects", "TP", "FP", "missed"),
+        tuple(tuple(row.values()) for row in rows),
+    )
+
+
+def _at_best(content: dict[str, Any]) -> str:
+    best = content["operating_points"][0]["score"]
+    return "" if best is None else f" at score threshold {best:.4g}"
 
 
 def error_table(diagnosis: Diagnosis) -> Table:
@@ -88,17 +98,6 @@ def suspect_table(rows: list[dict[str, Any]]) -> Table:
 def _share(points: float | None) -> float | None:
     """Points as a fraction."""
     return None if points is None else points / 100
-
-
-def _confused(confusion: dict[str, Any], most: int = 10) -> list[tuple[Cell, ...]]:
-    names, matrix = confusion["classes"][:-1], confusion["matrix"]
-    rows = [
-        (names[i], names[j], matrix[i][j])
-        for i in range(len(names))
-        for j in range(len(names))
-        if i != j and matrix[i][j]
-    ]
-    return list(sorted(rows, key=lambda row: -row[2])[:most])
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> Table:

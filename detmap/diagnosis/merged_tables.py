@@ -1,4 +1,4 @@
-"""Tables of disjoint sets of images as one table."""
+"""Merges diagnoses of disjoint sets of images, and their tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,54 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS, Diagnosis
 from detmap.errors import MergeError
-from detmap.tables import Detections, Images, Scope, Truth
+from detmap.overlaps import KINDS
+from detmap.tables import Detections, Images, Scope, Shapes, Truth
 
 Table = TypeVar("Table", Truth, Detections)
+
+
+def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
+    """Merges diagnoses of disjoint sets of images; rows are by image, in the order of image ids.
+
+    Raises
+    ------
+    MergeError : parts that share an image, or were made by other rules or of other classes
+    """
+    if not parts:
+        raise MergeError("merge", "nothing to merge", "give at least one diagnosis")
+    first = parts[0]
+    for part in parts[1:]:
+        rules = (part.protocol, part.iou, part.background, part.truth.categories)
+        if rules != (first.protocol, first.iou, first.background, first.truth.categories):
+            raise MergeError("merge", "diagnoses of other rules or classes", "diagnose alike")
+    truth, obj_order = concatenated([part.truth for part in parts])
+    detections, order = concatenated([part.detections for part in parts])
+    columns = {}
+    for names, rows in ((OF_DETECTIONS, order), (OF_OBJECTS, obj_order)):
+        for name in names:
+            columns[name] = np.concatenate([getattr(part, name) for part in parts])[rows]
+    for name in ("same_object", "other_object", "took"):
+        columns[name] = _renumbered(parts, name, [len(p.truth) for p in parts], obj_order)[order]
+    sizes = [len(part.detections) for part in parts]
+    columns["by"] = _renumbered(parts, "by", sizes, order)[obj_order]
+    return Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
+
+
+def _renumbered(
+    parts: Sequence[Diagnosis], name: str, sizes: list[int], order: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """A column of row numbers after the concatenated rows were sorted; -1 is unchanged."""
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    begins = np.cumsum([0, *sizes])
+    columns = []
+    for part, begin in zip(parts, begins, strict=False):
+        column = getattr(part, name).copy()
+        column[column >= 0] = place[column[column >= 0] + begin]
+        columns.append(column)
+    return np.concatenate(columns)
 
 
 def concatenated(parts: Sequence[Table]) -> tuple[Table, NDArray[np.int64]]:
@@ -33,7 +77,7 @@ def concatenated(parts: Sequence[Table]) -> tuple[Table, NDArray[np.int64]]:
         "images": images,
         "image": image[order].astype(np.int32),
         "notes": tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        "shapes": None,
+        "shapes": _shapes(parts, order),
     }
     for name in ("label", "boxes") + (("score",) if isinstance(first, Detections) else ()):
         columns[name] = np.concatenate([getattr(part, name) for part in parts])[order]
@@ -49,6 +93,17 @@ def concatenated(parts: Sequence[Table]) -> tuple[Table, NDArray[np.int64]]:
         }
         columns["scope"] = _scope(truths, place)
     return replace(first, **columns), order
+
+
+def _shapes(parts: Sequence[Table], order: NDArray[np.int64]) -> Shapes | None:
+    """The shapes of all parts; None if a part with rows has none, or one of another kind."""
+    some = [part.shapes for part in parts if len(part)]
+    readers = [row.reader for row in KINDS if row.reader is not None]
+    reader = next((each for each in readers if some and isinstance(some[0], each.kind)), None)
+    if reader is None or not all(isinstance(each, reader.kind) for each in some):
+        return None
+    joined: Shapes = reader.join(some)
+    return joined.take(order)
 
 
 def _images(parts: Sequence[Images]) -> tuple[Images, list[NDArray[np.int64]]]:

@@ -1,4 +1,4 @@
-"""The mistakes themselves: errors a row, images by how much is wrong on them, doubtful labels."""
+"""Lists of mistakes: one row per error, images by number of errors, suspected label errors."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ ODD = (
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A false positive, a missed object, or a doubtful label.
+    """A false positive, a missed object, or a suspected label error.
 
     Parameters
     ----------
-    kind : of `KINDS`; of a missed object ``Miss``, or ``missed (Cls)`` and ``missed (Loc)`` where
-        mending such an error would find it; or of `SUSPECTS`
+    kind : of `KINDS`; of a missed object ``Miss``, or ``missed (Cls)`` or ``missed (Loc)`` if
+        fixing that error would match it; or of `SUSPECTS`
     image : id; category : name of the class
     box : four numbers in the convention of the table
-    score : of the detection, NaN for an object
+    score : of the detection; NaN for an object
     overlap : best overlap with an object (of a detection), with a detection of the class (of a
         missed object), or with the other object
-    other : name of the class that is there instead; "" for none
+    other : name of the class at this location; "" for none
     row : of the detections, or of the truth
     reason : why a box is odd
     """
@@ -102,7 +102,7 @@ def errors(diagnosis: Diagnosis, *, min_score: float = -np.inf) -> list[Mistake]
 
 
 def _missed(diagnosis: Diagnosis) -> list[Mistake]:
-    """The objects that nothing found: TIDE's Miss, or by the error that would find them."""
+    """The unmatched objects: TIDE's Miss, or the error whose fix would match them."""
     rows = np.flatnonzero(diagnosis.to_find & (diagnosis.by < 0))
     fixer = diagnosis.fixer()[rows]
     kinds = [
@@ -144,12 +144,12 @@ def _one_an_image(rows: NDArray[np.int64], image: NDArray[np.int32], n: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class ImageErrors:
-    """What is wrong on an image, at one threshold of the score.
+    """The errors on an image at one score threshold.
 
     Parameters
     ----------
-    image : id; objects : to find
-    tp, fp, missed : counts; an object that only a detection below the threshold found is missed
+    image : id; objects : counted objects
+    tp, fp, missed : counts; an object matched only below the threshold is missed
     """
 
     image: int | str
@@ -166,7 +166,7 @@ class ImageErrors:
 def images(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[ImageErrors]:
     """Every image, most errors (false positives and missed objects) first, then by id.
 
-    confidence : only detections from this score on; that of the best F1 when left out
+    confidence : lowest score of the detections; default: the score of the highest F1
     """
     least = best_f1(diagnosis).score if confidence is None else confidence
     score, n = diagnosis.detections.score, len(diagnosis.truth.images)
@@ -183,14 +183,14 @@ def images(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[Ima
 
 
 def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[Mistake]:
-    """Objects of the truth, or places without one, that a human should look at again; by kind of
-    `SUSPECTS`, highest score first.
+    """Suspected label errors, to be reviewed by a person; by kind of `SUSPECTS`, highest score
+    first.
 
-    ``missing label``: a confident detection on nothing, nor on an object that is neutral. ``wrong
-    label``: one on an object of another class, and not on one of its own. ``label twice``: two
-    objects of a class in one place. ``odd box``: as in `ODD`.
+    ``missing label``: a confident detection on background, not on an ignored object. ``wrong
+    label``: one on an object of another class, and not on one of its class. ``label twice``: two
+    objects of a class at one location. ``odd box``: as in `ODD`.
 
-    confidence : what is confident; the score of the best F1 when left out
+    confidence : lowest score of a confident detection; default: the score of the highest F1
     """
     least = best_f1(diagnosis).score if confidence is None else confidence
     score, truth = diagnosis.detections.score, diagnosis.truth
@@ -215,7 +215,7 @@ def suspects(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[M
 
 
 def _overlaps_ignored(diagnosis: Diagnosis, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(n,) whether a detection is on an object that is not one to find: there is a label."""
+    """(n,) whether a detection overlaps an ignored object, which is a label."""
     truth, detections = diagnosis.truth, diagnosis.detections
     neutral = np.flatnonzero(~diagnosis.to_find)
     at = diagnosis.background
@@ -229,7 +229,7 @@ def _overlaps_ignored(diagnosis: Diagnosis, rows: NDArray[np.int64]) -> NDArray[
 
 
 def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
-    """Rows of objects that have another one of their class in their place."""
+    """Rows of objects with another object of their class at the same location."""
     truth = diagnosis.truth
     rows = np.flatnonzero(diagnosis.to_find & (diagnosis.near >= TWICE))
     rows = rows[np.lexsort((rows, truth.label[rows], truth.image[rows]))]
@@ -240,7 +240,7 @@ def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
 
 
 def _odd(truth: Truth) -> NDArray[np.int64]:
-    """(G,) place in `ODD` of what is odd about a box."""
+    """(G,) position in `ODD` of the reason why a box is odd."""
     boxes = _xywh(truth)
     short, long = boxes[:, 2:].min(axis=1), boxes[:, 2:].max(axis=1)
     with np.errstate(invalid="ignore"):

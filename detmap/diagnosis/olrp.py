@@ -1,4 +1,4 @@
-"""oLRP: localisation, false positives and misses in one error, at the best threshold of each class.
+"""oLRP: localization, false positives and misses in one error, at the best threshold of each class.
 
 Source: Oksuz et al., One Metric to Measure Them All, TPAMI 2021; LRP-Error, cocoeval.py.
 """
@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 from detmap.base.grids import Grid
 from detmap.diagnosis.analysis import BEYOND, TP, Diagnosis
 from detmap.diagnosis.class_labels import told_apart
+from detmap.diagnosis.shape_overlaps import overlap_of_pairs
 from detmap.output.cell_text import or_none
 from detmap.overlaps.row_overlaps import edges, ious
 
 LRP_GRID = Grid("0:0.01:1")
-"""The scores that LRP-Error looks at."""
+"""The score thresholds of LRP-Error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lrp:
-    """The least error over the thresholds, and its parts there; fractions, 0 is perfect.
+    """The lowest error over the thresholds, and its parts there; fractions, 0 is perfect.
 
     Parameters
     ----------
@@ -50,8 +51,8 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
 
     Parameters
     ----------
-    grid : thresholds to choose from; every score that occurs when left out. `LRP_GRID` gives the
-        numbers of LRP-Error. At IoU 1 all is NaN: a box has no room to be loose in.
+    grid : score thresholds to choose from; default: every score. `LRP_GRID` gives the numbers of
+        LRP-Error. At IoU 1 all values are NaN.
     """
     detections, truth = diagnosis.detections, diagnosis.truth
     n_classes = len(truth.categories)
@@ -83,7 +84,11 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
 
 
 def overlap_taken(diagnosis: Diagnosis, rows: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-    """(n,) overlap of some detections with the object that each took."""
+    """(n,) overlap of some detections with their matched objects."""
+    if diagnosis.protocol.iou.of != "boxes":
+        tables = (diagnosis.truth, diagnosis.detections)
+        places = (rows.astype(np.int64), diagnosis.took[rows].astype(np.int64))
+        return overlap_of_pairs(*tables, *places, diagnosis.protocol)
     inclusive = diagnosis.protocol.boxes.extent == "inclusive"
     objects = edges(diagnosis.truth, diagnosis.took[rows], inclusive=inclusive)
     return ious(edges(diagnosis.detections, rows, inclusive=inclusive), objects)
@@ -97,7 +102,7 @@ def _least(
     span: float,
     points: NDArray[np.float64] | None,
 ) -> Lrp:
-    """The least error of a class; of equal ones that of the lowest threshold."""
+    """The lowest error of a class; of ties that at the lowest threshold."""
     order = np.argsort(-score, kind="stable")
     score, right, error = score[order], right[order], error[order]
     if points is None:

@@ -1,6 +1,4 @@
-"""The ranked lists that AP is taken of, with some rows away or mended: as curves, for the number,
-and as matches, for its replicates.
-"""
+"""Ranked lists with some errors removed or fixed: as curves for AP, as matches for replicates."""
 
 from __future__ import annotations
 
@@ -23,14 +21,14 @@ from detmap.tables.grouping import group_images as group_classes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Rows of detections by class, best score first, and the objects that they are to find.
+    """Rows of detections by class and descending score, and the counted objects.
 
     Parameters
     ----------
-    diagnosis : what they are rows of
+    diagnosis : the source of the rows
     rows : (n,) int32; off : (K + 1,) int64, where each class begins
-    right : (n,) bool, which of them are true positives
-    objects : (G,) bool, the objects to find
+    right : (n,) bool, whether a row is a true positive
+    objects : (G,) bool, the counted objects
     """
 
     diagnosis: Diagnosis
@@ -46,7 +44,7 @@ class Ranked:
         right: NDArray[np.bool_] | None = None,
         objects: NDArray[np.bool_] | None = None,
     ) -> Ranked:
-        """Some of the rows; with other true positives, or objects to find."""
+        """Some of the rows; optionally with other true positives or counted objects."""
         places = np.flatnonzero(some)
         right = self.right if right is None else right
         objects = self.objects if objects is None else objects
@@ -54,12 +52,12 @@ class Ranked:
         return Ranked(self.diagnosis, self.rows[places], off, right[places], objects)
 
     def n_objects(self) -> NDArray[np.int64]:
-        """(K,) objects to find."""
+        """(K,) counted objects."""
         label = self.diagnosis.truth.label[self.objects]
         return np.bincount(label, minlength=len(self.off) - 1)
 
     def n_images(self) -> NDArray[np.int64]:
-        """(K,) images with an object to find."""
+        """(K,) images with a counted object."""
         truth, n_images = self.diagnosis.truth, len(self.diagnosis.truth.images)
         cell = truth.label[self.objects].astype(np.int64) * n_images + truth.image[self.objects]
         return np.bincount(np.unique(cell) // max(n_images, 1), minlength=len(self.off) - 1)

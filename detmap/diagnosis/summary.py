@@ -2,63 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.breakdowns import Slice, slices
-from detmap.diagnosis.calibration import calibration
-from detmap.diagnosis.confusion import Confusion, confusion
-from detmap.diagnosis.mistakes import SUSPECTS, Mistake, doubt, images, suspects
-from detmap.diagnosis.olrp import olrp
+from detmap.diagnosis.confusion import confusion
+from detmap.diagnosis.mistakes import SUSPECTS, suspects
 from detmap.diagnosis.operating_sweep import Point, operating_points
-from detmap.diagnosis.tide import ERRORS, RULES, Tide, tide, tidecv
-from detmap.errors import DataError, counted
+from detmap.diagnosis.sections import SECTIONS, Choices, Known, Parts
+from detmap.diagnosis.tide import ERRORS, MEANING, Tide, tide
+from detmap.errors import counted
+from detmap.output import tiles
 
-MEANING = {
-    "Cls": "right location, wrong class",
-    "Loc": "right class, poor location",
-    "Both": "wrong class and poor location",
-    "Dupe": "duplicate detection of an object",
-    "Bkg": "background detected as object",
-    "Miss": "missed object, without a Cls or Loc error on it",
-}
 ENOUGH = 20  # objects of a slice that a sentence is about
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Parts:
-    """The parts that the sentences need; `lowest` is the lowest score."""
-
-    tide: Tide
-    points: list[Point]
-    slices: list[Slice]
-    confusion: Confusion
-    suspects: list[Mistake]
-    lowest: float
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """Whose rules the parts of a diagnosis follow, by the names of their functions' options.
-
-    Parameters
-    ----------
-    tide_rule : whose numbers ``tide`` has: ``tidecv``, or ``protocol`` for the protocol's own
-    tidecv : of `tidecv`: max_dets, mean; its thresholds are the diagnosis's
-    confusion : of `confusion`: rule, confidence, iou
-    calibration : of `calibration`: n_bins, box_bins, least, min_score
-    olrp : of `olrp`: grid
-    """
-
-    tide_rule: str = "tidecv"
-    tidecv: Mapping[str, Any] = field(default_factory=dict)
-    confusion: Mapping[str, Any] = field(default_factory=dict)
-    calibration: Mapping[str, Any] = field(default_factory=dict)
-    olrp: Mapping[str, Any] = field(default_factory=dict)
 
 
 DEFAULT = Choices()
@@ -82,52 +41,24 @@ def parts(diagnosis: Diagnosis, choices: Choices = DEFAULT, *, macro: bool = Tru
 
 
 def summary(diagnosis: Diagnosis, choices: Choices = DEFAULT) -> dict[str, Any]:
-    """All parts as plain values, None where nothing is defined: the content of the JSON output.
+    """All sections as plain values, None where nothing is defined: the content of the JSON output.
 
     ``tide`` is tidecv's where nothing else was chosen, ``tide_protocol`` the same by the protocol's
     own rules.
     """
-    own, found = olrp(diagnosis, **choices.olrp), parts(diagnosis, choices)
-    theirs = _tide(diagnosis, found, choices)
-    try:
-        calibrated: dict[str, Any] | None = calibration(diagnosis, **choices.calibration).to_dict()
-    except DataError:
-        if choices.calibration:
-            raise
-        calibrated = None  # scores that are no probabilities
-    score = found.points[0].score
-    best = None if np.isnan(score) else score
-    return {
-        "sentences": [*_other_ap(found.tide, theirs), *sentences(found)],
-        "counts": diagnosis.counts(),
-        "tide": theirs.to_dict(),
-        "tide_protocol": found.tide.to_dict(),
-        "confusion": found.confusion.to_dict(),
-        "calibration": calibrated,
-        "olrp": {
-            **own[""].to_dict(),
-            "per_class": {name: each.to_dict() for name, each in own.items() if name},
-        },
-        "operating_points": [point.to_dict() for point in found.points],
-        "slices": [each.to_dict() for each in found.slices],
-        "images": [each.to_dict() for each in images(diagnosis, confidence=best)],
-        "suspects": [doubt(each) for each in found.suspects],
-    }
+    found = parts(diagnosis, choices)
+    known = Known(diagnosis, found, sentences(found), choices)
+    return {section.name: section.content(known) for section in SECTIONS}
 
 
-def _tide(diagnosis: Diagnosis, found: Parts, choices: Choices) -> Tide:
-    if choices.tide_rule not in RULES:
-        known = ", ".join(RULES)
-        raise DataError("tide: rule", repr(choices.tide_rule), f"choose one of {known}")
-    if choices.tide_rule == "protocol":
-        return found.tide
-    return tidecv(
-        diagnosis.truth,
-        diagnosis.detections,
-        pos_threshold=diagnosis.iou,
-        background_threshold=diagnosis.background,
-        **choices.tidecv,
-    )
+def notebook_html(diagnosis: Diagnosis) -> str:
+    """Tiles of the main numbers and the key findings, as HTML."""
+    seen = parts(diagnosis)
+    best, ap = seen.points[0], seen.tide.ap / 100
+    rates = {"precision": best.precision, "recall": best.recall}
+    shown = {f"AP at IoU {diagnosis.iou:g}": ap, "best F1 (micro)": best.f1, **rates}
+    counts = f"<p>{escape(repr(diagnosis))}</p>"
+    return tiles.metric_tiles(shown, tiles.sentences(sentences(seen)), counts)
 
 
 def sentences(known: Parts) -> list[str]:
@@ -151,16 +82,6 @@ def sentences(known: Parts) -> list[str]:
     if some:
         found.append(f"Suspected label errors: {some}.")
     return found
-
-
-def _other_ap(own: Tide, theirs: Tide) -> list[str]:
-    """A sentence if tidecv's AP differs from the protocol's in a printed digit."""
-    if f"{own.ap:.1f}" == f"{theirs.ap:.1f}":
-        return []
-    return [
-        f"Under tidecv's rules AP{100 * own.iou:g} is {theirs.ap:.1f}, under the protocol's "
-        f"{own.ap:.1f}."
-    ]
 
 
 def _tide_sentence(costs: Tide) -> str:

@@ -1,15 +1,16 @@
-"""TIDE: what each kind of error costs in AP, found by mending it and integrating anew.
+"""TIDE: the AP gain if each kind of error is fixed.
 
-Each kind is mended alone, so the gains do not add up: not to 100, and not to what mending all of
-them would give.
+Each kind is fixed alone, so the gains do not add up: neither to 100, nor to the gain of fixing all
+kinds.
 
 Source: Bolya et al., TIDE, ECCV 2020; tidecv 1.0.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,18 @@ from detmap.diagnosis.class_labels import told_apart
 from detmap.diagnosis.ranked_lists import Ranked, ranked, tie_order
 from detmap.errors import DataError
 from detmap.output.cell_text import or_none
+from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
+MEANING = {
+    "Cls": "right location, wrong class",
+    "Loc": "right class, poor location",
+    "Both": "wrong class and poor location",
+    "Dupe": "duplicate detection of an object",
+    "Bkg": "background detected as object",
+    "Miss": "missed object, without a Cls or Loc error on it",
+}
 SPECIAL = ("FalsePos", "FalseNeg")
 RULES = ("protocol", "tidecv")
 
@@ -32,16 +42,16 @@ MAX_DETS = 100
 
 @dataclass(frozen=True, slots=True)
 class Tide:
-    """AP at one IoU, and what it would gain were all errors of a kind mended; in points (0 to 100).
+    """AP at one IoU, and its gain if all errors of a kind are fixed; in points (0 to 100).
 
     Parameters
     ----------
     rule : one of `RULES`
-    iou : the overlap that is a match
-    ap : AP as it is
-    gain : what mending each kind of `ERRORS` and `SPECIAL` adds; below 0 where ties decide
+    iou : the IoU threshold of a match
+    ap : AP without any fix
+    gain : AP gain if each kind of `ERRORS` and `SPECIAL` is fixed; can be below 0 with tied scores
     counts : errors of each kind
-    per_class : AP of each class by its name (`told_apart`), NaN where nothing is defined
+    per_class : AP of each class by its unique name (`told_apart`); NaN if undefined
     """
 
     rule: str
@@ -52,7 +62,7 @@ class Tide:
     per_class: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """As tidecv prints it, None where nothing is defined: gains of `ERRORS` are at least 0;
+        """As tidecv prints it, None if undefined: gains of `ERRORS` are at least 0;
         ``raw`` has them as they are.
         """
         raw = {kind: or_none(value) for kind, value in self.gain.items()}
@@ -75,6 +85,7 @@ def tidecv(
     background_threshold: float = 0.1,
     max_dets: int = MAX_DETS,
     mean: str = "occurring",
+    compared: Mapping[str, Any] = MappingProxyType({}),
     threads: int | None = None,
 ) -> Tide:
     """The numbers of tidecv 1.0.1, by its names and under its protocol, `configs/tools/tide.toml`.
@@ -85,12 +96,13 @@ def tidecv(
 
     Parameters
     ----------
-    pos_threshold : the overlap that is a match
-    background_threshold : the overlap up to which a detection is on nothing
-    max_dets : detections of an image that are looked at, over all classes
+    pos_threshold : the IoU threshold of a match
+    background_threshold : the IoU up to which a detection is background
+    max_dets : detection limit per image, over all classes
     mean : of `MEANS`. ``occurring``: over the classes with an object or a detection that is not
         ignored, which is 0 for a class without objects; a class that a fix empties is left out of
         the mean then, as tidecv does. ``objects``: over the classes with an object
+    compared : protocol keys of another overlap than that of boxes, as `compared_keys`
 
     Raises
     ------
@@ -107,34 +119,41 @@ def tidecv(
         "tide",
         iou=pos_threshold,
         background=background_threshold,
-        settings={"limits.max_dets": [int(max_dets)]},
+        settings={"limits.max_dets": [int(max_dets)], **compared},
         threads=threads,
     )
-    return _Mending(found, True, mean).all()
+    return _Fixing(found, True, mean).all()
+
+
+def compared_keys(rules: Protocol) -> dict[str, Any]:
+    """The keys of a protocol that name its overlap; none for boxes."""
+    if rules.iou.of == "boxes":
+        return {}
+    return {"iou.of": rules.iou.of, "iou.sigmas": list(rules.iou.sigmas)}
 
 
 def tide(diagnosis: Diagnosis) -> Tide:
-    """What each kind of error costs by the protocol of the diagnosis.
+    """The AP gain if each kind of error is fixed, by the protocol of the diagnosis.
 
     AP, its mean and its order of ties are the protocol's; ignored detections are not errors. A
     class that a fix leaves without an object is left out of the mean, or counted, as any other.
 
     Source: quantify.py, main_errors.py, error.py and ap.py of tidecv 1.0.1.
     """
-    return _Mending(diagnosis, False, "").all()
+    return _Fixing(diagnosis, False, "").all()
 
 
 def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, Ranked]]:
-    """The lists whose AP a gain of ``protocol`` is the difference of: as it is, ``""``, and with
-    each kind of `ERRORS` and `SPECIAL` mended.
+    """The ranked lists whose AP differences are the gains of ``protocol``: without any fix,
+    ``""``, and with each kind of `ERRORS` and `SPECIAL` fixed.
     """
-    mending = _Mending(diagnosis, False, "")
-    yield "", mending.unchanged_list()
+    fixing = _Fixing(diagnosis, False, "")
+    yield "", fixing.unchanged_list()
     for name in (*ERRORS, *SPECIAL):
-        yield name, mending.mended(name)
+        yield name, fixing.fixed_list(name)
 
 
-class _Mending:
+class _Fixing:
     """The ranked rows of a diagnosis, and their match results."""
 
     def __init__(self, diagnosis: Diagnosis, as_tidecv: bool, of_classes: str) -> None:
@@ -142,7 +161,7 @@ class _Mending:
         self.rows = diagnosis.order() if as_tidecv else tie_order(diagnosis)
         self.rows = self.rows[diagnosis.kind[self.rows] != BEYOND]
         self.plain = ranked(diagnosis, self.rows)
-        self.first = self.plain  # what is mended is ranked among these
+        self.first = self.plain  # fixed detections are ranked among these
         if as_tidecv:  # errors rank before true positives of the same score
             wrong = diagnosis.kind[self.rows] != TP
             self.rows = np.concatenate([self.rows[wrong], self.rows[~wrong]])
@@ -152,16 +171,16 @@ class _Mending:
         self.points = self.ap.points()
 
     def all(self) -> Tide:
-        """AP as it is and with each kind mended."""
+        """AP without any fix and with each kind fixed."""
         diagnosis = self.diagnosis
         unchanged = self.unchanged_list()
         base = self.integrated(unchanged)
         ap = self.mean(base, self.plain, unchanged)
         gain = {}
         for name in (*ERRORS, *SPECIAL):
-            mended = self.mended(name)
-            left = unchanged if name == "FalsePos" else mended  # tidecv ranks them last there
-            gain[name] = self.mean(self.integrated(mended), mended, left) - ap
+            fixed_list = self.fixed_list(name)
+            left = unchanged if name == "FalsePos" else fixed_list  # tidecv ranks them last there
+            gain[name] = self.mean(self.integrated(fixed_list), fixed_list, left) - ap
         errors = diagnosis.kind[self.rows]
         errors = errors if self.as_tidecv else errors[~diagnosis.ignored[self.rows]]
         counts = {
@@ -175,16 +194,16 @@ class _Mending:
         return Tide(rule, diagnosis.iou, 100 * ap, scaled, counts, per_class)
 
     def missed(self) -> NDArray[np.bool_]:
-        """(G,) objects that nothing found and that mending no other error would find."""
+        """(G,) unmatched objects that fixing another error would not match."""
         lost = self.diagnosis.to_find & (self.diagnosis.by < 0)
         return np.asarray(lost & (self.fixer < 0))
 
     def unchanged_list(self) -> Ranked:
-        """The list with nothing mended."""
+        """The list without any fix."""
         return self.plain.kept(~self.diagnosis.ignored[self.plain.rows])
 
-    def mended(self, name: str) -> Ranked:
-        """The list with all errors of a kind mended: found, else removed."""
+    def fixed_list(self, name: str) -> Ranked:
+        """The list with all errors of a kind fixed: matched, else removed."""
         diagnosis, first = self.diagnosis, self.first
         listed = ~diagnosis.ignored[first.rows]
         if name == "Miss":
@@ -210,7 +229,7 @@ class _Mending:
         return ranks.average_precision(self.ap.rule, self.points, self.ap.epsilon)
 
     def mean(self, ap: NDArray[np.float64], ranks: Ranked, left: Ranked) -> float:
-        """Over the classes that the rule looks at; `left`: what is left of the detections."""
+        """The mean over the classes of the rule; `left` has the remaining detections."""
         if self.as_tidecv:
             some = (self.plain if self.of_classes == "objects" else ranks).n_objects() > 0
             if self.of_classes == "occurring":
@@ -229,7 +248,7 @@ class _Mending:
         return float((weight * ap)[some].sum() / total) if total else float("nan")
 
     def _found(self, name: str) -> NDArray[np.int32]:
-        """(D,) the object that each error of a kind finds once it is mended, -1 for none."""
+        """(D,) the object that each error of a kind matches after the fix, -1 for none."""
         found = np.full(len(self.diagnosis.detections), -1, dtype=np.int32)
         if name in (KINDS[CLS], KINDS[LOC]):
             objects = np.flatnonzero(self.fixer >= 0)

@@ -60,7 +60,7 @@ def repaired(
         attempts = examine.attempts(rules, part, [examine.group_of(name)])
         tried = [each for each in attempts if each.repair.name == name]
         if not tried:
-            fix = "see what `detmap doctor` says of these files"
+            fix = "run `detmap doctor` on these files"
             raise DataError(f"--fix {name}", f"makes no sense of {raw.source}", fix)
         best = max(tried, key=lambda each: (each.outcome.ap50, -each.repair.weight))
         raw = best.repair.apply(raw, truth)

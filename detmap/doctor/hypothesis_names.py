@@ -63,7 +63,7 @@ HYPOTHESES = (
         images_shifted="image ids too low or too high by a constant",
         scores_percent="scores from 0 to 100",
         scores_logits="scores that are logits",
-        scores_negated="the lowest score is the surest",
+        scores_negated="the lowest score is the most confident",
         duplicates="no suppression: many boxes lie on a better one of their class",
     ),
     *_rows(

@@ -53,7 +53,9 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         text = f"scores go from {low:.6g} to {high:.6g}: they are logits, not probabilities"
         yield Repair("scores-logits", text, _squashed, 2, True)
     if negative or order < TURNED:
-        yield Repair("scores-negated", "the lowest score is the surest", _negated, 1, negative)
+        yield Repair(
+            "scores-negated", "the lowest score is the most confident", _negated, 1, negative
+        )
 
 
 def _divided(raw: Raw, truth: Truth) -> Raw:

@@ -47,7 +47,7 @@ def report(
     ----------
     truth : the ground truth
     detections : by the detector's name, one or two
-    protocol : the rules of its numbers; boxes
+    protocol : the rules of its numbers
     title : of the page
     images : folder of the images, for crops of the worst mistakes
     kind : ``html``; or ``md``, for a comment

@@ -17,7 +17,7 @@ from detmap.diagnosis import Diagnosis
 from detmap.diagnosis.analysis import TP
 from detmap.diagnosis.mistakes import SUSPECTS, Mistake
 from detmap.diagnosis.operating_sweep import found_from
-from detmap.diagnosis.summary import MEANING
+from detmap.diagnosis.tide import MEANING
 from detmap.html_report import charts
 from detmap.html_report.figures import letters
 from detmap.html_report.gather import Run

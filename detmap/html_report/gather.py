@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,12 +19,15 @@ from detmap.diagnosis.diagnosis_intervals import Uncertainty, uncertainty
 from detmap.diagnosis.mistakes import ImageErrors, Mistake, images, worst
 from detmap.diagnosis.olrp import Lrp, olrp, overlap_taken
 from detmap.diagnosis.operating_sweep import Point, sweep
+from detmap.diagnosis.sections import SECTIONS, Choices, Known
 from detmap.diagnosis.summary import parts, sentences
 from detmap.diagnosis.tide import Tide
 from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import summarize
 from detmap.html_report.numbers import Number, known
 from detmap.matching.engine import match
+from detmap.output.cell_text import scaled
+from detmap.output.table import Style, Table
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import MetricRow
 from detmap.results.result import Result
@@ -40,7 +43,7 @@ SHOWN = 160  # scores of the slider
 WORST = 8  # mistakes of each kind
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Run:
     """One detector.
 
@@ -54,6 +57,7 @@ class Run:
     shown : places in `sweep` that the slider shows
     scores : edges of the bins, and true and false positives in each
     overlaps : the same of overlaps of true positives; overlap : their mean
+    added : tables of the sections of a diagnosis that have a title, by name
     """
 
     name: str
@@ -78,6 +82,7 @@ class Run:
     scores: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
     overlaps: tuple[NDArray[np.float64], NDArray[np.float64]]
     overlap: float
+    added: Mapping[str, Table]
 
     @property
     def restated(self) -> bool:
@@ -131,29 +136,49 @@ def gather(
             seed=seed,
             threads=threads,
         )
+    told = sentences(seen)
+    overlaps, overlap = _overlaps(found)
     return Run(
-        name,
-        result,
-        tested,
-        found,
-        own,
-        drawn,
-        sentences(seen),
-        seen.tide,
-        seen.confusion,
-        calibrated,
-        olrp(found),
-        seen.points,
-        swept,
-        shown,
-        seen.slices,
-        images(found, confidence=None if np.isnan(best) else best),
-        worst(found, WORST),
-        seen.suspects,
-        _precision(result, threads),
-        _scores(found),
-        *_overlaps(found),
+        name=name,
+        result=result,
+        tested=tested,
+        diagnosis=found,
+        intervals=own,
+        uncertainty=drawn,
+        sentences=told,
+        tide=seen.tide,
+        confusion=seen.confusion,
+        calibration=calibrated,
+        olrp=olrp(found),
+        points=seen.points,
+        sweep=swept,
+        shown=shown,
+        slices=seen.slices,
+        images=images(found, confidence=None if np.isnan(best) else best),
+        worst=worst(found, WORST),
+        suspects=seen.suspects,
+        precision=_precision(result, threads),
+        scores=_scores(found),
+        overlaps=overlaps,
+        overlap=overlap,
+        added=_added(Known(found, seen, told, Choices())),
     )
+
+
+def _added(known: Known) -> dict[str, Table]:
+    """The tables of sections that the report does not draw itself, by name."""
+    tables = {
+        section.name: section.tabled({section.name: section.content(known)}, percent=True)
+        for section in SECTIONS
+        if section.title
+    }
+    percent = Style(percent=True)
+    return {
+        name: replace(
+            each, rows=tuple(tuple(scaled(cell, percent) for cell in row) for row in each.rows)
+        )
+        for name, each in tables.items()
+    }
 
 
 def _tested(result: Result, threads: int | None) -> Result:

@@ -10,6 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from detmap.diagnosis import sections as diagnosed
 from detmap.doctor.findings import Finding
 from detmap.errors import counted
 from detmap.html_report import figures, gallery, report_tables, row_figures, suspects
@@ -36,6 +37,7 @@ SECTIONS = (
     ("mistakes", "Mistakes"),
     ("images", "Images"),
     ("data", "Labels"),
+    *((each.name, each.title) for each in diagnosed.SECTIONS if each.title),
     ("method", "Method"),
 )
 FEW_CLASSES, MANY_CLASSES = 12, 30
@@ -115,6 +117,7 @@ def html(
         suspected=gallery.suspected(reviewed, pictures),
         suspects=suspects.table(reviewed),
         exports=suspects.exports(reviewed),
+        added=[each for each in diagnosed.SECTIONS if each.title],
         method=report_tables.method(runs, inputs, receipts),
         receipts=[(name, each.to_bytes().decode()) for name, each in receipts.items()],
         notes=[str(note) for note in report_tables.notes(runs)] + pictures.notes(),

@@ -8,7 +8,7 @@ from typing import Any
 
 from detmap.diagnosis.diagnosis_intervals import MOST_PAIRS, Uncertainty
 from detmap.diagnosis.operating_sweep import OVERALL
-from detmap.diagnosis.summary import MEANING
+from detmap.diagnosis.tide import MEANING
 from detmap.html_report.gather import Run
 from detmap.html_report.image_files import named
 from detmap.html_report.numbers import Number, interval_at, known, moved

@@ -9,8 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from detmap.diagnosis.summary import MEANING
-from detmap.diagnosis.tide import ERRORS, SPECIAL
+from detmap.diagnosis.tide import ERRORS, MEANING, SPECIAL
 from detmap.html_report.gather import Run
 from detmap.html_report.numbers import Number, interval_at, known, moved
 from detmap.html_report.report_tables import sampled_differences

@@ -15,7 +15,6 @@ from detmap.errors import counted
 from detmap.html_report.gather import Run
 from detmap.html_report.numbers import NOTHING, between, digits, points, under
 from detmap.html_report.what_changed import difference, one_only, pair_of
-from detmap.protocol.metric_rows import MISS_RATE
 from detmap.statistics.comparison import LEAST_UNITS
 
 SHORT = {
@@ -155,7 +154,7 @@ def _two(a: Run, b: Run) -> Verdict:
 def _is_rate(run: Run, metric: str) -> bool:
     """Whether a lower number is better."""
     rows = run.result.protocol.rows()[0]
-    return any(row.name == metric and row.kind == MISS_RATE for row in rows)
+    return any(row.name == metric and not row.metric.higher_is_better for row in rows)
 
 
 def _images(run: Run) -> str:

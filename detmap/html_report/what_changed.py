@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from detmap.compare import compare
 from detmap.diagnosis.operating_sweep import found_from
-from detmap.diagnosis.summary import MEANING
-from detmap.diagnosis.tide import ERRORS
+from detmap.diagnosis.tide import ERRORS, MEANING
 from detmap.errors import DetmapError, counted
 from detmap.html_report.gather import Run
 from detmap.html_report.numbers import Number, moved

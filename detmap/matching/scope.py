@@ -11,8 +11,9 @@ from detmap.base.parallel import each_batch
 from detmap.errors import DataError
 from detmap.matching.subsets import measure
 from detmap.protocol import Protocol
-from detmap.tables import ABSENT, Columns, Detections, Images, Note, Scope, Truth, boxes_as
+from detmap.tables import ABSENT, Detections, Note, Scope, Truth
 from detmap.tables.grouping import group_images
+from detmap.tables.transforms import clip_boxes, with_box_areas
 
 NO_RANK, NO_FLAGS = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
 UNLISTED, LENIENT = 1, 2  # bits, as in detmap.kernels.scope
@@ -214,7 +215,8 @@ def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[T
     ------
     DataError : an image without a size
     """
-    truth = _with_area(truth, protocol)
+    if protocol.boxes.area:
+        truth = with_box_areas(truth, protocol.boxes.area)
     if protocol.boxes.clip == "no":
         return truth, detections
     images = truth.images
@@ -236,34 +238,6 @@ def clipped(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[T
             "give width and height, or set boxes.clip=no",
         )
     return (
-        replace(truth, boxes=_clip(truth, images), box_format="xywh"),
-        replace(detections, boxes=_clip(detections, images), box_format="xywh"),
+        replace(truth, boxes=clip_boxes(truth, images), box_format="xywh"),
+        replace(detections, boxes=clip_boxes(detections, images), box_format="xywh"),
     )
-
-
-def _with_area(truth: Truth, protocol: Protocol) -> Truth:
-    """Returns the truth with the areas of `boxes.area`. Source: xtcocotools cocoeval.py."""
-    if not protocol.boxes.area:
-        return truth
-    boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
-    area = boxes[:, 2] * boxes[:, 3] * protocol.boxes.area
-    return replace(
-        truth,
-        attributes=Columns({**truth.attributes, "area": area}),
-        notes=tuple(note for note in truth.notes if note.code != "area-missing"),
-    )
-
-
-def _clip(table: Truth | Detections, images: Images) -> NDArray[np.float64]:
-    """(n, 4) clipped boxes x y width height. Source: CrowdDet lib/evaluate APMRToolkits/image.py.
-
-    The left top corner is within (width - 1, height - 1), the right bottom one within the image.
-    """
-    boxes = boxes_as(table.boxes, table.box_format, "xywh")
-    size = np.stack([images.width, images.height], axis=1)[table.image]
-    size[np.isnan(size)] = np.inf  # of an image without detections
-    first, last = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
-    begin, end = np.clip(first, 0, np.maximum(size - 1, 0)), np.clip(last, 0, size)
-    moved = (begin != first) | (end != last)
-    side = np.where(moved, np.maximum(end - begin, 0), boxes[:, 2:])
-    return np.ascontiguousarray(np.concatenate([begin, side], axis=1))

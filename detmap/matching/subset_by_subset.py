@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detmap.errors import ProtocolError
 from detmap.matching import engine
@@ -14,8 +13,9 @@ from detmap.matching.matches import Matches, distinct
 from detmap.matching.subsets import attribute_values, object_words
 from detmap.protocol import Protocol
 from detmap.protocol.named_columns import named_attributes
-from detmap.tables import Detections, Truth, boxes_as
+from detmap.tables import Detections, Truth
 from detmap.tables.digests import image_digests
+from detmap.tables.transforms import with_aspect
 
 
 def match_subsets(
@@ -47,7 +47,7 @@ def match_subsets(
         shaped = truth
         if protocol.boxes.aspect:
             find = object_words(truth, protocol).find & np.uint64(1 << a) != 0
-            shaped = _with_aspect(truth, find, protocol.boxes.aspect)
+            shaped = with_aspect(truth, find, protocol.boxes.aspect)
         parts.append(engine.match(shaped, detections, alone(a), threads=threads))
     whole = parts[0]
     return replace(
@@ -77,15 +77,3 @@ def _alone(protocol: Protocol) -> Callable[[int], Protocol]:
         )
 
     return alone
-
-
-def _with_aspect(truth: Truth, chosen: NDArray[np.bool_], aspect: float) -> Truth:
-    """Makes chosen objects `aspect` times as wide as they are high.
-
-    Source: Piotr's toolbox, bbApply.m, resize.
-    """
-    boxes = boxes_as(truth.boxes, truth.box_format, "xywh").copy()
-    change = np.where(chosen, boxes[:, 3] * aspect - boxes[:, 2], 0.0)
-    boxes[:, 0] -= change / 2
-    boxes[:, 2] += change
-    return replace(truth, boxes=boxes_as(boxes, "xywh", truth.box_format))

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from detmap.base.printable import shown
-from detmap.output.table import Cell, Style, Table
+from detmap.output.table import Cell, Quantity, Style, Table
 
 UNDEFINED = "-"
 LONGEST = 1000  # characters of a cell for people: a name of thousands would push all else away
@@ -26,7 +26,11 @@ def text_of(cell: Cell, style: Style) -> str:
 
 def scaled(cell: Cell, style: Style) -> Cell:
     """A number as it is, a fraction in percent where that is wanted."""
-    return 100 * cell if style.percent and isinstance(cell, float) else cell
+    return (
+        100 * cell
+        if style.percent and isinstance(cell, float) and not isinstance(cell, Quantity)
+        else cell
+    )
 
 
 def undefined(cell: Cell) -> bool:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+
+class Quantity(float):
+    """A number that is no fraction: tables in percent show it as it is."""
+
+
 Cell = str | int | float | None
 
 WIDTH = 80  # columns that everybody has

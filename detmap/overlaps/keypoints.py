@@ -154,6 +154,8 @@ class KeypointReader(ShapeReader):
 
     kind = Keypoints
     field = "keypoints"
+    array = "keypoints"
+    sides = "(n, points, 3)"
     more = ("num_keypoints",)
     box_gives_area = True
 

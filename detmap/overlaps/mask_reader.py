@@ -18,6 +18,8 @@ class MaskReader(ShapeReader):
 
     kind = Masks
     field = "segmentation"
+    array = "masks"
+    sides = "(n, height, width)"
     box_gives_area = True
 
     def read(

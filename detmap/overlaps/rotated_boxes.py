@@ -127,6 +127,8 @@ class RotatedBoxReader(ShapeReader):
 
     kind = RotatedBoxes
     field = "segmentation"
+    array = "polygons"
+    sides = "(n, 4, 2), (n, 8) or (n, 5)"
 
     def read(
         self,

@@ -24,6 +24,8 @@ class ShapeReader(ABC):
     ----------
     kind : the class of the shapes
     field : the key of a record that holds one (COCO JSON)
+    array : the key of a batch that holds an array of all of an image; "" for `field`
+    sides : the shape of that array, for messages
     more : other keys of an object's record that `complete` reads
     box_gives_area : whether the area of a result with a box is that of the box, as in pycocotools'
         `COCO.loadRes`; else it is that of the shape
@@ -31,6 +33,8 @@ class ShapeReader(ABC):
 
     kind: ClassVar[type]
     field: ClassVar[str]
+    array: ClassVar[str] = ""
+    sides: ClassVar[str] = "(n, numbers)"
     more: ClassVar[tuple[str, ...]] = ()
     box_gives_area: ClassVar[bool] = False
 

@@ -137,7 +137,7 @@ def _sigmas(value: Any) -> tuple[float, ...]:
     return sigmas
 
 
-SIGMAS = Check(_sigmas, "a list of numbers in (0, 1], one a keypoint; [] where there are none")
+SIGMAS = Check(_sigmas, "a list of numbers in (0, 1], one per keypoint; [] without keypoints")
 
 
 def _floor(value: Any) -> tuple[float, ...]:

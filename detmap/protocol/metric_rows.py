@@ -21,14 +21,50 @@ from detmap.errors import ProtocolError
 NO_LIMIT = 2**31 - 1  # more than the detections of any image
 SHORT = {"small": "s", "medium": "m", "large": "l"}  # suffixes of COCO and LVIS
 LETTERS = {f"-{name}": letter for name, letter in SHORT.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A kind of metric rows.
+
+    Parameters
+    ----------
+    name : what its rows begin with; capital letters and digits
+    title : for messages
+    unit : "fraction", or what the number counts; only fractions are shown in percent
+    higher_is_better : the direction, for `--fail-under` and the report
+    influence : whether influence functions are known; other rows get intervals by the jackknife
+    module : of `detmap.curves`, with the function ``terms`` of the metric (see `own_terms`); "" for
+        metrics of `detmap.curves.aggregation`
+    """
+
+    name: str
+    title: str
+    unit: str = "fraction"
+    higher_is_better: bool = True
+    influence: bool = False
+    module: str = ""
+
+
+METRICS = (
+    Metric("AP", "average precision", influence=True),
+    Metric("AR", "average recall", influence=True),
+    Metric("P", "precision at one score"),
+    Metric("R", "recall at one score"),
+    Metric("F1", "F1 at one score"),
+    Metric("MR", "log-average miss rate", higher_is_better=False, module="miss_rate"),
+)
+BY_NAME = {metric.name: metric for metric in METRICS}
+OWN = tuple(metric for metric in METRICS if metric.module)
+"""Metrics with terms of their own."""
+LRP = ("oLRP", "oLRP-Loc", "oLRP-FP", "oLRP-FN")
+"""Metrics beside the rows (``evaluation.extra``) of which a lower value is better."""
 GRAMMAR = re.compile(
-    r"(?P<kind>mAP|AP|AR|MR|P|R|F1)(?P<iou>[0-9]+(?:\.[0-9]+)?)?(?P<of>[a-z]|-[A-Za-z0-9_-]+)?"
+    rf"(?P<kind>mAP|{'|'.join(BY_NAME)})(?P<iou>[0-9]+(?:\.[0-9]+)?)?(?P<of>[a-z]|-[A-Za-z0-9_-]+)?"
     r"(?P<axes>(?:@(?:[a-z_]+|[0-9]+))*)"
 )
 POINT = ("P", "R", "F1")
 """Rows that are read at one score."""
-MISS_RATE = "MR"
-"""The row of the log-average miss rate."""
 RENAMED_MISS_RATE = re.compile(r"^[^:]+: (?=MR)")
 """The own name of a row of the miss rate."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_@.-]{0,39}")
@@ -36,8 +72,10 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_@.-]{0,39}")
 LEGAL = (
     "legal: AP, AP50 (any IoU in percent), APs, AP-tiny (a subset or a group of classes), AR@100 "
     "(a limit), mAP; with @subset, @group or @limit, AR also with @max_dets, for one row each; "
-    "P, R, F1 (at one score); MR, MR75, MR@subset (log-average miss rate); NAME: ROW calls a row "
-    "by a name of its own; in NAME_*: AR@max_dets each limit takes the place of *"
+    "P, R, F1 (at one score); "
+    + "".join(f"{m.name}, {m.name}75, {m.name}@subset ({m.title}); " for m in OWN)
+    + "NAME: ROW calls a row by a name of its own; in NAME_*: AR@max_dets each limit takes the "
+    "place of *"
 )
 
 
@@ -48,7 +86,7 @@ class MetricRow:
     Parameters
     ----------
     name : AP, AP50, APs, APr, AR100, AR@300, mAP ...
-    kind : "AP", "AR", "MR", "P", "R" or "F1"
+    kind : "AP", "AR", "MR", "P", "R" or "F1": the name of its `Metric`
     iou : the threshold; None for the mean over all
     subset : name of the subset of objects
     group : name of the group of classes; "" for all classes
@@ -61,6 +99,11 @@ class MetricRow:
     subset: str
     group: str
     max_dets: int
+
+    @property
+    def metric(self) -> Metric:
+        """Its unit, its direction, and what is known of it."""
+        return BY_NAME[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +142,7 @@ class Axes:
             twice = {suffix for suffix, _ in written if [s for s, _ in written].count(suffix) > 1}
             raise ProtocolError(
                 "groups",
-                f"{', '.join(sorted(twice))} would stand for a subset and for a group",
+                f"{', '.join(sorted(twice))} names both a subset and a group",
                 "give the group another name",
             )
         return suffixes
@@ -143,17 +186,20 @@ def _spelled_out(texts: Sequence[str], axes: Axes) -> Iterator[str]:
             yield text
 
 
+def _renamed_rows(text: str, axes: Axes) -> list[MetricRow]:
+    """The rows of ``NAME: ROW``."""
+    name, _, row = text.partition(": ")
+    named = _rows_of(row, axes) if ": " not in row else []
+    names = [name.replace("*", str(each.max_dets)) for each in named]
+    many = name.count("*") == 1 and row.endswith("@max_dets")
+    if not (many or (len(named) == 1 and "*" not in name)) or not all(map(NAME.fullmatch, names)):
+        raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
+    return [replace(each, name=own) for each, own in zip(named, names, strict=True)]
+
+
 def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
-    name, colon, row = text.partition(": ")
-    if colon:
-        named = _rows_of(row, axes) if ": " not in row else []
-        names = [name.replace("*", str(each.max_dets)) for each in named]
-        many = name.count("*") == 1 and row.endswith("@max_dets")
-        if not (many or (len(named) == 1 and "*" not in name)) or not all(
-            map(NAME.fullmatch, names)
-        ):
-            raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
-        return [replace(each, name=own) for each, own in zip(named, names, strict=True)]
+    if ": " in text:
+        return _renamed_rows(text, axes)
     match = GRAMMAR.fullmatch(text)
     if not match or (match["kind"] == "mAP" and match["iou"]):
         raise ProtocolError("metrics", f"no metric {text!r}", LEGAL)
@@ -188,9 +234,10 @@ def _rows_of(text: str, axes: Axes) -> list[MetricRow]:
                 "metrics", f"no subset or group {suffix!r} for {text!r}", f"they are: {known}"
             )
     kind = match["kind"].removeprefix("m")
-    if kind == MISS_RATE and any(limit != axes.limits[-1] for _, limit in limits):
-        what = f"{text!r}: MR is that of the highest limit"
-        raise ProtocolError("metrics", what, "write MR, and set limits.max_dets to the limit alone")
+    if BY_NAME[kind].module and any(limit != axes.limits[-1] for _, limit in limits):
+        what = f"{text!r}: {kind} is that of the highest limit"
+        fix = f"write {kind}, and set limits.max_dets to the limit alone"
+        raise ProtocolError("metrics", what, fix)
     if kind == "AP" and len(axes.limits) > 1 and match["axes"].endswith("@max_dets"):
         what = f"{text!r}: the number behind AP is an IoU"
         raise ProtocolError("metrics", what, "write AP@limit, which gives AP@100")

@@ -267,8 +267,7 @@ class Protocol(Immutable):
         names = [
             row.name
             for row in self.rows()[0]
-            if row.kind in (*metrics.POINT, metrics.MISS_RATE)
-            or (row.kind == "AP" and row.max_dets in below)
+            if not row.metric.influence or (row.kind == "AP" and row.max_dets in below)
         ]
         if self.limits.scope == "dataset":
             other.append("limits.scope")

@@ -97,7 +97,7 @@ def confusion(
     Parameters
     ----------
     y_true, y_score, pos_label, sample_weight : see `detmap.ranking.label_inputs.samples`
-    threshold : one number, or (K,) one a class
+    threshold : one number, or (K,) one per class
 
     Raises
     ------
@@ -126,7 +126,7 @@ def operating_point(
     ----------
     y_true, y_score, average, pos_label, sample_weight : as of `average_precision`; ``micro`` adds
         up the counts
-    threshold : one number, or (K,) one a class
+    threshold : one number, or (K,) one per class
     undefined : what a metric that is 0/0 adds to the mean; scikit-learn's ``zero_division`` of nan,
         0 and 1
 
@@ -168,7 +168,7 @@ def count(checked: Samples, threshold: ArrayLike, axis: int) -> Confusion:
         raise DataError(
             "threshold",
             f"{threshold!r} for {checked.shape[1]} classes",
-            "give one number, or one a class",
+            "give one number, or one per class",
         )
     predicted = checked.score >= limit
     positive, negative = checked.positive, ~checked.positive

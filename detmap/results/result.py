@@ -24,7 +24,7 @@ from detmap.matching.matches import Matches, Overview
 from detmap.output import formats
 from detmap.output.table import Table
 from detmap.protocol import Protocol
-from detmap.protocol.metric_rows import MetricRow
+from detmap.protocol.metric_rows import LRP, MetricRow
 from detmap.results import result_notes, result_tables
 from detmap.results.json_content import json_content
 from detmap.results.signature import signature
@@ -84,6 +84,12 @@ class Result:
     def rows(self) -> list[MetricRow]:
         """The definition of each metric: kind, IoU, subset, class group, detection limit."""
         return self.protocol.rows()[0]
+
+    @property
+    def lower_is_better(self) -> frozenset[str]:
+        """The names of metrics of which a lower value is better."""
+        rates = (row.name for row in self.rows if not row.metric.higher_is_better)
+        return frozenset((*rates, *(name for name in LRP if name in self.extra)))
 
     @cached_property
     def findings(self) -> Findings:

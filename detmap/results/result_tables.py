@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from detmap.errors import counted
-from detmap.output.table import Cell, Table
+from detmap.output.table import Cell, Quantity, Table
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import NO_LIMIT, MetricRow
 
@@ -22,7 +22,7 @@ def metric_table(
             overlaps(protocol, row),
             row.group or row.subset,
             row.max_dets if row.max_dets < NO_LIMIT else "all",
-            values[row.name],
+            values[row.name] if row.metric.unit == "fraction" else Quantity(values[row.name]),
         )
         for row in rows
     ]

@@ -79,7 +79,7 @@ def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[Metri
     """Collect the readings of the metrics and of the per-class table."""
     protocol = matches.protocol
     protocol.require_stock("an interval", (*ORDER_ALONE, "iou.absorb_from", "iou.classes"))
-    strange = [row.name for row in metrics if row.kind not in ("AP", "AR")]
+    strange = [row.name for row in metrics if not row.metric.influence]
     if protocol.ap.integrator not in INTEGRATORS:
         strange.append(f"ap.integrator {protocol.ap.integrator!r}")
     if strange:  # a metric added later must not get the influence function of another

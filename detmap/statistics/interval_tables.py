@@ -99,86 +99,99 @@ def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[st
     return (*lines, f"{MARK} no interval: {reasons[0]}{more}")
 
 
+BASIS = {
+    True: "low, high and p: per row, corrected for bias; adjusted p: for all rows together",
+    False: "low, high: normal, corrected for bias; p: permutation of images, without correction",
+}
+"""What intervals and p-values of a comparison are, by whether its test is z."""
+
+
 def comparison_tables(comparison: Comparison) -> list[Table]:
     """Tables of the leaderboard, the pairs, and the classes and images that changed most."""
-    tables = []
-    several = len(comparison.names) > 2
+    return [
+        _leaderboard(comparison),
+        _pair_table(comparison),
+        _changed_classes(comparison),
+        _changed_images(comparison),
+    ]
+
+
+def _leaderboard(comparison: Comparison) -> Table:
     metric = comparison.pairs[0].metric
-    level = f"{100 * (1 - comparison.alpha):g} %"
     letters = any(letters for *_, letters in comparison.leaderboard)
-    tables.append(
-        Table(
-            f"leaderboard by {metric}, {comparison.units.n:,} {comparison.units.noun}",
-            ("detector", metric, "group"),
-            comparison.leaderboard,
-            ("detectors with a common letter do not differ significantly",) if letters else (),
-            name="leaderboard",
-        )
+    return Table(
+        f"leaderboard by {metric}, {comparison.units.n:,} {comparison.units.noun}",
+        ("detector", metric, "group"),
+        comparison.leaderboard,
+        ("detectors with a common letter do not differ significantly",) if letters else (),
+        name="leaderboard",
     )
-    names = ("a", "b") if several else ()
-    by_z = comparison.test == "z"
-    p = "p" if by_z else f"p ({comparison.test})"
-    header = ("difference", "SE", "low", "high", p, "adjusted p", "MDD")
-    basis = (
-        "low, high and p: per row, corrected for bias; adjusted p: for all rows together"
-        if by_z
-        else "low, high: normal, corrected for bias; p: permutation of images, without correction"
+
+
+def _pair_table(comparison: Comparison) -> Table:
+    level = f"{100 * (1 - comparison.alpha):g} %"
+    first, second, *others = comparison.names
+    title = "all pairs, b minus a" if others else f"{second} minus {first}"
+    return Table(
+        f"{title}: {level} intervals, test {comparison.test}, adjusted by {comparison.adjust}",
+        (*_names(comparison, "a", "b"), "metric", *_header(comparison)),
+        tuple(
+            (*_names(comparison, one.a, one.b), _marked(one.metric, one), *_differences(one))
+            for one in comparison.pairs
+        ),
+        (
+            *(("MDD: " + MDD,) if any(one.mdd >= 0 for one in comparison.pairs) else ()),
+            BASIS[comparison.test == "z"],
+            *_needed(comparison),
+            *_reasons({(one.a, one.b, one.metric): one for one in comparison.pairs}),
+        ),
+        name="pairs",
     )
-    rows = tuple(
-        (*((one.a, one.b) if several else ()), _marked(one.metric, one), *_differences(one))
-        for one in comparison.pairs
-    )
-    title = (
-        f"{comparison.names[1]} minus {comparison.names[0]}"
-        if not several
-        else "all pairs, b minus a"
-    )
-    tables.append(
-        Table(
-            f"{title}: {level} intervals, test {comparison.test}, adjusted by {comparison.adjust}",
-            (*names, "metric", *header),
-            rows,
-            (
-                *(("MDD: " + MDD,) if any(one.mdd >= 0 for one in comparison.pairs) else ()),
-                basis,
-                *_needed(comparison),
-                *_reasons({(one.a, one.b, one.metric): one for one in comparison.pairs}),
-            ),
-            name="pairs",
-        )
-    )
+
+
+def _changed_classes(comparison: Comparison) -> Table:
     moved = [one for one in comparison.classes if one.difference != 0][:SHOWN]
-    tables.append(
-        Table(
-            f"classes that changed most, adjusted by {comparison.adjust}",
-            (*names, "class", "metric", *header),
-            tuple(
-                (
-                    *((one.a, one.b) if several else ()),
-                    one.name,
-                    _marked(one.metric, one),
-                    *_differences(one),
-                )
-                for one in moved
-            ),
-            (basis, *_reasons({(one.a, one.b, one.name, one.metric): one for one in moved})),
-            name="classes",
-        )
+    return Table(
+        f"classes that changed most, adjusted by {comparison.adjust}",
+        (*_names(comparison, "a", "b"), "class", "metric", *_header(comparison)),
+        tuple(
+            (
+                *_names(comparison, one.a, one.b),
+                one.name,
+                _marked(one.metric, one),
+                *_differences(one),
+            )
+            for one in moved
+        ),
+        (
+            BASIS[comparison.test == "z"],
+            *_reasons({(one.a, one.b, one.name, one.metric): one for one in moved}),
+        ),
+        name="classes",
     )
-    noun = comparison.units.noun
-    tables.append(
-        Table(
-            f"{noun} that changed {metric} most, and the part of the difference due to each",
-            (*names, noun[:-1], "change"),
-            tuple(
-                (*((a, b) if several else ()), unit, change)
-                for a, b, unit, change in comparison.images
-            ),
-            (comparison.signature,),
-            name=noun,
-        )
+
+
+def _changed_images(comparison: Comparison) -> Table:
+    noun, metric = comparison.units.noun, comparison.pairs[0].metric
+    return Table(
+        f"{noun} that changed {metric} most, and the part of the difference due to each",
+        (*_names(comparison, "a", "b"), noun[:-1], "change"),
+        tuple(
+            (*_names(comparison, a, b), unit, change) for a, b, unit, change in comparison.images
+        ),
+        (comparison.signature,),
+        name=noun,
     )
-    return tables
+
+
+def _names(comparison: Comparison, a: str, b: str) -> tuple[str, ...]:
+    """The cells that name a pair; none if there is only one."""
+    return (a, b) if len(comparison.names) > 2 else ()
+
+
+def _header(comparison: Comparison) -> tuple[str, ...]:
+    p = "p" if comparison.test == "z" else f"p ({comparison.test})"
+    return ("difference", "SE", "low", "high", p, "adjusted p", "MDD")
 
 
 def _differences(one: Pair) -> tuple[Cell, ...]:

@@ -261,7 +261,7 @@ def _influence(result: Any, threads: int | None) -> dict[str, Floats]:
     if not isinstance(result, Result):
         what = f"no intervals under the rule {result.protocol.evaluation.rule}"
         raise DataError(f"protocol {result.protocol.name}", what, "leave out --ci")
-    rows = [row for row in result.rows if row.kind in ("AP", "AR")]
+    rows = [row for row in result.rows if row.metric.influence]
     planned = plan(result.matches, rows, ())
     moved = influence(planned, units(result.matches.image_ids, None), threads)
     return {row.name: moved.corrected[q] for q, row in enumerate(rows)}

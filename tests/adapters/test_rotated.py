@@ -286,8 +286,9 @@ def test_what_happens_to_rotated_boxes_elsewhere(tmp_path: Path) -> None:
     assert "overlap" in {step.name for step in moved.steps}
     with pytest.raises(DataError, match="dota compares polygons, coco-bbox boxes"):
         detmap.explain(place, found, start="dota", end="coco-bbox")
-    with pytest.raises(DataError, match="dota compares polygons, and a diagnosis compares boxes"):
-        detmap.diagnose(place, found, "dota")
+    diagnosed = detmap.diagnose(place, found, "dota")
+    assert diagnosed.counts()["TP"] == 1
+    assert diagnosed.same.tolist() == [1.0]
 
 
 def test_a_folder_that_shows_no_format_is_that_of_the_protocol(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+import detmap
 from detmap.version import __version__
 from tests.support import builders as make
 from tests.support.running import run
@@ -69,8 +72,25 @@ def test_the_doctor_needs_inputs() -> None:
     assert "TRUTH is missing" in outcome.err
 
 
-@pytest.mark.parametrize("name", ["MR", "MR-small", "oLRP"])
-def test_metrics_of_which_lower_values_are_better_are_refused(name: str) -> None:
-    outcome = run("eval", *INPUTS, "--fail-under", f"{name}=.4")
-    assert outcome.code == 2
-    assert f"{name}: lower values are better" in outcome.err
+@pytest.mark.parametrize(
+    ("protocol", "changes", "name"),
+    [
+        ("coco-bbox", {"metrics": ["AP", "MR50"]}, "MR50"),
+        ("coco-bbox", {"metrics": ["AP", "MR50"]}, "MR50/star"),
+        ("aitod", {}, "oLRP"),
+    ],
+)
+def test_the_direction_of_a_metric_is_known(
+    protocol: str, changes: dict[str, Any], name: str
+) -> None:
+    result = detmap.evaluate(*INPUTS[:2], protocol, settings=changes)
+    metric, _, of = name.partition("/")
+    rows = {row["name"]: row for row in result.per_class}
+    value = rows[of][metric] if of else result.metrics[metric]
+    sets = [word for key, each in changes.items() for word in ("--set", f"{key}={each}")]
+    for edge, code, verdict in ((1, 0, "PASS"), (value - 0.01, 1, "FAIL")):
+        outcome = run("eval", *INPUTS[:2], "-p", protocol, *sets, "--fail-under", f"{name}={edge}")
+        assert outcome.code == code
+        side = "at most" if verdict == "PASS" else "above"
+        line = f"{verdict}: {name} {value:.4f} is {side} {edge:g} (lower is better)"
+        assert f"detmap: {line}\n" in outcome.err

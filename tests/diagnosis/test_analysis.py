@@ -168,12 +168,6 @@ def test_thresholds_that_make_no_sense(options: dict[str, object], words: str) -
         diagnose(*tables(1), "coco-bbox", **options)  # type: ignore[arg-type]
 
 
-def test_masks_have_no_diagnosis() -> None:
-    truth, detections = tables(1)
-    with pytest.raises(DataError, match="compares masks"):
-        diagnose(truth, detections, "coco-segm")
-
-
 def test_parts_that_do_not_belong_together() -> None:
     truth, detections = tables(2)
     part = diagnose(truth, detections, "coco-bbox")

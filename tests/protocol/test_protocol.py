@@ -361,7 +361,7 @@ def test_what_is_no_row_is_refused(text: str) -> None:
 
 def test_a_group_and_a_subset_of_one_name_are_refused() -> None:
     settings = {"subsets.pets.area": [0, 9], "groups.pets": ["cat"]}
-    with pytest.raises(ProtocolError, match="-pets would stand for a subset and for a group"):
+    with pytest.raises(ProtocolError, match="-pets names both a subset and a group"):
         COCO.override(settings)
 
 

@@ -288,15 +288,7 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
     except json.JSONDecodeError as error:
         if not_utf8:
             return _not_utf8(f"{path}: line {1 + data.count(LF, 0, not_utf8.start)}", not_utf8)
-        end = not error.doc[error.pos :].strip()
-        fix = (
-            "the file is truncated; write or copy it again"
-            if end
-            else "write it with a JSON library"
-        )
-        return DataError(
-            f"{path}: line {error.lineno}, column {error.colno}", f"not JSON: {error.msg}", fix
-        )
+        return _not_json(path, error)
     except RecursionError:
         return DataError(str(path), "nested too deeply", shape)
     except ValueError as error:  # a whole number of thousands of digits
@@ -337,6 +329,16 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
                 "leave the field out or write a number",
             )
     return DataError(str(path), f"not readable: {refused}", "write it as plain JSON in UTF-8")
+
+
+def _not_json(path: Path, error: json.JSONDecodeError) -> DataError:
+    is_end = not error.doc[error.pos :].strip()
+    fix = "the file is truncated; write or copy it again"
+    return DataError(
+        f"{path}: line {error.lineno}, column {error.colno}",
+        f"not JSON: {error.msg}",
+        fix if is_end else "write it with a JSON library",
+    )
 
 
 def _not_utf8(where: str, error: UnicodeDecodeError) -> DataError:

@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 
 from detmap.adapters.in_memory.batches import Fields, image_size, place_at, to_array
 from detmap.errors import DataError
-from detmap.overlaps.keypoints import KeypointReader
-from detmap.overlaps.mask_reader import MaskReader
 from detmap.overlaps.shape_records import ShapeReader
 from detmap.tables import BoxFormat, Shapes, boxes_as
-
-ARRAYS = {MaskReader: "masks", KeypointReader: "keypoints"}
-"""The key of an array of shapes; that of rotated boxes is ``polygons``."""
 
 
 def shapes_of(
@@ -37,9 +32,9 @@ def shapes_of(
 
     Raises `DataError` for missing or invalid shapes.
     """
-    array = ARRAYS.get(type(reader), "polygons")
+    array = reader.array or reader.field
     key = array if any(array in image for image in images) else reader.field
-    values = [_values(f"{where}[{i}]", image, key, array) for i, image in enumerate(images)]
+    values = [_values(f"{where}[{i}]", image, key, reader) for i, image in enumerate(images)]
     sizes = known.copy()
     for i, rows in enumerate(values):
         if "orig_size" in images[i] and np.isnan(sizes[i]).any():
@@ -76,8 +71,9 @@ def boxes_around(
     return [{**image, "boxes": part} for image, part in zip(images, parts, strict=True)]
 
 
-def _values(where: str, image: Fields, key: str, array: str) -> list[Any]:
+def _values(where: str, image: Fields, key: str, reader: ShapeReader) -> list[Any]:
     """Returns the shapes of an image as values of COCO JSON."""
+    array, sides = reader.array or reader.field, reader.sides
     try:
         given = image[key]
     except KeyError:
@@ -91,10 +87,9 @@ def _values(where: str, image: Fields, key: str, array: str) -> list[Any]:
         return []
     if key == "masks":
         if rows.ndim != 3 or rows.dtype.kind not in "biu":
-            what = f"shape {rows.shape}, dtype {rows.dtype} where (n, height, width) is needed"
+            what = f"shape {rows.shape}, dtype {rows.dtype} where {sides} is needed"
             raise DataError(f"{where}.{key}", what, "give masks of bool, one per row")
         return [_run_lengths(each != 0) for each in rows]
-    sides = {"keypoints": "(n, points, 3)"}.get(key, "(n, 4, 2), (n, 8) or (n, 5)")
     if key != array or rows.dtype.kind not in "fiu" or rows.ndim not in (2, 3):
         what = f"shape {rows.shape}, dtype {rows.dtype} where {sides} is needed"
         raise DataError(f"{where}.{key}", what, "give one row per object")

@@ -110,6 +110,22 @@ def pair(
     return predicted, annotated
 
 
+def _given_ids(predicted: Sequence[Fields], annotated: Sequence[Fields]) -> list[Any]:
+    """The id of each image, of its prediction or its target; None without."""
+    ids = []
+    for i, (prediction, target) in enumerate(zip(predicted, annotated, strict=True)):
+        own = batches.identifier(f"predictions[{i}]", prediction)
+        other = batches.identifier(f"targets[{i}]", target)
+        if own is not None and other is not None and own != other:
+            raise DataError(
+                f"predictions[{i}].image_id",
+                f"{own!r}, but {other!r} in targets[{i}]",
+                "give images in the same order",
+            )
+        ids.append(other if own is None else own)
+    return ids
+
+
 def identify(
     predicted: Sequence[Fields],
     annotated: Sequence[Fields],
@@ -128,17 +144,7 @@ def identify(
 
     Raises `DataError` for mixed, missing or repeated ids.
     """
-    ids = []
-    for i, (prediction, target) in enumerate(zip(predicted, annotated, strict=True)):
-        own = batches.identifier(f"predictions[{i}]", prediction)
-        other = batches.identifier(f"targets[{i}]", target)
-        if own is not None and other is not None and own != other:
-            raise DataError(
-                f"predictions[{i}].image_id",
-                f"{own!r}, but {other!r} in targets[{i}]",
-                "give images in the same order",
-            )
-        ids.append(other if own is None else own)
+    ids = _given_ids(predicted, annotated)
     numbered = ids[0] is None
     if 0 < ids.count(None) < len(ids):
         i = next(i for i, each in enumerate(ids) if (each is None) != numbered)

@@ -182,7 +182,7 @@ def _labels(
             f"classes count from 0, but those of {truth.source} have ids from {first}: the "
             "mapping is unknown",
             "give --class-names FILE, read the truth from the data.yaml, or write the names to "
-            "classes.txt in this folder, one a line",
+            "classes.txt in this folder, one per line",
         )
     names = data_yaml.names_in(names_files[0])
     place = join.classes_by_id(truth, list(names), shown(names_files[0]))

@@ -18,7 +18,7 @@ from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
-    from detmap.diagnosis.summary import Choices
+    from detmap.diagnosis.sections import Choices
 
 EXAMPLES = (
     "detmap diagnose instances_val2017.json results.json",
@@ -26,12 +26,13 @@ EXAMPLES = (
     "detmap diagnose TRUTH DETECTIONS --errors errors.csv --suspects relabel.csv",
     "detmap diagnose TRUTH DETECTIONS --confusion-rule mmdet --lrp-grid 0:0.01:1",
 )
-TABLES = ("sentences", "costs", "points", "slices", "confused", "images", "errors")
 MOST_CLASSES = 20  # rows of a screen
 
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    from detmap.diagnosis.sections import TABLES
+
     evaluation_inputs.add(command)
     doctor_notes.add(command)
     options.add_threads(command)
@@ -43,7 +44,7 @@ def add(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             f"--{name}", type=options.new_file, metavar="FILE", help=f"Write {what}."
         )
-    options.add_outputs(command, *TABLES)
+    options.add_outputs(command, *TABLES, "errors")
 
 
 def _add_choices(command: argparse.ArgumentParser) -> None:
@@ -176,7 +177,7 @@ def grid(text: str) -> Grid:
 
 def choices(arguments: argparse.Namespace) -> Choices:
     """Return the options of `summary`."""
-    from detmap.diagnosis.summary import Choices
+    from detmap.diagnosis.sections import Choices
 
     if arguments.calibration_box_bins is not None and len(arguments.calibration_box_bins) != 2:
         n = len(arguments.calibration_box_bins)
@@ -203,7 +204,8 @@ def choices(arguments: argparse.Namespace) -> Choices:
 def run(arguments: argparse.Namespace) -> int:
     """Read, look, print."""
     from detmap.diagnosis import diagnose
-    from detmap.diagnosis.diagnosis_tables import error_table, summary_tables, suspect_table
+    from detmap.diagnosis.diagnosis_tables import error_table, suspect_table
+    from detmap.diagnosis.sections import summary_tables
     from detmap.diagnosis.summary import summary
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)

@@ -1,5 +1,5 @@
-"""Say what detmap takes a path for: its format, images, classes and boxes, and by what detections
-would be joined. Reads it as ground truth, or as detections with --truth.
+"""Describe a file or folder: its format, images, classes and boxes, and how detections would be
+joined to it. Reads it as ground truth, or as detections with --truth.
 """
 
 from __future__ import annotations
