@@ -367,11 +367,9 @@ def main() -> int:
     runner = Runner(modules, chosen, arguments.jobs)
     files = sorted({file for tests in modules.values() for file in tests})
     sys.path.insert(0, os.getcwd())
+    plain = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:faulthandler"]  # no workers
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        pytest.main(
-            ["-s", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:faulthandler", *files],
-            [runner],
-        )
+        pytest.main(["-s", "-m", "not slow", *plain, *files], [runner])
     if not runner.entered:
         print(said.getvalue())
         return 2

@@ -16,7 +16,7 @@ from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 from detmap.tables.extension import extended
 
-SHARE = 0.9  # of the time of reading that it may take
+SHARE = 0.9  # of the processor time of reading that it may take
 
 
 def add(command: argparse.ArgumentParser, *, strict: bool = False) -> None:
@@ -40,9 +40,9 @@ def read(
     arguments: argparse.Namespace, *, empty: bool = False
 ) -> tuple[Truth, Detections, Protocol]:
     """As `reading.read`; with the fixes that were asked for, and the quick doctor's findings."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     truth, rules = reading.read_truth_of(arguments, empty=empty)
-    spent = time.perf_counter() - begin
+    spent = time.process_time() - begin
     detections = read_detections(arguments, arguments.detections, truth, rules, spent)
     return extended(truth, detections), detections, rules
 
@@ -51,9 +51,9 @@ def read_detections(
     arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol, spent: float = 0.0
 ) -> Detections:
     """As `reading.read_detections_of`, with fixes and findings; the doctor takes no longer than
-    reading did, where `spent` are the seconds of reading the truth.
+    reading did, or `doctor.SECONDS`. `spent` is the processor time of reading the truth (seconds).
     """
-    begin = time.perf_counter() - spent
+    begin = time.process_time() - spent
 
     def strictly() -> Detections:
         return reading.read_detections_of(arguments, path, truth)
@@ -62,11 +62,11 @@ def read_detections(
         detections = _fixed(arguments, path, truth, rules) if arguments.fix else strictly()
     except DataError:
         if not arguments.fix:
-            _consult(arguments, path, truth, None, rules, time.perf_counter() - begin)
+            _consult(arguments, path, truth, None, rules, time.process_time() - begin)
         raise
     boxes = rules.iou.of == "boxes" and rules.evaluation.rule == "matching"
     if getattr(arguments, "strict", False) or (boxes and is_suspicious(truth, detections)):
-        _consult(arguments, path, truth, detections, rules, time.perf_counter() - begin)
+        _consult(arguments, path, truth, detections, rules, time.process_time() - begin)
     return detections
 
 

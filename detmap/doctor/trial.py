@@ -21,6 +21,7 @@ from detmap.tables import Categories, Truth
 
 MOST_IMAGES = 600  # of a sample
 MOST_ROWS = 30_000  # of the detections on a sample, about
+MOST_ROWS_QUICKLY = 10_000  # the same where time is limited
 LEAST_IMAGES = 60  # that a sample has, however many detections are on them
 
 
@@ -74,8 +75,9 @@ class Trial:
         detections = joined(self.truth, raw)
         if not len(detections) or not len(self.truth):
             return Outcome(0.0, 0)
-        matches = match(self.truth, detections, self.rules)
-        scores = curves.scores(matches)
+        threads = 1 if len(detections) <= 2 * MOST_ROWS else None  # a sample: threads cost more
+        matches = match(self.truth, detections, self.rules, threads=threads)
+        scores = curves.scores(matches, threads=threads)
         ap50 = aggregation.mean(scores, self.rules.rows()[0][0], self.rules, matches.categories)
         found = aggregation.count(scores, self.rules, None).tp.sum()
         return Outcome(0.0 if np.isnan(ap50) else ap50, int(found))
@@ -157,7 +159,8 @@ def sample(whole: Trial, raw: Raw) -> Sample:
     if len(some) < LEAST_IMAGES:
         some = np.flatnonzero(n_objects > 0)
     mean = max(1.0, len(raw) / max(1, len(raw.images)))
-    wanted = int(min(MOST_IMAGES, max(LEAST_IMAGES, MOST_ROWS / mean), len(some)))
+    most_rows = MOST_ROWS if whole.clock.end is None else MOST_ROWS_QUICKLY
+    wanted = int(min(MOST_IMAGES, max(LEAST_IMAGES, most_rows / mean), len(some)))
     chosen = some[np.unique(np.linspace(0, max(len(some) - 1, 0), wanted).astype(np.int64))]
     return Sample(replace(whole, truth=truth.select_images(chosen)), raw, chosen, truth)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import detmap
 from detmap import DataError, read_detections, read_truth
 from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.adapters.tabular import parquet_footer
 from tests.support import builders as make
 from tests.support import writers
 from tests.support.format_samples import pictures
@@ -259,6 +261,52 @@ def test_lists_count_by_their_values(tmp_path: Path) -> None:
     table = pyarrow.table({"image": ["a"] * 10, "boxes": [[1.0] * 500_000] * 10})
     pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "t.parquet")
     with pytest.raises(DataError, match="hold 5000010 cells"):
+        read_truth(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"row_group_size": 1}, {"use_dictionary": False}, {"write_page_index": True}],
+    ids=str,
+)
+def test_values_are_counted_as_by_pyarrow(options: dict[str, Any]) -> None:
+    pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    columns = {"image": ["a", "b", "c"], "boxes": [[1.0, 2.0], [3.0] * 7, []]}
+    columns |= {"flag": [True, False, None], "objects": [{"area": [1, 2, 3]}] * 3}
+    stream = io.BytesIO()
+    parquet.write_table(pyarrow.table(columns), stream, **options)
+    metadata = parquet.read_metadata(pyarrow.BufferReader(stream.getvalue()))
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    values = [group.column(k).num_values for group in groups for k in range(4)]
+    assert parquet_footer.count_values(stream.getvalue()) == sum(values)
+
+
+FOOTERS = {
+    "no footer": b"PAR1",
+    "the footer ends early": b"\x19" + (1).to_bytes(4, "little") + b"PAR1",
+    "nested too deeply": b"\x1c" * 40 + (40).to_bytes(4, "little") + b"PAR1",
+    "unknown kind": b"\x1e" + (1).to_bytes(4, "little") + b"PAR1",
+    "more than 64 bits": b"\x15" + b"\xff" * 10 + (11).to_bytes(4, "little") + b"PAR1",
+}
+
+
+@pytest.mark.parametrize("what", FOOTERS)
+def test_a_footer_that_is_none(what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        parquet_footer.count_values(FOOTERS[what])
+
+
+def test_malformed_statistics_of_a_column_are_refused(tmp_path: Path) -> None:
+    """pyarrow's own metadata of such a column ends the process: x is written as optional, and the
+    file says that it is required. Found by tools/fuzz.py parquet.
+    """
+    pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    columns = {name: [1.0] * 9 for name in "xywh"} | {"image": ["a"] * 9, "class": ["b"] * 9}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    before, optional, after = (tmp_path / "t.parquet").read_bytes().rpartition(b"\x02\x18\x01x")
+    assert optional
+    make.write(tmp_path / "t.parquet", before + b"\x00\x18\x01x" + after)
+    with pytest.raises(DataError, match=r"t.parquet: not Parquet"):
         read_truth(tmp_path / "t.parquet")
 
 

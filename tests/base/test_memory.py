@@ -152,7 +152,8 @@ def test_curves_that_do_not_fit_name_a_way_out_that_helps(nothing_left: None) ->
     truth = detmap.truth_from_arrays([1, 1], [1, 2], [[0, 0, 9, 9]] * 2)
     found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [0.5])
     matches = detmap.match(truth, found, detmap.load_protocol("coco-bbox"))
-    with pytest.raises(detmap.DataError, match="the curves of 2 classes") as caught:
+    what = "the curves of 2 classes with objects in 40 area ranges and thresholds"
+    with pytest.raises(detmap.DataError, match=what) as caught:
         detmap.summarize(matches)
     assert "merge" not in caught.value.fix
     assert "--set ap.integrator=all_points" in caught.value.fix

@@ -97,3 +97,15 @@ def test_weights_of_classes(weights: str, mean: float) -> None:
     rules = {"mean.weights": weights, "metrics": ["AP", "AR@100"]}
     done = detmap.evaluate(truth, found, settings=rules).metrics
     assert list(done.values()) == pytest.approx([mean, mean])
+
+
+def test_a_group_of_other_classes_is_refused_unless_a_benchmark_names_them() -> None:
+    given = result({"groups": {"some": ["a", "b"]}, "metrics": ["AP-some"]}).metrics
+    assert given["AP-some"] == pytest.approx(1)
+    with pytest.raises(detmap.ProtocolError, match="unknown class 'z'"):
+        _ = result({"groups": {"some": ["a", "z"]}, "metrics": ["AP-some"]}).metrics
+    names = {1: "person", 2: "airplane"}
+    truth = detmap.truth_from_arrays([1], [1], [BOX], categories=names)
+    found = detmap.detections_from_arrays(truth, [1], [1], [BOX], [0.9])
+    base = detmap.evaluate(truth, found, "ov-coco").metrics["AP-base"]
+    assert base == pytest.approx(1)  # 47 classes of the group are not here

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,20 @@ import pytest
 
 import detmap
 from detmap.base.resources import folder
-from detmap.doctor import examine_quickly
+from detmap.cli import doctor_notes, evaluation_inputs
+from detmap.doctor import SECONDS, clock, examine_quickly, trial
 from detmap.doctor.clock import Clock
 from detmap.doctor.examine import Examination
+from detmap.doctor.findings import Findings
 from detmap.doctor.quick_checks import is_suspicious
 from detmap.doctor.raw_rows import from_table
 from detmap.doctor.trial import trial_of
+from detmap.matching.engine import match
 from detmap.overlaps import row_overlaps
 from detmap.protocol import load
 from detmap.tables import boxes_as, selection
 from tests.diagnosis.troublesome_tables import tables as troublesome
+from tests.support.running import run
 from tools.doctor_battery import MISTAKES, good
 
 SHAPES = folder("datasets") / "shapes"
@@ -109,6 +115,60 @@ def test_what_there_is_no_time_for_is_listed(tables: Any) -> None:
     truth, right = tables
     found = Examination(trial_of(truth, "coco-bbox", Clock(-1.0)), from_table(right))
     assert "image names" in found.left_out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", ["shift", "permuted", "shuffled"])
+def test_trials_end_within_the_budget(
+    tables: Any, mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By work instead of time: a clock that advances by the rows that are matched. Trials take no
+    more than the budget and the one evaluation of all images that tells how long it takes; so a
+    budget below the time of reading is less than reading and evaluating.
+    """
+    strength = {"shift": 20.0, "permuted": 6, "shuffled": 1.0}[mistake]
+    truth, wrong = MISTAKES[mistake][0](*tables, strength)
+    whole = len(truth) + len(wrong)
+    done = 0
+
+    def counted(truth: Any, detections: Any, *others: Any, **options: Any) -> Any:
+        nonlocal done
+        done += len(truth) + len(detections)
+        return match(truth, detections, *others, **options)
+
+    monkeypatch.setattr(trial, "match", counted)
+    monkeypatch.setattr(clock, "time", SimpleNamespace(process_time=lambda: float(done)))
+    left_out = []
+    for budget in (0, whole, 4 * whole, 1000 * whole):
+        done = 0
+        found = Examination(trial_of(truth, "coco-bbox", Clock(budget)), from_table(wrong))
+        assert done <= budget + whole
+        left_out.append(bool(found.left_out))
+    assert left_out == [True, True, True, False]
+
+
+@pytest.mark.parametrize(("reading", "allowed"), [(0.0, SECONDS), (100.0, 90.0)])
+def test_the_budget_of_a_command_is_below_its_reading(
+    reading: float, allowed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, budgets = 0.0, []
+
+    def read(*given: Any) -> Any:
+        nonlocal now
+        now += reading
+        return detections_of(*given)
+
+    def examine(*given: Any, seconds: float, **options: Any) -> Findings:
+        budgets.append(seconds)
+        return Findings()
+
+    detections_of = evaluation_inputs.read_detections_of
+    monkeypatch.setattr(evaluation_inputs, "read_detections_of", read)
+    monkeypatch.setattr(doctor_notes, "time", SimpleNamespace(process_time=lambda: now))
+    monkeypatch.setattr(sys.modules["detmap.doctor"], "examine_quickly", examine)
+    found = SHAPES / "detections" / "contours.json"
+    assert run("eval", SHAPES / "instances_test.json", found, "--strict").code == 0
+    assert budgets == [allowed]
 
 
 def test_a_result_has_findings(tables: Any) -> None:

@@ -242,3 +242,11 @@ def test_rules_of_every_rank_by_hand() -> None:
     assert left == pytest.approx(0.25 * 1 + 0.25 * 1 + 0.5 * 0.8)
     level = integrators.Curve(recall, np.ones(3), GRID)
     assert integrators.integrator("trapezoid").at_ranks(level) == pytest.approx(1, abs=0.006)
+
+
+def test_a_curve_sampled_at_scores_begins_with_the_first_rank() -> None:
+    """At scores above 0.75, 0.5, 0.25 and 0 the list ends with the ranks 1, 2, 2 and 2."""
+    recall, precision = np.array([0.5, 1.0]), np.array([1.0, 0.5])
+    curve = integrators.Curve(recall, precision, GRID, score=np.array([0.95, 0.5]), samples=4)
+    rule = integrators.integrator("score_samples")
+    assert rule.at_ranks(curve) == pytest.approx(0.5 * 1 + 0.5 * 0.5)

@@ -60,7 +60,8 @@ def mutate(folder: Path, listed: str, tests: str = TESTS) -> tuple[int, list[str
     (folder / "toy.py").write_text(TOY)
     (folder / "test_toy.py").write_text(tests)
     (folder / "list.toml").write_text(LIST + listed)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    settings = "[pytest]\nmarkers = slow\naddopts = -n 2\n"  # as here; the tool uses no workers
+    (folder / "pytest.ini").write_text(settings)
     command = [sys.executable, MUTATE, "--list", "list.toml", "--jobs", "1"]
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=100, check=False

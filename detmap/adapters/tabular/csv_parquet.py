@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import folder_files, text_fields
 from detmap.adapters.coded_names import CodedNames, coded
-from detmap.adapters.tabular import csv_cells
+from detmap.adapters.tabular import csv_cells, parquet_footer
 from detmap.adapters.tabular.csv_cells import Cells
 from detmap.base import arguments, memory, open_files
 from detmap.base.open_files import shown
@@ -309,7 +309,7 @@ def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
     try:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
-        _require(metadata, len(data), shown(path))
+        _require(metadata, data, shown(path))
         yield parquet.ParquetFile(buffer, read_dictionary=_flat_columns(metadata)[1])
     except DataError:
         raise
@@ -328,13 +328,12 @@ def read_parquet(path: Path) -> Sheet:
     return from_table(columns, shown(path))
 
 
-def _require(metadata: Any, size: int, where: str) -> None:
+def _require(metadata: Any, data: bytes, where: str) -> None:
     """Rejects Parquet files that are far larger in memory than on disk."""
     _refuse_many(metadata.num_columns, where)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    columns = range(metadata.num_columns)
-    values = sum(group.column(i).num_values for group in groups for i in columns)
-    cells = max(metadata.num_rows * max(metadata.num_columns, 1), values)  # lists hold many
+    values, size = parquet_footer.count_values(data), len(data)  # lists hold many
+    cells = max(metadata.num_rows * max(metadata.num_columns, 1), values)
     needed = CELL * cells + sum(group.total_byte_size for group in groups)
     if needed > max(PLENTY, open_files.MOST_TIMES * size):
         what = f"{size} bytes hold {cells} cells, {needed / 2**20:.0f} MiB in memory"
