@@ -66,9 +66,9 @@ def looks(path: Path) -> int:
 
 def detections_look(path: Path) -> int:
     """See `detmap.adapters.formats.Looks`."""
-    heads = itertools.islice(_heads(path), FILES_LOOKED_AT)
-    drawn = next((head for head in heads if b'"points"' in head), b"")
-    return 3 * bool(_SHAPES.search(drawn) and b'"score"' in drawn)
+    heads = itertools.takewhile(_SHAPES.search, itertools.islice(_heads(path), FILES_LOOKED_AT))
+    drawn = next((head for head in heads if b'"points"' in head), b"")  # an image may have none
+    return 3 * (b'"score"' in drawn)
 
 
 def _heads(path: Path) -> Iterator[bytes]:
