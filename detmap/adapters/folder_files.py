@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from detmap.adapters.joining import image_names
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Note
@@ -50,17 +51,33 @@ def nested(folder: Path, *suffixes: str) -> list[Path]:
     return unique(places, folder)
 
 
+def images(folder: Path, *, nested: bool = False) -> list[Path]:
+    """Returns the image files of a folder, or of its sub-folders too, by path, without hidden ones.
+
+    Raises `DataError` for names that are not UTF-8.
+    """
+    found = sorted(Path(place, name) for place, name in _walk(folder, image_names.SUFFIXES, nested))
+    for file in found:
+        _require_text(file)
+    return found
+
+
 def unique(files: Iterable[Path], folder: Path) -> list[Path]:
     """Returns files by stem. Raises `DataError` for broken names and for two of the same stem."""
     by_stem: dict[Path, Path] = {}
     for file in files:
-        if shown(file.name) != file.name:
-            raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
+        _require_text(file)
         other = by_stem.setdefault(file.with_suffix(""), file)
         if other != file:
             names = few(sorted((other.name, file.name)))
             raise DataError(shown(folder), f"two files of the same stem: {names}", "remove one")
     return [by_stem[stem] for stem in sorted(by_stem, key=lambda stem: (stem.name, stem))]
+
+
+def _require_text(file: Path) -> None:
+    """Raises `DataError` for a name that is not UTF-8."""
+    if shown(file.name) != file.name:
+        raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
 
 
 def unread(folder: Path, *suffixes: str) -> tuple[Note, ...]:
@@ -74,12 +91,18 @@ def unread(folder: Path, *suffixes: str) -> tuple[Note, ...]:
             break
     text = f"{suffixes[0]} files are in sub-folders of the folder and are not read"
     nested = Note("sub-folders-unread", text, count, shown(folder))
+    return (*((nested,) if count else ()), *hidden(folder, suffixes[0], *suffixes))
+
+
+def hidden(folder: Path, kind: str, *suffixes: str) -> tuple[Note, ...]:
+    """Returns a note on the files of a folder whose names begin with a dot, except for the copies
+    ``._name`` of macOS.
+    """
     entries = os.listdir(folder) if folder.is_dir() else []
-    own = [each for each in entries if each[:1] == "." and each[1:2] != "."]
-    hidden = [each for each in own if each[1:2] != "_" and _fits(each[1:], suffixes)]
-    text = f"{suffixes[0]} files begin with a dot and are not read: {few(sorted(hidden))}"
-    skipped = Note("hidden-unread", text, len(hidden), shown(folder))
-    return tuple(note for note in (nested, skipped) if note.count)
+    own = [each[1:] for each in entries if each[:1] == "." and each[1:2] not in ("", ".", "_")]
+    names = sorted(f".{each}" for each in own if _fits(each, suffixes))
+    text = f"{kind} files begin with a dot and are not read: {few(names)}"
+    return (Note("hidden-unread", text, len(names), shown(folder)),) if names else ()
 
 
 def existing(files: Iterable[Path]) -> list[Path | None]:
@@ -116,7 +139,9 @@ def _fits(name: str, suffixes: tuple[str, ...]) -> bool:
     return name.lower().endswith(suffixes) and not name.startswith(".")
 
 
-def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _walk(
+    folder: Path, suffixes: tuple[str, ...], nested: bool = True
+) -> Iterator[tuple[str, str]]:
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if nested and not name.startswith("."))
         yield from ((place, name) for name in sorted(names) if _fits(name, suffixes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import shutil
 import sys
@@ -100,6 +101,36 @@ def test_predictions_that_may_count_from_0_or_from_1(data: Path, tmp_path: Path)
     assert read_detections(last, truth).label.tolist() == [2, 5]
     first = make.write(file, [row, make.detection(image_id=1, category_id=0)])
     assert read_detections(first, truth).label.tolist() == [3, 0]
+
+
+def test_where_ids_of_predictions_begin_is_never_guessed(data: Path, tmp_path: Path) -> None:
+    truth = read_truth(data)
+    row = {"image_id": truth.images.stems[0], "bbox": [1, 2, 3, 4], "score": 0.5}
+    last = len(truth.categories)
+    rows = [row | {"category_id": i} for i in (1, last)]
+    text = json.dumps(rows)
+    for given in (text, f"\ufeff{text}"):
+        found = read_detections(make.write(tmp_path / "predictions.json", given), truth)
+        assert sorted(found.label.tolist()) == [0, last - 1]
+    wrapped = make.write(tmp_path / "predictions.json", {"predictions": rows[:1]})
+    with pytest.raises(DataError, match="where class ids begin is not known"):
+        read_detections(wrapped, truth)
+    named = [row | {"category_id": truth.categories.names[1]}]
+    found = read_detections(make.write(tmp_path / "predictions.json", named), truth)
+    assert found.label.tolist() == [1]
+
+
+def test_hidden_images_are_left_out(tmp_path: Path) -> None:
+    for name in ("a.png", ".b.png", "._a.png", ".ipynb_checkpoints/a-checkpoint.png"):
+        make.write(tmp_path / "images" / name, b"")
+    make.write(tmp_path / "labels" / "a.txt", "0 .5 .5 .2 .2\n")
+    yaml = make.write(tmp_path / "data.yaml", "val: images\nnames: [cat]\n")
+    sizes = make.write(tmp_path / "sizes.csv", "image,width,height\na,64,32\n")
+    truth = read_truth(yaml, image_sizes=sizes)
+    assert truth.images.stems == ("a",)
+    (note,) = truth.notes
+    assert (note.code, note.count) == ("hidden-unread", 1)
+    assert ".b.png" in note.text
 
 
 def test_predictions_with_the_ids_of_coco(tmp_path: Path) -> None:

@@ -172,9 +172,7 @@ def pictures(folders: Iterable[Path], stems: set[str]) -> dict[str, Path]:
     """Returns the pictures of the first folder that has one of these stems, by stem."""
     for folder in folders:
         if folder.is_dir():
-            files = [each for each in folder.iterdir() if image_names.is_image(each.name)]
-            visible = [file for file in files if not file.name.startswith(".")]
-            found = {file.stem: file for file in visible if shown(file) == str(file)}
+            found = {file.stem: file for file in folder_files.images(folder)}
             if found.keys() & stems:
                 return found
     return {}

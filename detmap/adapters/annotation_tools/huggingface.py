@@ -29,7 +29,7 @@ from detmap.adapters.tabular.csv_parquet import spelled
 from detmap.base import open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
-from detmap.tables import Detections, Truth
+from detmap.tables import Detections, Note, Truth
 
 SPLITS = ("test", "validation", "val", "valid")  # in the order in which one is chosen
 BOX = ("", "bbox", "bboxes", "boxes")
@@ -38,6 +38,7 @@ SCORE = ("score", "scores", "confidence")
 FORM = f"a line is a JSON object with file_name and {OBJECTS} of bbox and categories"
 COLUMNS = f"{OBJECTS} has a list bbox and a list categories (or category), as long"
 OUTSIDE = 1.0  # pixels that a box may leave its image
+SUSPECT = 8  # boxes, all of which may be corners, from which on a note says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def read_truth(
     boxes = content.boxes
     export = boxes.export(image_sizes, [found.folder])
     if box_format is None:
-        _refuse_other_formats(export)
+        export = _with_likely_format(export)
     truth = export.truth(
         content.names, *named_values(boxes.values, roles, attributes, export.place)
     )
@@ -110,7 +111,12 @@ def read_detections(
     path: Path, truth: Truth, box_format: str | None = None, policy: Policy = STRICT
 ) -> Detections:
     """Reads objects with a score as detections; see `read_truth`."""
-    return _read(path, _find(path, None).files, box_format, ()).boxes.detections(truth, policy)
+    boxes = _read(path, _find(path, None).files, box_format, ()).boxes
+    detections = boxes.detections(truth, policy)
+    if box_format is None:
+        checked = _with_likely_format(boxes.export())
+        detections = replace(detections, notes=(*detections.notes, *checked.notes))
+    return detections
 
 
 def _with_areas(truth: Truth, boxes: Boxes) -> Truth:
@@ -124,8 +130,10 @@ def _with_areas(truth: Truth, boxes: Boxes) -> Truth:
     return replace(truth, attributes={**truth.attributes, "area": areas})
 
 
-def _refuse_other_formats(export: Export) -> None:
-    """Raises `DataError` for fractions, and for boxes that leave their images as left, top, width,
+def _with_likely_format(export: Export) -> Export:
+    """Returns the export, with a note if its boxes may be corners and no image has a size.
+
+    Raises `DataError` for fractions, and for boxes that leave their images as left, top, width,
     height, and none of which does as corners.
     """
     if len(export.boxes) and np.abs(export.boxes).max() <= 1:
@@ -134,13 +142,22 @@ def _refuse_other_formats(export: Export) -> None:
     width, height = (side[np.array(export.image, dtype=np.int64)] for side in export.sizes)
     x, y, right, bottom = export.boxes.T
     leaves = (x + right > width + OUTSIDE) | (y + bottom > height + OUTSIDE)
-    fits = (right >= x) & (bottom >= y) & (right <= width + OUTSIDE) & (bottom <= height + OUTSIDE)
-    if leaves.any() and fits.all():
+    corners = bool(((right >= x) & (bottom >= y)).all())
+    fits = ~(right > width + OUTSIDE) & ~(bottom > height + OUTSIDE)
+    if leaves.any() and corners and fits.all():
         what = (
             f"{leaves.sum()} of {len(leaves)} boxes leave their image as left, top, width, height"
         )
         fix = "they look like corners: give the box format, xyxy (or xywh if it is that)"
         raise DataError(export.place(int(np.argmax(leaves))), what, fix)
+    if not corners or len(leaves) < SUSPECT or not np.isnan(width + height).all():
+        return export
+    text = (
+        "boxes are read as left, top, width, height and may be corners, which sizes of the images "
+        "would show (--image-sizes, or the box format xyxy)"
+    )
+    note = Note("boxes-may-be-corners", text, len(leaves), export.source)
+    return replace(export, notes=(*export.notes, note))
 
 
 # --- content --------------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ Source: wkentaro/labelme, labelme/label_file.py and shape.py.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ NOTES = {
     "shape-without-box": "shapes are points or lines and are ignored",
     "images-unannotated": "images in the folder have no JSON file: read as images without objects",
 }
-LOOKED_AT = 1 << 12
+LOOKED_AT, FILES_LOOKED_AT = 1 << 12, 40  # bytes, files
 _SHAPES = re.compile(rb'^\s*\{.*"shapes"\s*:\s*\[', re.DOTALL)
 
 
@@ -60,25 +61,26 @@ class _File(msgspec.Struct, gc=False, rename="camel"):
 
 def looks(path: Path) -> int:
     """See `detmap.adapters.formats.Looks`."""
-    return 3 * bool(_SHAPES.search(_head(path)))
+    return 3 * bool(_SHAPES.search(next(_heads(path), b"")))
 
 
 def detections_look(path: Path) -> int:
     """See `detmap.adapters.formats.Looks`."""
-    head = _head(path)
-    return 3 * bool(_SHAPES.search(head) and b'"score"' in head)
+    heads = itertools.takewhile(_SHAPES.search, itertools.islice(_heads(path), FILES_LOOKED_AT))
+    drawn = next((head for head in heads if b'"points"' in head), b"")  # an image may have none
+    return 3 * (b'"score"' in drawn)
 
 
-def _head(path: Path) -> bytes:
-    """Returns the beginning of the file, or of the first JSON file of a folder."""
-    try:
-        file = folder_files.first(path, ".json") if path.is_dir() else path
-        if file is None or file.suffix.lower() != ".json":
-            return b""
-        with open_files.opened(file) as content:
-            return content.read(0, LOOKED_AT)
-    except (DataError, OSError):
-        return b""
+def _heads(path: Path) -> Iterator[bytes]:
+    """Yields the beginning of the file, or of the JSON files of a folder."""
+    names = sorted(folder_files.names(path, ".json"))
+    for file in [path / name for name in names] if path.is_dir() else [path]:
+        try:
+            if file.suffix.lower() == ".json":
+                with open_files.opened(file) as content:
+                    yield content.read(0, LOOKED_AT).removeprefix(b"\xef\xbb\xbf")
+        except (DataError, OSError):
+            yield b""
 
 
 def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] = ()) -> Truth:
@@ -175,8 +177,8 @@ def _refuse_repeated(names: Sequence[str], files: Sequence[Path]) -> None:
 def _without_file(folder: Path, names: Sequence[str]) -> list[str]:
     """Returns images of a folder that no JSON file names."""
     stems = set(map(image_names.stem, names))
-    images = sorted(each.name for each in folder.iterdir() if image_names.is_image(each.name))
-    return [name for name in images if image_names.stem(name) not in stems and name[0] != "."]
+    images = [file.name for file in folder_files.images(folder)]
+    return [name for name in images if image_names.stem(name) not in stems]
 
 
 def _box(shape: _Shape, kind: str, where: str) -> tuple[float, float, float, float]:

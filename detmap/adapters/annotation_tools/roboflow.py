@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detmap.adapters import registry
+from detmap.adapters import folder_files, registry
 from detmap.adapters.annotation_tools import typed_json
 from detmap.adapters.joining import image_names, image_sizes
 from detmap.base.open_files import shown
@@ -100,7 +100,7 @@ def _find(path: Path, split: str | None) -> tuple[Path, tuple[Note, ...]]:
 
 
 def _pictures(folder: Path) -> list[str]:
-    return sorted(each.name for each in folder.iterdir() if image_names.is_image(each.name))
+    return [file.name for file in folder_files.images(folder)]
 
 
 def _without_row(file: Path, truth: Truth) -> tuple[Note, ...]:

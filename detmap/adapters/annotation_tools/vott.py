@@ -30,6 +30,7 @@ class _Size(msgspec.Struct, gc=False):
 
 class _Asset(msgspec.Struct, gc=False):
     name: str
+    path: str = ""
     size: _Size | None = None
     type: int = IMAGE
 
@@ -71,11 +72,18 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
             what = f"asset type {entry.asset.type}: a video or one of its frames"
             raise DataError(f"{where}.asset.type", what, "export the frames as images")
         size = entry.asset.size or _Size()
-        boxes.add_image(unquote(entry.asset.name), f"{where}.asset.name", size.width, size.height)
+        boxes.add_image(_name(entry.asset), f"{where}.asset.name", size.width, size.height)
         regions = f"{where}.regions"
         for i, region in enumerate(boxes.require(entry.regions, regions)):
             _add(boxes, region, f"{regions}[{i}]")
     return boxes.truth((tag.name for tag in content.tags), sizes_file=image_sizes)
+
+
+def _name(asset: _Asset) -> str:
+    """Returns the file name; VoTT quotes it as in a URL, as it does the path."""
+    quoted = unquote(asset.name)
+    last = asset.path.rpartition("/")[2].partition("#")[0].partition("?")[0]
+    return asset.name if asset.name == unquote(last) != last else quoted
 
 
 def _add(boxes: Boxes, region: _Region, where: str) -> None:

@@ -205,7 +205,9 @@ def renamed(
         i >= 0
         and name not in (own := (stems[i], str(ids[i])))
         and (stem := image_names.stem(name)) not in own
-        and image_names.before_upload(stem) == originals[i]
+        and not set(image_names.spellings(image_names.before_upload(stem))).isdisjoint(
+            image_names.spellings(originals[i])
+        )
         for name, i in known
     ]
     count = int(np.array(ways)[rows.code].sum())

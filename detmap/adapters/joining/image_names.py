@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,11 @@ def before_upload(stem: str) -> str:
     return stem if match is None else match[1] or match[2]
 
 
+def spellings(stem: str) -> tuple[str, ...]:
+    """Returns a file stem, and the one that it stands for if it is written as in a URL."""
+    return tuple(dict.fromkeys((stem, unquote(stem))))
+
+
 def matches_before_upload(
     known: Sequence[str], given: Iterable[str], originals: Sequence[str] = ()
 ) -> dict[str, int]:
@@ -75,13 +81,14 @@ def matches_before_upload(
     by_plain: dict[str, list[int]] = {}
     by_stem: dict[str, list[int]] = {}
     for i, stem in enumerate(known):
-        by_plain.setdefault(plain[i] if plain[i] != stem else "", []).append(i)
+        for name in spellings(plain[i]) if plain[i] != stem else ():
+            by_plain.setdefault(name, []).append(i)
         by_stem.setdefault(stem, []).append(i)
-    by_plain.pop("", None)
     found: dict[str, int] = {}
     for name in given:
         was = before_upload(name)
-        places = (by_plain if was == name else by_stem).get(was, [])
+        table = by_plain if was == name else by_stem
+        places = next((table[each] for each in spellings(was) if each in table), [])
         if len(places) == 1:
             found[name] = places[0]
     uses = Counter(found.values())

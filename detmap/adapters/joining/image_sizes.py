@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters import folder_files
 from detmap.adapters.joining import image_names
 from detmap.adapters.tabular import csv_parquet
 from detmap.base import open_files, unique_keys
@@ -145,7 +146,7 @@ def _given(
 
 
 def _images_in(folder: Path) -> list[Path]:
-    files = sorted(file for file in folder.rglob("*") if image_names.is_image(file.name))
+    files = folder_files.images(folder, nested=True)
     if not files:
         fix = "give a CSV file (image, width, height), a COCO JSON file, or a folder of images"
         raise DataError(shown(folder), "no images, whose sizes are needed", fix)

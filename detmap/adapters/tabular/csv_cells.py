@@ -63,6 +63,16 @@ class Cells(Sequence[str]):
         """Some of the cells."""
         return Cells(self.data, self.begin[rows], self.end[rows])
 
+    def is_foreign(self, edges: NDArray[Any]) -> NDArray[np.bool_]:
+        """Returns whether each part of the text has a byte that no decimal number has.
+
+        Parameters
+        ----------
+        edges : (n,) ascending positions, where parts begin; the last part is the rest of the text
+        """
+        found: NDArray[np.bool_] = np.logical_or.reduceat(~_OF_NUMBERS[self.data], edges)
+        return found
+
     @cached_property
     def strings(self) -> list[str]:
         """Returns the texts; equal ones share one object."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,6 +78,8 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
     images: list[Path] = []
     for entry in entries:
         images += _images(path, root, entry, image_sizes)
+        if (place := _resolved(root, entry)).is_dir():
+            notes += folder_files.hidden(place, "image", *image_names.SUFFIXES)
     images = sorted(dict.fromkeys(images))
     if not images:
         raise DataError(f"{shown(path)}: {chosen}", f"no image in {few(entries)}", "check the path")
@@ -185,7 +186,7 @@ def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> lis
     """Returns the images of an entry: a folder, or a list file."""
     place = Path(os.path.normpath(_resolved(root, entry).absolute()))
     if place.is_dir():
-        images = list(_images_in(place))
+        images = folder_files.images(place, nested=True)
         if images or image_sizes is None:
             return images
     if place.is_file():
@@ -199,17 +200,6 @@ def _images(path: Path, root: Path, entry: str, image_sizes: Path | None) -> lis
         "fix path and the split in it"
         + (", or give the image sizes: --image-sizes FILE" if labels.is_dir() else ""),
     )
-
-
-def _images_in(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted(names):
-            if image_names.is_image(name) and not name.startswith("."):
-                file = Path(parent, name)
-                if shown(file) != str(file):
-                    raise DataError(shown(file), "a name that is not UTF-8", "rename the file")
-                yield file
 
 
 def _paths_in(file: Path) -> list[str]:
@@ -268,7 +258,7 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
     files = [file for file in label_files.listed(folder) if file.name not in NAMES_FILES]
     stems = {file.stem for file in files}
     beside = Path(IMAGES.join(f"{folder}{os.sep}".rsplit(LABELS, 1)))
-    images = [*_images_in(beside)] if beside.is_dir() else []
+    images = folder_files.images(beside, nested=True)
     real = bool(images)
     if image_sizes is not None and not real:
         names = _sized(image_sizes)

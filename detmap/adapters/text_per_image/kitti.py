@@ -76,7 +76,8 @@ def _fits(words: list[str], scored: bool) -> bool:
 def _is_class(name: list[str], numbers: list[str]) -> bool:
     """Checks for a class name; one of digits alone is known by pixels, since YOLO has fractions."""
     pixels = any(float(number) > 1 for number in numbers[3:7])
-    return not label_files.are_numbers(name) or (len(name) == 1 and name[0].isdigit() and pixels)
+    named = not label_files.are_numbers(name) or name[0].isalpha()  # such as nan
+    return named or (len(name) == 1 and name[0].isdigit() and pixels)
 
 
 def _folder(path: Path, names: Sequence[str]) -> Path:
@@ -262,8 +263,7 @@ def _pictures(folder: Path, stems: set[str]) -> dict[str, Path]:
     """Returns the image files beside the labels by stem; none if no label has one."""
     for place in (*(folder.absolute().parent / name for name in IMAGES), folder):
         if place.is_dir():
-            files = [each for each in place.iterdir() if image_names.is_image(each.name)]
-            found = {file.stem: file for file in sorted(files) if not file.name.startswith(".")}
+            found = {file.stem: file for file in folder_files.images(place)}
             if found.keys() & stems:
                 return found
     return {}

@@ -22,6 +22,7 @@ from detmap.errors import DataError, few
 from detmap.tables import Note
 
 FILES_LOOKED_AT, BYTES_LOOKED_AT = 40, 1 << 12
+BYTES_AT_ONCE = 1 << 20  # of a text; larger arrays take longer to get than to fill
 TEXT = ".txt"
 LF, CR = b"\n\r"
 _GAPS = np.isin(np.arange(256), list(b" \t\n\r"))
@@ -88,8 +89,15 @@ class Lines:
         return table
 
     def n_unreadable(self, begin: int, n: int) -> int:
-        """Counts the lines with a word that is no finite number among n words from `begin` on."""
-        return int((~np.isfinite(self._values(begin, n)[1])).any(axis=1).sum())
+        """Counts the lines with a letter or sign that no number has among n words from `begin` on.
+
+        For words that nothing reads: their numbers are not made, which would take twice the time.
+        """
+        if not len(self):
+            return 0
+        first, last = self.first + begin, self.first + begin + n - 1
+        edges = np.stack([self.words.begin[first], self.words.end[last]], axis=1).ravel()
+        return int(self.words.is_foreign(edges)[::2].sum())
 
     def _values(self, begin: int, n: int) -> tuple[Cells, NDArray[np.float64]]:
         """The n words of each line from `begin` on, and as (lines, n) numbers, NaN for others."""
@@ -124,19 +132,46 @@ def read(files: Sequence[Path], separator: bytes = b" ") -> Lines:
     begins = np.cumsum([1, *(len(part) + 1 for part in parts)])  # of the files
     _refuse_nul(files, parts)
     used = data[: begins[-1]]
-    position = np.int32 if len(data) < 1 << 31 else np.int64
-    gaps = _GAPS[used]
-    edges: NDArray[Any] = np.flatnonzero(gaps[1:] != gaps[:-1]).astype(position)
-    edges += 1
+    edges, ends = _word_edges(used), _line_ends(used)
     words = Cells(data, edges[::2], edges[1::2])
-    ends = np.flatnonzero((used == LF) | ((used == CR) & (data[1 : len(used) + 1] != LF)))
-    upto = np.searchsorted(words.begin, ends.astype(position))  # words before each line end
+    upto = np.searchsorted(edges, ends, side="right") // 2  # words before each line end
     count = np.diff(upto)
     rows = np.flatnonzero(count)
     last = np.searchsorted(ends, begins[:-1])  # the line that begins with each file
     file = np.searchsorted(last, rows + 1, side="right") - 1
     number = rows + 2 - last[file]
     return Lines(files, file.astype(np.int32), number, words, upto[rows], count[rows])
+
+
+def _word_edges(data: NDArray[np.uint8]) -> NDArray[Any]:
+    """Returns where words begin and end, in turn, of a text that begins and ends with a gap."""
+    found = [np.zeros(0, dtype=_position(data))]
+    for at in range(0, len(data) - 1, BYTES_AT_ONCE):
+        is_gap = _GAPS[data[at : at + BYTES_AT_ONCE + 1]]
+        edges = np.flatnonzero(is_gap[1:] != is_gap[:-1]).astype(found[0].dtype)
+        edges += at + 1
+        found.append(edges)
+    return np.concatenate(found)
+
+
+def _line_ends(data: NDArray[np.uint8]) -> NDArray[Any]:
+    """Returns where lines end, of a text that ends with LF: at LF, CR LF or CR."""
+    found = [np.zeros(0, dtype=_position(data))]
+    for at in range(0, len(data), BYTES_AT_ONCE):
+        some = data[at : at + BYTES_AT_ONCE]
+        is_end = some == LF
+        if (is_return := some == CR).any():
+            after = data[at + 1 : at + len(some) + 1]
+            is_return[: len(after)] &= after != LF
+            is_end |= is_return
+        ends = np.flatnonzero(is_end).astype(found[0].dtype)
+        ends += at
+        found.append(ends)
+    return np.concatenate(found)
+
+
+def _position(data: NDArray[np.uint8]) -> type[np.signedinteger[Any]]:
+    return np.int32 if len(data) < 1 << 31 else np.int64
 
 
 def require_columns(lines: Lines, allowed: Sequence[int], form: str) -> None:

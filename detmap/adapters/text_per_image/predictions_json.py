@@ -7,6 +7,7 @@ or from 1 (since), or COCO's own id for COCO val2017.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ DECODED = 8  # bytes of memory that a byte of the file takes
 
 
 class _Row(msgspec.Struct):
-    category_id: int
+    category_id: int | str  # a name counts from nowhere
 
 
 def counts_from_zero(truth: Truth) -> bool:
@@ -44,7 +45,14 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     """
     if policy.class_names is not None or not counts_from_zero(truth):
         return shapes.read_detections(path, truth, policy)
-    ids, note = _ids(path, len(truth.categories))
+    named = _named(path)
+    if named is None:
+        detections = shapes.read_detections(path, truth, policy)
+        if len(detections) and detections.label.min() > 0:
+            what = "not a plain list of detections, so where class ids begin is not known"
+            raise DataError(shown(path), what, "write [{...}, ...], or give --class-names FILE")
+        return detections
+    ids, note = _ids(path, named, len(truth.categories))
     if note is None:
         return shapes.read_detections(path, truth, policy)
     order = np.argsort(ids)
@@ -54,20 +62,25 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     return replace(detections, categories=truth.categories, notes=(*detections.notes, note))
 
 
-def _ids(path: Path, n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
+def _named(path: Path) -> Counter[int] | None:
+    """Returns how often each class id occurs in a file; None if the file is not a plain list."""
+    data = open_files.read_bytes(path, times=DECODED).removeprefix(b"\xef\xbb\xbf")
+    try:
+        rows = msgspec.json.decode(data, type=list[_Row])
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError):
+        return None  # the reader of COCO results says what is wrong
+    return Counter(row.category_id for row in rows if isinstance(row.category_id, int))
+
+
+def _ids(path: Path, named: Counter[int], n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
     """Returns the classes' ids in a file, and a note unless they are 0, 1, 2, ..."""
     zero = np.arange(n_classes)
-    try:
-        rows = msgspec.json.decode(open_files.read_bytes(path, times=DECODED), type=list[_Row])
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError):
-        return zero, None  # the reader of COCO results says what is wrong
-    named = {row.category_id for row in rows}
     if not named or min(named) <= 0:
         return zero, None
     names = {}
     if max(named) <= n_classes:
         names["the class counted from 1"] = zero + 1
-    if n_classes == len(COCO_IDS) and named <= set(COCO_IDS):
+    if n_classes == len(COCO_IDS) and named.keys() <= set(COCO_IDS):
         names["COCO's own"] = np.array(COCO_IDS)
     if max(named) < n_classes:
         names["the class counted from 0"] = zero
@@ -79,5 +92,5 @@ def _ids(path: Path, n_classes: int) -> tuple[NDArray[np.int64], Note | None]:
         )
     for meaning, ids in names.items():
         text = f"detections have category ids that are {meaning}, as Ultralytics writes them"
-        return ids, Note("classes-of-ultralytics", text, len(rows), shown(path))
+        return ids, Note("classes-of-ultralytics", text, named.total(), shown(path))
     return zero, None

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from detmap.adapters import folder_files, text_fields
-from detmap.adapters.joining import image_names
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Note
@@ -25,6 +24,7 @@ from detmap.tables import Note
 SPLITS = ("test", "val", "valid", "train")
 """Folders that Roboflow makes, in the order in which one is chosen."""
 XML, LIST = ".xml", ".txt"
+PICTURES = ("JPEGImages", "images")  # of the devkit, of Label Studio
 _QUOTED, _FLAGGED = re.compile(r'"([^"]*)"'), re.compile(r"(.*?)[ \t]+(?:-1|0|1)")
 LONGEST = 255  # bytes of a file name
 
@@ -105,11 +105,11 @@ def _every(root: Path, folder: Path, split: str) -> Layout:
     of = {file.relative_to(folder).with_suffix("").as_posix(): file for file in files}
     text = "annotation files are used, all in the folder: it has no list of images"
     notes = [Note("images-unlisted", text, len(of), shown(folder))]
-    pictures = root / "JPEGImages" if (root / "JPEGImages").is_dir() else folder
+    places = (root / name for name in PICTURES)
+    pictures = next((place for place in places if place.is_dir()), folder)
     images = {
         file.relative_to(pictures).with_suffix("").as_posix()
-        for file in pictures.rglob("*")
-        if image_names.is_image(file.name) and shown(file.name) == file.name
+        for file in folder_files.images(pictures, nested=True)
     }
     bare = images - of.keys()
     if bare:

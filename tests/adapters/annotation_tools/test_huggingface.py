@@ -70,6 +70,18 @@ def test_boxes_that_are_not_left_top_width_height(tmp_path: Path) -> None:
     assert boxes.tolist() == [[32, 16, 16, 16]]
 
 
+def test_boxes_that_may_be_corners(tmp_path: Path) -> None:
+    corners = [[i, 2, i + 9, 30] for i in range(8)]
+    plain = [*corners[:7], [20, 10, 5, 6]]
+    for boxes, n_notes in ((corners, 1), (plain, 0), (corners[:7], 0)):
+        line = {"file_name": "a.png", "objects": {"bbox": boxes, "category": ["x"] * len(boxes)}}
+        truth = read_truth(make.write(tmp_path / "metadata.jsonl", json.dumps(line)))
+        assert sum(note.code == "boxes-may-be-corners" for note in truth.notes) == n_notes
+        scored = {**line, "objects": {**line["objects"], "score": [0.5] * len(boxes)}}  # type: ignore[dict-item]
+        found = read_detections(make.write(tmp_path / "found.jsonl", json.dumps(scored)), truth)
+        assert sum(note.code == "boxes-may-be-corners" for note in found.notes) == n_notes
+
+
 def test_splits_of_a_folder_and_sizes_of_its_images(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
     line = '{"file_name": "a.png", "objects": {"bbox": [[1, 2, 3, 4]], "categories": ["x"]}}\n'
