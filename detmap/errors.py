@@ -96,15 +96,18 @@ class MergeError(DetmapError):
 def require(module: str, extra: str) -> Any:
     """Imports a module of an optional dependency.
 
-    Raises `DetmapError` if it is not installed; the fix names the `extra` that installs it.
+    Raises `DetmapError` if it is not installed or cannot be imported; the fix names the `extra`
+    that installs it.
     """
     from importlib import import_module
 
     try:
         return import_module(module)
-    except ImportError:
+    except ImportError as error:
         package = module.partition(".")[0]
-        raise DetmapError(package, "is required but not installed", hint(extra)) from None
+        missing = isinstance(error, ModuleNotFoundError) and error.name == package
+        what = "is required but not installed" if missing else f"cannot be imported: {error}"
+        raise DetmapError(package, what, hint(extra)) from None
 
 
 def hint(extra: str) -> str:

@@ -397,9 +397,10 @@ def vernier_stream(batches: list[Any]) -> Stream:
 def in_batches(task: Task) -> Call:
     """The files' images in batches of 16, into `Evaluator` or a metric of torchmetrics, to AP."""
     batches = list(file_batches(task))
+    categories = json.loads(Path(task["truth"]).read_bytes())["categories"]
 
     def call() -> Iterable[float]:
-        metric = batch_metric(task["tool"], json.loads(Path(task["truth"]).read_bytes()))
+        metric = batch_metric(task["tool"], categories)
         for batch in batches:
             metric.update(*batch)
         found = metric.compute()
@@ -408,12 +409,12 @@ def in_batches(task: Task) -> Call:
     return call
 
 
-def batch_metric(tool: str, truth: Task) -> Any:
+def batch_metric(tool: str, categories: list[Task]) -> Any:
     """Returns an empty metric; `tool` is detmap, or a module and the backend of torchmetrics."""
     if tool == "detmap":
         import detmap
 
-        classes = {c["id"]: c["name"] for c in truth["categories"]}
+        classes = {c["id"]: c["name"] for c in categories}
         return detmap.Evaluator(classes=classes, box_format="xywh")
     from importlib import import_module
 

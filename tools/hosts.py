@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,8 @@ TEST = (
     "jinja2",
     "pandas",
 )
-TORCH = ("torch==2.14.1", "torchvision==0.29.1")
+TORCH = ("torch==2.13.0",)
+TORCHVISION = "torchvision==0.28.0"  # the hosts that import it themselves
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Host:
 
     @property
     def large(self) -> bool:
-        return "torch==2.14.1" in self.packages
+        return TORCH[0] in self.packages
 
 
 HOSTS = {
@@ -52,7 +54,7 @@ HOSTS = {
         ("lightning==2.6.6", "torchmetrics==1.9.0", *TORCH), "test_lightning.py", "every number"
     ),
     "ultralytics": Host(
-        ("ultralytics==8.4.190", *TORCH),
+        ("ultralytics==8.4.190", *TORCH, TORCHVISION),
         "test_ultralytics.py",
         "val's numbers to 1e-14; the callback's AP is that of predictions.json",
     ),
@@ -105,6 +107,15 @@ def environment(place: Path, host: Host) -> Path:
     return python
 
 
+def installed(python: Path, host: Host) -> str:
+    """Returns the version of the host in an environment."""
+    if not host.packages:
+        return "-"
+    package = re.split(r"[\[=]", host.packages[0])[0]
+    words = f"from importlib.metadata import version; print(version({package!r}))"
+    return subprocess.run([str(python), "-c", words], capture_output=True, text=True).stdout.strip()
+
+
 def run(name: str, place: Path, source: Path | None) -> bool:
     """Tests a host and prints its row."""
     host = HOSTS[name]
@@ -125,7 +136,7 @@ def run(name: str, place: Path, source: Path | None) -> bool:
     if not passed:
         sys.stderr.write(done.stdout[-6000:] + done.stderr[-2000:])
     last = done.stdout.strip().rpartition("\n")[2]
-    version = (host.packages[0] if host.packages else "-").replace("==", " ")
+    version = installed(python, host)
     print(
         f"| {name} | {version} | {last} | {host.equal if passed else 'FAILED'} | {seconds:.0f} s |"
     )

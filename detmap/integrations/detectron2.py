@@ -22,7 +22,7 @@ try:
     from detectron2.utils import comm
 except ImportError as error:
     fix = "install detectron2 from its source"
-    raise DetmapError("detmap.integrations.detectron2", f"{error.name} is missing", fix) from None
+    raise DetmapError("detmap.integrations.detectron2", str(error), fix) from None
 
 NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl")
 

@@ -25,11 +25,8 @@ try:
 
     from detmap.integrations import torch_images, torchmetrics_backend, torchmetrics_keypoints
 except ImportError as error:
-    raise DetmapError(
-        "detmap.integrations.torchmetrics",
-        f"{error.name} is not installed",
-        "pip install torch torchmetrics torchvision",
-    ) from None
+    fix = "pip install torch torchmetrics torchvision"
+    raise DetmapError("detmap.integrations.torchmetrics", str(error), fix) from None
 
 
 class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
