@@ -197,8 +197,9 @@ class Result:
         if isinstance(self.verdicts, Overview):
             raise DetmapError(
                 "matches",
-                "the match rows are on other machines",
-                "give rows=True to detmap.distributed.evaluate, or merge the parts here",
+                "the match rows are on other machines, or were not kept in bounded memory",
+                "give rows=True to detmap.distributed.evaluate, merge the parts here, or evaluate "
+                "without memory=",
             )
         return self.verdicts
 
