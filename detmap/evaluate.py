@@ -114,6 +114,7 @@ def _in_parts(
     from detmap.adapters import pieces
     from detmap.bounded import evaluation
 
+    limits.refuse_protocol(rules)
     preferred, unknown = rules.files.detections, rules.scope.unknown
     source = pieces.source(
         detections, truth, **how, preferred_format=preferred, protocol_unknown=unknown

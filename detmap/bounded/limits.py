@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,34 +39,36 @@ class Limits:
 
 def refuse_protocol(protocol: Protocol) -> None:
     """Raises `ProtocolError` if a protocol needs all detections at once, or more than boxes."""
-    reasons = (
-        ("evaluation.rule", protocol.evaluation.rule != "matching", "has a rule of its own"),
-        ("evaluation.extra", bool(protocol.evaluation.extra), "has metrics of a rule of its own"),
-        ("iou.of", protocol.iou.of != "boxes", f"compares {protocol.iou.of}, not boxes"),
-        ("ap.pool", protocol.ap.pool == "all", "computes one curve of all classes"),
-        (
-            "operating",
-            any(row.kind in POINT for row in protocol.rows()[0]),
-            "has metrics at one score threshold of all classes",
-        ),
-        (
-            "scope.unknown",
-            protocol.scope.unknown in ("classes", "add"),
-            "adds the images or classes of the detections to the ground truth",
-        ),
-        (
-            "limits.scope, ranking.sort, ranking.ties, detections.score_scale",
-            not protocol.image_by_image(),
-            "ranks or limits all detections together",
-        ),
-    )
-    for key, refused, why in reasons:
-        if refused:
+    for key, refused, why in _REASONS:
+        if refused(protocol):
             raise ProtocolError(
                 f"protocol {protocol.name}: {key}",
                 f"it {why}, which bounded memory does not support",
                 "evaluate without a bound of memory, on a larger machine if necessary",
             )
+
+
+_REASONS: tuple[tuple[str, Callable[[Protocol], bool], str], ...] = (
+    ("evaluation.rule", lambda of: of.evaluation.rule != "matching", "has a rule of its own"),
+    ("evaluation.extra", lambda of: bool(of.evaluation.extra), "has metrics of a rule of its own"),
+    ("iou.of", lambda of: of.iou.of != "boxes", "compares more than boxes"),
+    ("ap.pool", lambda of: of.ap.pool == "all", "computes one curve of all classes"),
+    (
+        "operating",
+        lambda of: any(row.kind in POINT for row in of.rows()[0]),
+        "has metrics at one score threshold of all classes",
+    ),
+    (
+        "scope.unknown",
+        lambda of: of.scope.unknown in ("classes", "add"),
+        "adds the images or classes of the detections to the ground truth",
+    ),
+    (
+        "limits.scope, ranking.sort, ranking.ties, detections.score_scale",
+        lambda of: not of.image_by_image(),
+        "ranks or limits all detections together",
+    ),
+)
 
 
 def limits(bound: int) -> Limits:
@@ -104,7 +107,7 @@ def folder() -> Path:
     return Path(tempfile.gettempdir())
 
 
-def automatic(path: str | Path, protocol: Protocol) -> int | None:
+def automatic(path: str | Path, protocol: Protocol | None = None) -> int | None:
     """Returns a bound in bytes if an evaluation of these detections would not fit into memory.
 
     None if it fits, or if the path or the protocol has no evaluation in parts.
@@ -113,7 +116,8 @@ def automatic(path: str | Path, protocol: Protocol) -> int | None:
     if free is None or IN_MEMORY * n_rows <= free:
         return None
     try:
-        refuse_protocol(protocol)
+        if protocol is not None:
+            refuse_protocol(protocol)
     except ProtocolError:
         return None
     return int(SHARE * free) + memory.resident()

@@ -179,7 +179,7 @@ class Result:
     def lowest_score(self) -> float:
         """The lowest score of the evaluated detections; NaN without one."""
         lowest = self.overview.lowest_score
-        return lowest if np.isfinite(lowest) else np.nan
+        return lowest + 0.0 if np.isfinite(lowest) else np.nan  # never -0.0
 
     @property
     def fixes(self) -> tuple[str, ...]:
