@@ -1,7 +1,7 @@
 """Reads and writes untrusted ``.npz`` files: named arrays and a JSON header.
 
-Large arrays are stored by byte: all first bytes, then all second bytes ... Equal high bytes are then
-side by side, and fast compression finds them. Their names end in the dtype: ``score-f8.npy``.
+Large arrays are stored by byte if they are smaller so: all first bytes, then all second bytes ...
+Equal high bytes are then side by side. Their names end in the dtype: ``position-i4.npy``.
 
 All sizes are compared with the expected sizes, the file size and the free memory before any array
 is decompressed.
@@ -14,6 +14,7 @@ import json
 import math
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,8 +31,9 @@ MOST_HEADER = 64 << 20  # bytes of JSON
 RATIO = 1032
 """Bytes that a byte of a deflated stream stands for at most. Source: zlib's "Technical Details"."""
 SLACK = 4096  # bytes that the smallest member may have
-LEVEL = 1  # of deflate: a fifth of the time of level 6, and files as small, if arrays are by byte
+LEVEL = 3  # of deflate: a fourth of the time of level 6
 BY_BYTE_FROM = 1 << 16  # bytes of an array; smaller ones are plain
+SAMPLE = 1 << 14  # numbers that decide
 BY_BYTE = {f"{kind}{size}" for kind in "iuf" for size in (2, 4, 8)} - {"f2"}
 
 
@@ -196,12 +198,24 @@ def _write(file: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
     deflated = zipfile.ZIP_DEFLATED
     with zipfile.ZipFile(file, "w", deflated, allowZip64=True, compresslevel=LEVEL) as archive:
         for name, array in arrays.items():
-            kind = f"{array.dtype.kind}{array.dtype.itemsize}"
-            by_byte = kind in BY_BYTE and array.nbytes >= BY_BYTE_FROM and array.dtype.isnative
-            stored = _planes(array) if by_byte and sys.byteorder == "little" else array
-            member = name if stored is array else f"{name}-{kind}"
+            member = name
+            if array.nbytes >= BY_BYTE_FROM and _is_smaller_by_byte(array):
+                member = f"{name}-{array.dtype.kind}{array.dtype.itemsize}"
+                array = _planes(array)
             with archive.open(f"{member}.npy", "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, stored, allow_pickle=False)
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+def _is_smaller_by_byte(array: NDArray[Any]) -> bool:
+    """Compresses a sample from the middle both ways."""
+    if f"{array.dtype.kind}{array.dtype.itemsize}" not in BY_BYTE or sys.byteorder != "little":
+        return False
+    flat = array.reshape(-1)
+    middle = flat[max(len(flat) - SAMPLE, 0) // 2 :][:SAMPLE]
+    plain, by_byte = (
+        len(zlib.compress(each.tobytes(), LEVEL)) for each in (middle, _planes(middle))
+    )
+    return by_byte < plain
 
 
 def _planes(array: NDArray[Any]) -> NDArray[np.uint8]:
