@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from detmap import benchmarks
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
 from detmap.base import arguments
+from detmap.base import memory as sizes
 from detmap.curves.scores import scores
 from detmap.errors import DataError
 from detmap.matching import engine
@@ -35,6 +36,7 @@ def evaluate(
     threads: int | None = None,
     unknown: str = "error",
     class_names: ClassNames | None = None,
+    memory: int | str | None = None,
 ) -> Result:
     """Evaluates detections under a protocol.
 
@@ -49,6 +51,10 @@ def evaluate(
     threads : number of threads (default: all processors); has no effect on the result
     unknown, class_names : as in `read_detections`, if `detections` is a path: handling of unknown
         images and classes, and names of class ids
+    memory : bytes of memory that this process may use (``3_000_000_000``, ``"3GB"``). The
+        detections, a path, are then read in pieces and matched in parts (docs/scale.md), with the
+        same bits; the result has no match rows. Default: all of it in memory, or in parts if that
+        would not fit
 
     A protocol whose ``evaluation.rule`` is not ``matching`` gives a
     `detmap.benchmarks.benchmark_result.BenchmarkResult`.
@@ -58,8 +64,22 @@ def evaluate(
     DataError : invalid input
     ProtocolError : an unknown protocol, key or value
     """
-    tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
     how = {"unknown": unknown, "class_names": class_names}
+    whole = images is None and classes is None
+    if memory is not None and not whole:
+        what, fix = (
+            "images and classes are selected in memory",
+            "give a ground truth of these alone",
+        )
+        raise DataError("evaluate: memory", what, fix)
+    if memory is not None or (whole and isinstance(detections, str | Path)):
+        _refuse_swapped(truth, detections)
+        truth, protocol = read_truth_and_protocol(truth, protocol, settings)
+        settings = None
+        bounded = _in_parts(truth, detections, protocol, memory, how, threads)
+        if bounded is not None:
+            return bounded
+    tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
     inputs = (truth, detections, tables[2], how)
     if tables[2].evaluation.rule != "matching":
         own: Any = benchmarks.evaluate(*tables, inputs=inputs)
@@ -69,6 +89,37 @@ def evaluate(
     result = summarize(matches, threads=threads)
     part = partial(benchmarks.extra_part, tables) if extra else None
     return replace(result, matched=tables[:2], inputs=inputs, extra=extra, extra_part=part)
+
+
+def _in_parts(
+    truth: Truth,
+    detections: Detections | str | Path,
+    rules: Protocol,
+    memory: int | str | None,
+    how: Mapping[str, Any],
+    threads: int | None,
+) -> Result | None:
+    """The result in bounded memory; None if no bound is given and everything fits."""
+    from detmap.bounded import limits
+
+    if isinstance(detections, Detections):
+        what = "the detections are in memory already"
+        raise DataError("evaluate: memory", what, "give the path of their file")
+    if memory is not None:
+        bound = sizes.parse_size("evaluate: memory", memory)
+    elif (automatic := limits.automatic(detections, rules)) is not None:
+        bound = automatic
+    else:
+        return None
+    from detmap.adapters import pieces
+    from detmap.bounded import evaluation
+
+    limits.refuse_protocol(rules)
+    preferred, unknown = rules.files.detections, rules.scope.unknown
+    source = pieces.source(
+        detections, truth, **how, preferred_format=preferred, protocol_unknown=unknown
+    )
+    return evaluation.evaluate(truth, source, rules, bound, threads=threads)
 
 
 def match(
@@ -112,8 +163,7 @@ def _read(
     class_names: ClassNames | None,
 ) -> tuple[Truth, Detections, Protocol]:
     """The tables and the protocol; parameters as in `evaluate`."""
-    if isinstance(truth, Detections) or isinstance(detections, Truth):
-        raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
+    _refuse_swapped(truth, detections)
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(
@@ -133,6 +183,11 @@ def _read(
 
         return selected_classes.select((truth, detections, rules), images, classes)
     return truth, detections, rules
+
+
+def _refuse_swapped(truth: Any, detections: Any) -> None:
+    if isinstance(truth, Detections) or isinstance(detections, Truth):
+        raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
 
 
 def read_truth_and_protocol(

@@ -31,6 +31,7 @@ LAYERS = (
     ("doctor", "statistics"),
     ("results",),
     ("benchmarks",),
+    ("bounded",),
     ("evaluate", "ranking", "compat"),
     ("compare", "diagnosis", "streaming", "parity", "suites"),
     ("explaining", "html_report"),

@@ -102,7 +102,7 @@ NO_DETECTIONS = _lazy("annotation_tools/export_tables.no_detections")
 CSV, PARQUET = _file_with(".csv", ".tsv"), _file_with(".parquet", ".pq")
 TABLES: tuple[tuple[str, Place, Looks, Looks], ...] = (
     ("csv", "a file or a folder", CSV, _folder_or(CSV, "tabular/column_tables.looks")),
-    ("parquet", "a file", PARQUET, PARQUET),
+    ("parquet", "a file or a folder", PARQUET, _folder_or(PARQUET, "tabular/csv_parquet.looks")),
 )
 
 SIZES, NAMED = ("image_sizes",), ("roles", "attributes")

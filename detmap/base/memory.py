@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from detmap.errors import DataError
 
 CGROUP = Path("/sys/fs/cgroup")
 MEMINFO = Path("/proc/meminfo")
+STATUS = Path("/proc/self/status")
 SPARE = 64 << 20  # bytes that are always assumed to be there: small work is never refused
 WAY_OUT = (
     "evaluate parts of the images with `detmap match --images` and join them with `detmap merge`, "
@@ -37,6 +39,34 @@ def available() -> int | None:
                 used = int((folder / usage).read_text())
                 limits.append(int(most) - max(0, used - _reclaimable(folder, prefix)))
     return min(limits, default=None)
+
+
+def resident() -> int:
+    """Returns the bytes of memory that this process uses, 0 if unknown."""
+    with suppress(OSError, ValueError, IndexError):
+        lines = STATUS.read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+    return 0
+
+
+def parse_size(where: str, value: int | str) -> int:
+    """Returns a number of bytes: a whole number, or text such as ``3GB`` or ``512 MiB``.
+
+    Raises
+    ------
+    DataError : neither, or not above 0
+    """
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", value.lower())
+        size = 0.0
+        if found is not None:
+            base = 1024 if found[3] else 1000
+            size = float(found[1]) * base ** " kmgt".index(found[2] or " ")
+    else:
+        size = 0 if isinstance(value, bool) or not isinstance(value, int) else value
+    if not 0 < size < 2**62:
+        raise DataError(where, f"{value!r} is not a size", "give bytes, or text such as 3GB")
+    return int(size)
 
 
 def _reclaimable(folder: Path, prefix: str) -> int:

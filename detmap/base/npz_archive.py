@@ -1,5 +1,8 @@
 """Reads and writes untrusted ``.npz`` files: named arrays and a JSON header.
 
+Large arrays are stored by byte if they are smaller so: all first bytes, then all second bytes ...
+Equal high bytes are then side by side. Their names end in the dtype: ``position-i4.npy``.
+
 All sizes are compared with the expected sizes, the file size and the free memory before any array
 is decompressed.
 """
@@ -9,7 +12,9 @@ from __future__ import annotations
 import io
 import json
 import math
+import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,21 +24,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import atomic_files, memory, open_files
+from detmap.base.immutable import blank
 from detmap.errors import DataError
 
 MOST_HEADER = 64 << 20  # bytes of JSON
 RATIO = 1032
 """Bytes that a byte of a deflated stream stands for at most. Source: zlib's "Technical Details"."""
 SLACK = 4096  # bytes that the smallest member may have
+LEVEL = 3  # of deflate: a fourth of the time of level 6
+BY_BYTE_FROM = 1 << 16  # bytes of an array; smaller ones are plain
+SAMPLE = 1 << 14  # numbers that decide
+BY_BYTE = {f"{kind}{size}" for kind in "iuf" for size in (2, 4, 8)} - {"f2"}
 
 
 class Member(NamedTuple):
-    """An array that is not read yet: its place, dtype, shape and header size."""
+    """An array that is not read yet: its place, dtype, shape, header size, and if it is by byte."""
 
     info: zipfile.ZipInfo
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     begin: int
+    by_byte: bool = False
 
 
 class Archive:
@@ -69,7 +80,7 @@ class Archive:
 
     def read(self, name: str) -> NDArray[Any]:
         """Reads an array, which is read-only."""
-        info, dtype, shape, begin = self.members[name]
+        info, dtype, shape, begin, by_byte = self.members[name]
         try:
             with self.file.open(info) as stream:
                 stream.read(begin)
@@ -85,7 +96,14 @@ class Archive:
             raise DataError(self.place(name), f"is damaged ({error})", WRITE_AGAIN) from None
         if not size:
             return np.zeros(shape, dtype=dtype)
-        return np.frombuffer(content, dtype=dtype).reshape(shape)
+        if not by_byte:
+            return np.frombuffer(content, dtype=dtype).reshape(shape)
+        array = blank(shape, dtype)
+        planes = np.frombuffer(content, dtype=np.uint8).reshape(dtype.itemsize, -1)
+        for i, plane in enumerate(planes):
+            array.reshape(-1).view(np.uint8)[i :: dtype.itemsize] = plane
+        array.flags.writeable = False
+        return array
 
     def read_json(self, name: str) -> Any:
         """Reads an array of bytes as JSON."""
@@ -118,8 +136,9 @@ def opened(path: str | Path | bytes, names: list[str], more: list[str]) -> Itera
     with file:
         there: dict[str, zipfile.ZipInfo] = {}
         for info in file.infolist():
-            name = info.filename.removesuffix(".npy")
-            if name not in (*names, *more) or info.filename == name:
+            name, _, dtype = info.filename.removesuffix(".npy").partition("-")
+            known = name in (*names, *more) and info.filename.endswith(".npy")
+            if not known or ("-" in info.filename and dtype not in BY_BYTE):
                 raise DataError(shown, f"has an unknown part {info.filename[:40]!r}", WRITE_AGAIN)
             if name in there:
                 raise DataError(f"{shown}: {name}", "occurs twice", WRITE_AGAIN)
@@ -149,21 +168,61 @@ def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
             begin = stream.tell()
     except Exception as error:  # zip, zlib and the array's header fail in many ways
         raise DataError(where, f"is damaged ({error})", WRITE_AGAIN) from None
+    by_byte = info.filename.removesuffix(".npy").partition("-")[2]
     if dtype.hasobject:
         raise DataError(where, "contains Python objects, which are not supported", WRITE_AGAIN)
     size = dtype.itemsize * math.prod(shape)
     if by_columns or min(shape, default=0) < 0 or begin + size != info.file_size:
         what = f"shape {shape} of {dtype.str} in {info.file_size - begin} bytes"
         raise DataError(where, what, WRITE_AGAIN)
-    return Member(info, dtype, shape, begin)
+    if not by_byte:
+        return Member(info, dtype, shape, begin)
+    wanted = np.dtype(f"<{by_byte}")
+    if dtype != np.uint8 or shape[:1] != (wanted.itemsize,):
+        what = f"shape {shape} of {dtype.str} for the bytes of {wanted.str}"
+        raise DataError(where, what, WRITE_AGAIN)
+    return Member(info, wanted, shape[1:], begin, by_byte=True)
 
 
 def write(path: str | Path | io.BytesIO, header: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Writes arrays and a header, files atomically. Raises `DetmapError` if the system refuses."""
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    columns: dict[str, Any] = {"header": text, **arrays}
     if isinstance(path, io.BytesIO):
-        np.savez_compressed(path, **columns)
+        _write(path, {"header": text, **arrays})
         return
     with atomic_files.replacing(path) as file:
-        np.savez_compressed(file, **columns)
+        _write(file, {"header": text, **arrays})
+
+
+def _write(file: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
+    deflated = zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(file, "w", deflated, allowZip64=True, compresslevel=LEVEL) as archive:
+        for name, array in arrays.items():
+            member = name
+            if array.nbytes >= BY_BYTE_FROM and _is_smaller_by_byte(array):
+                member = f"{name}-{array.dtype.kind}{array.dtype.itemsize}"
+                array = _planes(array)
+            with archive.open(f"{member}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+def _is_smaller_by_byte(array: NDArray[Any]) -> bool:
+    """Compresses a sample from the middle both ways."""
+    if f"{array.dtype.kind}{array.dtype.itemsize}" not in BY_BYTE or sys.byteorder != "little":
+        return False
+    flat = array.reshape(-1)
+    middle = flat[max(len(flat) - SAMPLE, 0) // 2 :][:SAMPLE]
+    plain, by_byte = (
+        len(zlib.compress(each.tobytes(), LEVEL)) for each in (middle, _planes(middle))
+    )
+    return by_byte < plain
+
+
+def _planes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """(b, *shape) the first bytes of all numbers, then the second ones ..."""
+    size = array.dtype.itemsize
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    planes = np.empty((size, array.size), dtype=np.uint8)
+    for i in range(size):
+        planes[i] = flat[i::size]
+    return planes.reshape(size, *array.shape)

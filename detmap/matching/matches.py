@@ -17,13 +17,14 @@ from detmap.matching import matches_checks
 from detmap.matching.assignments import Assignments, join
 from detmap.matching.matches_checks import word_of
 from detmap.matching.matches_overview import Overview as Overview
+from detmap.matching.row_order import rank_rows
 from detmap.protocol import Protocol
 from detmap.protocol.protocol_digest import protocol_digest
 from detmap.tables import Categories, Note
 from detmap.tables.catalog import distinct as distinct
 from detmap.tables.catalog import n_dropped
 from detmap.tables.digests import data_digest, fold_table
-from detmap.tables.grouping import group, labels, offsets, ranked, reordered, rows_of
+from detmap.tables.grouping import group, labels, offsets, reordered, rows_of
 
 TOGETHER = "orders all detections together (ranking.sort, ranking.ties, limits.scope)"
 """Why parts of the images do not merge under some protocols."""
@@ -211,13 +212,9 @@ class Matches(Immutable):
         image = np.concatenate([new[part.image] for part, new in pairs])
         position = np.concatenate([part.position for part in parts])
         score = np.concatenate([part.score for part in parts])
-        ignored, ranking = np.concatenate([part.ignored for part in parts]), self.protocol.ranking
-        first = []  # keys for tied scores; parts are ordered within an image
-        if ranking.ignored == "leave":  # ignored detections follow the ranked list
-            first.append(ignored[:, 0] & ignored.dtype.type(1))
-        if ranking.ties == "input":
-            first.append(position)
-        order, off = ranked(image, label, score, first, (n_images, n_classes))
+        ignored = np.concatenate([part.ignored for part in parts])
+        columns = (image, label, score, ignored, position)
+        order, off = rank_rows(self.protocol, *columns, (n_images, n_classes))
         image, position = reordered(image, order), reordered(position, order)
         score, ignored = reordered(score, order), reordered(ignored, order)
         obj_label = np.concatenate([labels(part.obj_off) for part in parts])

@@ -185,7 +185,7 @@ class Result:
     def lowest_score(self) -> float:
         """The lowest score of the evaluated detections; NaN without one."""
         lowest = self.overview.lowest_score
-        return lowest if np.isfinite(lowest) else np.nan
+        return lowest + 0.0 if np.isfinite(lowest) else np.nan  # never -0.0
 
     @property
     def fixes(self) -> tuple[str, ...]:
@@ -203,8 +203,9 @@ class Result:
         if isinstance(self.verdicts, Overview):
             raise DetmapError(
                 "matches",
-                "the match rows are on other machines",
-                "give rows=True to detmap.distributed.evaluate, or merge the parts here",
+                "the match rows are on other machines, or were not kept in bounded memory",
+                "give rows=True to detmap.distributed.evaluate, merge the parts here, or evaluate "
+                "without memory=",
             )
         return self.verdicts
 

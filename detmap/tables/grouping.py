@@ -49,7 +49,7 @@ def _group_by_key(
 
 
 def ranked(
-    image: NDArray[np.int32],
+    image: NDArray[np.int32] | None,
     label: NDArray[np.int32],
     score: NDArray[np.float64],
     first: Sequence[NDArray[Any]],
@@ -58,13 +58,13 @@ def ranked(
     """Returns rows by class and descending score, and each class's begin.
 
     Ties are ordered by the columns `first` (most important first), then image, then input order.
-    sizes: I images and K classes.
+    image: None without `first`, if tied rows ascend already. sizes: I images and K classes.
     """
     from detmap.kernels import grouping
     from detmap.kernels.ranked import rank_lists
 
     n_images, n_classes = sizes
-    if not first:
+    if image is None or not first:
         order, off = group(image, label, n_images, n_classes)
     else:
         start = np.lexsort((image, *reversed(first))).astype(np.int32)

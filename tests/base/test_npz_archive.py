@@ -16,8 +16,10 @@ import pytest
 
 import detmap
 from detmap import DataError, Evaluator, Matches
+from detmap.base import npz_archive
 from detmap.base.resources import folder
 from detmap.matching.matches import read
+from detmap.matching.matches_file import ASSIGNMENT_ARRAYS
 from detmap.output import formats
 from tests.matching.test_matches import assert_same
 from tests.tables.test_box_tables import tables
@@ -166,6 +168,69 @@ def test_numbers_of_arrival_that_are_none(matches: Matches, tmp_path: Path) -> N
     replace(matches, image_ids=matches.image_ids + 5).save(path, numbered=True)
     with pytest.raises(DataError, match="not numbered from 0"):
         Evaluator.load(path)
+
+
+@pytest.fixture(params=["smaller", "all"])
+def by_byte(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small arrays are stored by byte as large ones are."""
+    monkeypatch.setattr(npz_archive, "BY_BYTE_FROM", 0)
+    if request.param == "all":
+        kinds = npz_archive.BY_BYTE
+        monkeypatch.setattr(
+            npz_archive, "_is_smaller_by_byte", lambda a: f"{a.dtype.kind}{a.itemsize}" in kinds
+        )
+
+
+def members(path: Path) -> list[str]:
+    with zipfile.ZipFile(path) as file:
+        return file.namelist()
+
+
+@pytest.mark.usefixtures("by_byte")
+@pytest.mark.parametrize("seed", range(5))
+def test_arrays_by_byte_come_back(tmp_path: Path, seed: int) -> None:
+    path = tmp_path / "matches.npz"
+    for taken in (False, True):
+        matches = detmap.match(*tables(seed), detmap.load_protocol("coco-bbox"), taken=taken)
+        matches.save(path)
+        assert any("-" in name for name in members(path))
+        for found in (Matches.load(path), Matches.from_bytes(matches.to_bytes())):
+            assert_same(replace(found, taken=None), replace(matches, taken=None))
+            for name in ASSIGNMENT_ARRAYS if taken else ():
+                one, other = (getattr(each.taken, name) for each in (found, matches))
+                assert (one.dtype, one.tobytes()) == (other.dtype, other.tobytes())
+
+
+def test_small_arrays_are_plain(matches: Matches, tmp_path: Path) -> None:
+    """numpy reads them, and so does any version of detmap."""
+    matches.save(tmp_path / "matches.npz")
+    assert not any("-" in name for name in members(tmp_path / "matches.npz"))
+
+
+@pytest.mark.parametrize(
+    ("array", "smaller"),
+    [
+        (np.random.default_rng(0).permutation(10**5).astype(np.int32), True),
+        (np.sort(np.random.default_rng(0).random(10**5)), True),
+        (np.sort(np.random.default_rng(0).random(10**5).round(5)), False),
+        (np.zeros(10**5, dtype=np.bool_), False),
+        (np.array(["a", "b"]), False),
+    ],
+)
+def test_arrays_are_stored_the_smaller_way(array: Any, smaller: bool) -> None:
+    assert npz_archive._is_smaller_by_byte(array) == smaller
+
+
+@pytest.mark.parametrize("suffix", ["f4", "f2", "x", "O", "U4", "f8-f8", ""])
+def test_forged_arrays_by_byte(matches: Matches, tmp_path: Path, suffix: str) -> None:
+    matches.save(tmp_path / "good.npz")
+    path = tmp_path / "forged.npz"
+    with zipfile.ZipFile(tmp_path / "good.npz") as good, zipfile.ZipFile(path, "w") as forged:
+        for info in good.infolist():
+            name = info.filename.replace("score.npy", f"score-{suffix}.npy")
+            forged.writestr(name, good.read(info))
+    with pytest.raises(DataError, match=r"forged\.npz.*score"):
+        Matches.load(path)
 
 
 def npy(declared: tuple[int, ...], content: bytes, dtype: str = "<f8") -> bytes:

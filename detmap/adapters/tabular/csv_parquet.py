@@ -36,6 +36,7 @@ CELL = 100  # bytes of memory that a cell takes while it is read, as a Python ob
 IN_MEMORY = 12  # bytes of memory that a byte of Parquet takes, roughly: it is compressed
 PLENTY = 1 << 28  # bytes of memory that any Parquet file may take
 MOST_COLUMNS = 1000
+PARQUET = (".parquet", ".pq")
 LONGEST = 10_000  # characters of a name
 
 Column = Sequence[str] | NDArray[Any]
@@ -227,9 +228,7 @@ def read_folder(folder: Path) -> Sheet:
         raise DataError(shown(folder), "no .csv files", "give a folder with one file per image")
     names = list(next(iter(sheets.values())).columns)
     for sheet in sheets.values():
-        if list(sheet.columns) != names:
-            what = f"the columns are {few(sheet.columns)}, and {few(names)} in other files"
-            raise DataError(sheet.source, what, "give files with the same columns")
+        require_same(names, list(sheet.columns), sheet.source)
     columns: dict[str, Column] = {
         name: [cell for sheet in sheets.values() for cell in sheet.columns[name]] for name in names
     }
@@ -286,7 +285,7 @@ def _named(path: Path, header: Sequence[str]) -> list[str]:
         what = f"the header is {','.join(names)[:80]!r}" if names else "the file is empty"
         fix = "the first line names the columns, each once: image, class, xmin, ..."
         raise DataError(f"{shown(path)}: line 1", what, fix)
-    _refuse_many(len(names), f"{shown(path)}: line 1")
+    refuse_many(len(names), f"{shown(path)}: line 1")
     return names
 
 
@@ -296,8 +295,20 @@ def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
 
     Raises `DataError` if it is invalid or pyarrow is missing.
     """
-    try:
+    parquet = pyarrow_parquet(path)
+    data = open_files.read_bytes(path, times=times)
+    with explained(path):
         import pyarrow
+
+        buffer = pyarrow.BufferReader(data)
+        metadata = parquet.read_metadata(buffer)
+        _require(metadata, data, shown(path))
+        yield parquet.ParquetFile(buffer, read_dictionary=flat_columns(metadata)[1])
+
+
+def pyarrow_parquet(path: Path) -> Any:
+    """Returns the module that reads Parquet. Raises `DataError` if it is not installed."""
+    try:
         from pyarrow import parquet
     except ImportError:
         raise DataError(
@@ -305,12 +316,14 @@ def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
             "Parquet is read by pyarrow, which is not installed",
             "pip install 'detmap-eval[parquet]'",
         ) from None
-    data = open_files.read_bytes(path, times=times)
+    return parquet
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Converts pyarrow's errors to `DataError`."""
     try:
-        buffer = pyarrow.BufferReader(data)
-        metadata = parquet.read_metadata(buffer)
-        _require(metadata, data, shown(path))
-        yield parquet.ParquetFile(buffer, read_dictionary=_flat_columns(metadata)[1])
+        yield
     except DataError:
         raise
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
@@ -321,16 +334,62 @@ def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
 
 
 def read_parquet(path: Path) -> Sheet:
-    """Reads a Parquet file. Raises `DataError` if it is invalid or pyarrow is missing."""
+    """Reads a Parquet file, or a folder of shards by name.
+
+    Raises `DataError` if one is invalid, shards have different columns, or pyarrow is missing.
+    """
+    if path.is_dir():
+        return _read_shards(path)
     with parquet_file(path) as file:
-        table = file.read(columns=_flat_columns(file.metadata)[0])
-        columns = {name: _unpacked(table[name], name, shown(path)) for name in table.column_names}
-    return from_table(columns, shown(path))
+        return sheet_of(file.read(columns=flat_columns(file.metadata)[0]), shown(path))
+
+
+def shards(path: Path) -> list[Path]:
+    """Returns the Parquet files of a folder by name, or the file itself."""
+    return folder_files.listed(path, *PARQUET) if path.is_dir() else [path]
+
+
+def _read_shards(folder: Path) -> Sheet:
+    sheets = [read_parquet(file) for file in shards(folder)]
+    if not sheets:
+        raise DataError(shown(folder), "no .parquet files", "give a folder of Parquet shards")
+    names = list(sheets[0].columns)
+    for sheet in sheets:
+        require_same(names, list(sheet.columns), sheet.source)
+    columns = {
+        name: np.concatenate([np.asarray(sheet.columns[name]) for sheet in sheets])
+        for name in names
+    }
+    return Sheet(shown(folder), columns)
+
+
+def require_same(known: Sequence[str], names: Sequence[str], where: str) -> None:
+    """Raises `DataError` if a file of a folder has other columns than the first."""
+    if list(names) != list(known):
+        what = f"the columns are {few(names)}, and {few(known)} in other files"
+        raise DataError(where, what, "give files with the same columns")
+
+
+def looks(path: Path) -> int:
+    """See `detmap.adapters.formats.Looks`: a folder of Parquet shards with a column of scores."""
+    try:
+        files = shards(path)
+        with parquet_file(files[0]) as file:
+            names = {spelled(name) for name in file.schema.names}
+    except (DataError, IndexError):
+        return 0
+    return 2 * bool(names & {"confidence", "score", "conf"})
+
+
+def sheet_of(table: Any, where: str) -> Sheet:
+    """Returns the sheet of an Arrow table of a file."""
+    columns = {name: _unpacked(table[name], name, where) for name in table.schema.names}
+    return from_table(columns, where)
 
 
 def _require(metadata: Any, data: bytes, where: str) -> None:
     """Rejects Parquet files that are far larger in memory than on disk."""
-    _refuse_many(metadata.num_columns, where)
+    refuse_many(metadata.num_columns, where)
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     values, size = parquet_footer.count_values(data), len(data)  # lists hold many
     cells = max(metadata.num_rows * max(metadata.num_columns, 1), values)
@@ -341,7 +400,7 @@ def _require(metadata: Any, data: bytes, where: str) -> None:
     memory.require(needed, where, f"{cells} cells")
 
 
-def _flat_columns(metadata: Any) -> tuple[list[str], list[str]]:
+def flat_columns(metadata: Any) -> tuple[list[str], list[str]]:
     """The paths of the columns, without lists of texts, which no box has; and those of texts."""
     leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
     texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
@@ -370,7 +429,8 @@ def _unpacked(column: Any, name: str, where: str) -> Any:
     return np.concatenate(parts)
 
 
-def _refuse_many(columns: int, where: str) -> None:
+def refuse_many(columns: int, where: str) -> None:
+    """Raises `DataError` if a file has more columns than a table of boxes has."""
     if columns > MOST_COLUMNS:
         what = f"{columns} columns, the limit is {MOST_COLUMNS}"
         raise DataError(where, what, "remove columns that are not needed")

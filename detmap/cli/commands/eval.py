@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import read_images
 from detmap.cli import (
+    bounded_memory,
     command_output,
     doctor_notes,
     evaluation_inputs,
@@ -36,6 +37,7 @@ EXAMPLES = (
     "detmap eval TRUTH DETECTIONS --slices weather.csv --per-image images.csv",
     "detmap eval TRUTH DETECTIONS --receipt run.json",
     "detmap eval TRUTH DETECTIONS --classes person,dog --confidence 0.5 --best-f1",
+    "detmap eval TRUTH results.parquet --memory 3GB",
     "detmap eval TRUTH DETECTIONS --fail-under AP=.40,AP50=.6",
 )
 
@@ -45,6 +47,7 @@ def add(command: argparse.ArgumentParser) -> None:
     evaluation_inputs.add(command)
     doctor_notes.add(command, strict=True)
     options.add_threads(command)
+    bounded_memory.add(command)
     result_views.add_part(command)
     result_views.add_details(command)
     uncertainty_tables.add(command)
@@ -77,16 +80,20 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_bad_picture(arguments.plot)
     options.refuse_bad_outputs(outputs, inputs)
     least = least_values.read(arguments.fail_under)
-    truth, detections, result, slices = evaluated(arguments)
-    if arguments.errors is not None:
-        from detmap.cli.commands import diagnose
+    result = bounded_memory.evaluated(arguments)
+    slices: dict[str, Result] = {}
+    if result is None:
+        truth, detections, result, ids = evaluated(arguments)
+        if arguments.errors is not None:
+            from detmap.cli.commands import diagnose
 
-        diagnose.write_errors(truth, detections, result.protocol, arguments)
-    if arguments.receipt is not None:
-        from detmap.cli import receipt_files
+            diagnose.write_errors(truth, detections, result.protocol, arguments)
+        if arguments.receipt is not None:
+            from detmap.cli import receipt_files
 
-        receipt_files.write(truth, detections, result, arguments)
-    code = command_output.write_result(result, arguments, result.slices(slices))
+            receipt_files.write(truth, detections, result, arguments)
+        slices = result.slices(ids)
+    code = command_output.write_result(result, arguments, slices)
     if not least_values.judge(result, least):
         code = code or 1
     return code or (2 if arguments.strict and getattr(arguments, "findings", None) else 0)

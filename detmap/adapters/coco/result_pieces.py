@@ -1,0 +1,260 @@
+"""Reads COCO results in pieces: a list of records, or JSON lines.
+
+The fast reader reads each piece. What it refuses is cut exactly at the end of a record and read by
+the reference reader, so every legal record is read as in `detmap.adapters.coco.instances`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from detmap.adapters.coco import instances, record_errors, scan_json, tool_results
+from detmap.adapters.joining import join
+from detmap.adapters.joining.unknown_policy import Policy
+from detmap.adapters.pieces import Piece, moved
+from detmap.base import open_files
+from detmap.base.open_files import InputFile, shown
+from detmap.errors import DataError
+from detmap.tables import Detections, Truth
+from detmap.tables.catalog import DROPPED
+from detmap.tables.grouping import Positions
+
+PIECE = 1 << 24  # bytes of text that are read at a time
+MOST_RECORD = 1 << 26  # bytes of one record
+SPACE = b" \t\r\n"
+LIST = "give the list of records, JSON lines with image_id and category_id, or Parquet"
+
+Fast = Callable[[bytes], Detections | None]
+Strict = Callable[[bytes, int], Detections]
+
+
+def read(path: Path, truth: Truth, policy: Policy) -> Iterator[Piece]:
+    """Yields the rows of a results file.
+
+    Raises
+    ------
+    DataError : not a list of records or JSON lines; an invalid record, with its number
+    """
+    fast = _fast_reader(path, truth, policy)
+
+    def strictly(text: bytes, row: int) -> Detections:
+        first = record_errors.first_of_list(text) or {}
+        try:
+            return instances.decode_text(path, tool_results.Text(text, first), truth, policy)
+        except DataError as error:
+            raise moved(error, str(path), row) from None
+
+    with open_files.opened(path) as file:
+        begin, head = _head(file)
+        if not head:
+            raise record_errors.explain(path, b"", record_errors.RESULTS, ValueError("empty"))
+        if head[:1] == b"[":
+            first = record_errors.first_record(path)
+            _require_plain(path, first)
+            yield from _list(file, begin + 1, fast, strictly)
+        else:
+            _require_plain(path, _first_line(path, file, begin))
+            yield from _lines(path, file, begin, fast, strictly)
+
+
+def _head(file: InputFile) -> tuple[int, bytes]:
+    """The position of the first character, and some text from there on."""
+    text = file.read(0, 4096)
+    bare = text.removeprefix(b"\xef\xbb\xbf").lstrip(SPACE)
+    return len(text) - len(bare), bare
+
+
+def _require_plain(path: Path, first: Any) -> None:
+    if not tool_results.is_plain(first):
+        what = "records without image_id and category_id, or with file_name, are read as a whole"
+        raise DataError(shown(path), what, LIST)
+
+
+def _first_line(path: Path, file: InputFile, begin: int) -> Any:
+    """The first record of JSON lines."""
+    line = file.read(begin, 1 << 22).partition(b"\n")[0]
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict) or not record.keys() & {"image_id", "file_name"}:
+        raise DataError(shown(path), "neither a list of records nor JSON lines", LIST)
+    return record
+
+
+def _fast_reader(path: Path, truth: Truth, policy: Policy) -> Fast:
+    """Returns the reader of plain records; it returns None for others."""
+    if truth.images.ids.dtype.kind != "i":
+        return lambda text: None
+    ids, labels = policy.class_ids(truth, str(path))
+    images, classes = Positions(truth.images.ids), Positions(ids)
+    origin = join.Origin(shown(path), str)
+
+    def scanned(text: bytes) -> Detections | None:
+        memory = cast(InputFile, _Text(path, text))
+        rows = scan_json.scan_detections(scan_json.JsonFile(memory), images, classes)
+        if rows is None:
+            return None
+        label = rows.category if labels is None else labels[rows.category]
+        try:
+            return join.joined(
+                truth,
+                rows.image,
+                label,
+                rows.boxes,
+                rows.value,
+                box_format="xywh",
+                origin=origin,
+                policy=policy,
+            )
+        except DataError:
+            return None  # the reference reader names the record
+
+    return scanned
+
+
+class _Text:
+    """Text in memory, as `InputFile`."""
+
+    def __init__(self, path: Path, text: bytes) -> None:
+        self.path, self.text, self.size = path, text, len(text)
+
+    def read(self, at: int, size: int) -> bytes:
+        """Returns a part."""
+        return self.text[at : at + size]
+
+
+# --- a list ---------------------------------------------------------------------------------------
+
+
+def _list(file: InputFile, at: int, fast: Fast, strictly: Strict) -> Iterator[Piece]:
+    """Yields the records of a list whose opening bracket is just before `at`."""
+    path, row, text, size, before = Path(file.path), 0, b"", PIECE, b"["
+    while True:
+        text += file.read(at, size)
+        at = min(at + size, file.size)
+        body = text.lstrip(SPACE)
+        if before == b"}" and body[:1] == b",":
+            before, body = b",", body[1:].lstrip(SPACE)
+        if body[:1] == b"]" and before != b",":
+            _require_end(file, at, body[1:], row)
+            return
+        if body and (before == b"}" or body[:1] != b"{"):
+            what = f"not JSON: {_short(body)} where a record or the end of the list is expected"
+            raise DataError(f"{path}[{row}]", what, "write it with a JSON library")
+        end = body.rfind(b"}") + 1
+        made = fast(_listed(body[:end])) if end else None
+        if made is None:
+            end = _whole_records(path, body[:end], row)
+            made = strictly(_listed(body[:end]), row) if end else None
+        if made is not None:
+            row += _n_records(made)
+            yield Piece(made, at)
+            text, size, before = body[end:], PIECE, b"}"
+        elif at >= file.size or len(body) > MOST_RECORD:
+            raise _unfinished(path, body, row)
+        else:
+            text, size = body, 2 * size
+
+
+def _listed(records: bytes) -> bytes:
+    return b"[%b]" % records
+
+
+def _n_records(made: Detections) -> int:
+    """The number of records of a piece, with those that were dropped."""
+    dropped = (*DROPPED, "region-ignored")
+    return len(made) + sum(note.count for note in made.notes if note.code in dropped)
+
+
+def _whole_records(path: Path, body: bytes, row: int) -> int:
+    """Returns where the last whole record ends; 0 if there is none."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8: {error.reason}"
+        raise DataError(f"{path}: after record {row}", what, "write the file as UTF-8") from None
+    decoder, at, end = json.JSONDecoder(), 0, 0
+    while text[at : at + 1] == "{":
+        try:
+            end = decoder.raw_decode(text, at)[1]
+        except (ValueError, RecursionError):
+            break
+        at = _after_space(text, end)
+        if text[at : at + 1] != ",":
+            break
+        at = _after_space(text, at + 1)
+    return len(text[:end].encode())
+
+
+def _after_space(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _short(body: bytes) -> str:
+    return repr(body[:20].decode(errors="replace"))
+
+
+def _unfinished(path: Path, body: bytes, row: int) -> DataError:
+    """The error of a record that does not end, or is not JSON."""
+    try:
+        json.JSONDecoder().raw_decode(body.decode(errors="replace"))
+        what = "the list does not end"
+    except RecursionError:
+        what = "nested too deeply"
+    except ValueError as error:
+        what = f"not JSON: {error}" if body else "the list does not end"
+    fix = "write it with a JSON library; if it is truncated, write or copy it again"
+    return DataError(f"{path}[{row}]", what, fix)
+
+
+def _require_end(file: InputFile, at: int, text: bytes, row: int) -> None:
+    """Raises `DataError` for text after the list."""
+    while not text.strip(SPACE) and at < file.size:
+        text = file.read(at, PIECE)
+        at += len(text)
+    if text.strip(SPACE):
+        what = f"not JSON: text after the list of {row} records: {_short(text.lstrip(SPACE))}"
+        raise DataError(str(file.path), what, "write it with a JSON library")
+
+
+# --- JSON lines -----------------------------------------------------------------------------------
+
+
+def _lines(path: Path, file: InputFile, at: int, fast: Fast, strictly: Strict) -> Iterator[Piece]:
+    """Yields the records of JSON lines that begin at `at`."""
+    row, text, size = 0, b"", PIECE
+    while at < file.size or text:
+        text += file.read(at, size)
+        at = min(at + size, file.size)
+        end = len(text) if at >= file.size else text.rfind(b"\n") + 1
+        if not end:
+            if len(text) > MOST_RECORD:
+                raise DataError(f"{path}: record {row}", "the line does not end", LIST)
+            size *= 2
+            continue
+        records = [line for line in text[:end].splitlines() if line.strip()]
+        listed, text, size = _listed(b",".join(records)), text[end:], PIECE
+        made = fast(listed)
+        if made is None or _n_records(made) != len(records):
+            _require_objects(path, records, row)
+            made = strictly(listed, row)
+        row += len(records)
+        yield Piece(made, at)
+
+
+def _require_objects(path: Path, lines: list[bytes], row: int) -> None:
+    """Raises `DataError` for the first line that is not one record."""
+    for number, line in enumerate(lines, start=row):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict):
+            what = f"not a JSON object: {_short(line)}"
+            raise DataError(f"{path}[{number}]", what, "JSON lines have one record per line")

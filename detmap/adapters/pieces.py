@@ -1,0 +1,171 @@
+"""Reads detections in pieces, for files that do not fit into memory.
+
+The pieces are the rows of `detmap.adapters.read_detections`, in the same order. A file whose pieces
+would be understood differently (scores in some records only, fractions and pixels) is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from detmap.adapters import explained, readable, registry
+from detmap.adapters.joining.unknown_policy import ClassNames, Policy
+from detmap.adapters.joining.unknown_policy import policy as unknown_policy
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Detections, Note, Truth
+from detmap.tables.catalog import DROPPED
+
+ADDED = (*DROPPED, "region-ignored", "box-outside", "box-reversed", "score-vast")
+"""Codes of notes that count rows; all others tell how the file is understood."""
+
+ROW_BYTES = 90  # of a JSON record, about
+
+
+class Piece(NamedTuple):
+    """Some rows of a file, and how many of its bytes have been read so far."""
+
+    detections: Detections
+    read: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file or folder that can be read in pieces.
+
+    Parameters
+    ----------
+    path, size : the path, and its bytes
+    n_rows : number of detections, estimated for JSON
+    pieces : starts to read
+    """
+
+    path: Path
+    size: int
+    n_rows: int
+    pieces: Callable[[], Iterator[Piece]]
+
+
+@dataclass(slots=True)
+class Summary:
+    """Sums the notes of pieces, and refuses pieces that are understood differently."""
+
+    source: str
+    counts: dict[str, Note] = field(default_factory=dict)
+    ways: frozenset[tuple[str, str]] | None = None
+    n_rows: int = 0
+
+    def add(self, piece: Detections) -> None:
+        """Adds the notes of the next piece. Raises `DataError` if it is understood differently."""
+        if not len(piece) and not piece.notes:
+            return
+        ways = frozenset((n.code, n.text) for n in piece.notes if n.code not in ADDED)
+        if self.ways is not None and ways != self.ways:
+            texts = sorted(text for _, text in ways ^ self.ways)
+            raise DataError(
+                f"{piece.source}: from row {self.n_rows} on",
+                f"the rows have another form than those before: {'; '.join(texts)}",
+                "write all rows in one form, and give the box format; or evaluate without --memory",
+            )
+        self.ways = ways
+        self.n_rows += len(piece)
+        for note in piece.notes:
+            before = self.counts.get(note.code, replace(note, count=0, source=self.source))
+            self.counts[note.code] = replace(before, count=before.count + note.count)
+
+    def notes(self) -> tuple[Note, ...]:
+        """Returns the notes of all pieces."""
+        return tuple(self.counts.values())
+
+
+def source(
+    path: str | Path,
+    truth: Truth,
+    *,
+    format: str | None = None,
+    box_format: str | None = None,
+    unknown: str = "error",
+    class_names: ClassNames | None = None,
+    preferred_format: str | None = None,
+    protocol_unknown: str = "error",
+) -> Source:
+    """Opens detections to be read in pieces; parameters as of `detmap.adapters.read_detections`.
+
+    Raises
+    ------
+    DataError : a format that is read as a whole; invalid options
+    """
+    policy = unknown_policy(protocol_unknown if unknown == "error" else unknown, class_names)
+    place = registry.checked_path(path)
+    with readable(place), explained(place, "detections", format or preferred_format or None):
+        row = registry.choose(
+            registry.FORMATS, place, lambda row: row.detections_look, format, preferred_format
+        )
+        options = registry.told(row.name, row.detection_options, place, box_format=box_format)
+        if row.name == "coco" and place.suffix.lower() != ".gz":
+            from detmap.adapters.coco import result_pieces
+
+            size = place.stat().st_size
+            return _guarded(
+                place, size, size // ROW_BYTES, lambda: result_pieces.read(place, truth, policy)
+            )
+        if row.name == "parquet":
+            return _parquet(place, truth, policy, options)
+    raise DataError(
+        shown(place),
+        f"format {row.name} is read as a whole, not in bounded memory",
+        "give a COCO results list, JSON lines or Parquet, unpacked; `detmap convert` writes them",
+    )
+
+
+def estimated_rows(path: str | Path) -> int:
+    """Returns about how many detections a path has; 0 if its name is not of JSON or Parquet."""
+    from detmap.adapters.tabular import csv_parquet, parquet_pieces
+
+    place = Path(path)
+    try:
+        if place.suffix.lower() in (".json", ".jsonl"):
+            return place.stat().st_size // ROW_BYTES
+        files = csv_parquet.shards(place) if place.is_dir() else [place]
+        if files and files[0].suffix.lower() in csv_parquet.PARQUET:
+            return sum(map(parquet_pieces.n_rows, files))
+    except (OSError, DataError):  # the reader says what is wrong
+        pass
+    return 0
+
+
+def _parquet(path: Path, truth: Truth, policy: Policy, options: Mapping[str, Any]) -> Source:
+    from detmap.adapters.tabular import csv_parquet, parquet_pieces
+
+    files = csv_parquet.shards(path)
+    sizes = [file.stat().st_size for file in files]
+    n_rows = sum(map(parquet_pieces.n_rows, files))
+    return _guarded(
+        path, sum(sizes), n_rows, lambda: parquet_pieces.read(files, truth, policy, **options)
+    )
+
+
+def _guarded(path: Path, size: int, n_rows: int, read: Callable[[], Iterable[Piece]]) -> Source:
+    """A source whose errors of the system are those of `read_detections`."""
+
+    def pieces() -> Iterator[Piece]:
+        with readable(path):
+            yield from read()
+
+    return Source(path, size, n_rows, pieces)
+
+
+def moved(error: DataError, path: str, by: int) -> DataError:
+    """Returns the error of a piece with the number of its record or row in the whole file."""
+    inside = error.where.removeprefix(path)
+    if inside == error.where:
+        return error
+    found = re.match(r"(\[|: row )(\d+)", inside)
+    if found is None:
+        return error
+    where = f"{path}{found[1]}{int(found[2]) + by}{inside[found.end() :]}"
+    return DataError(where, error.what, error.fix)

@@ -1,0 +1,81 @@
+"""Reads Parquet detections in pieces: a file, or a folder of shards by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from detmap.adapters.joining.unknown_policy import Policy
+from detmap.adapters.pieces import Piece, moved
+from detmap.adapters.tabular import column_tables, csv_parquet
+from detmap.base import open_files
+from detmap.base.open_files import shown
+from detmap.errors import DataError
+from detmap.tables import Truth
+
+ROWS = 1 << 18  # that are read at a time
+BUFFER = 1 << 20  # bytes of a column that are read at a time
+
+
+def n_rows(file: Path) -> int:
+    """Returns the number of rows of a file. Raises `DataError` if it is not Parquet."""
+    with _opened(file) as parquet:
+        return int(parquet.metadata.num_rows)
+
+
+def read(
+    files: Sequence[Path], truth: Truth, policy: Policy, box_format: str | None = None
+) -> Iterator[Piece]:
+    """Yields the rows of all files, in order.
+
+    Raises
+    ------
+    DataError : invalid rows, with the file and the row; shards with different columns
+    """
+    import pyarrow  # `n_rows` has found it
+
+    _require_plain_classes(files[0], truth, policy)
+    done: int = 0
+    known: list[str] = []
+    for file in files:
+        size, row = file.stat().st_size, 0
+        with _opened(file) as parquet:
+            names = csv_parquet.flat_columns(parquet.metadata)[0]
+            known = known or names
+            csv_parquet.require_same(known, names, shown(file))
+            n = max(parquet.metadata.num_rows, 1)
+            for batch in parquet.iter_batches(ROWS, columns=names):
+                try:
+                    table = pyarrow.Table.from_batches([batch])
+                    sheet = csv_parquet.sheet_of(table, shown(file))
+                    made = column_tables.read_detections(sheet, truth, box_format, policy)
+                except DataError as error:
+                    raise moved(error, shown(file), row) from None
+                row += len(batch)
+                yield Piece(made, done + size * row // n)
+        done += size
+
+
+def _require_plain_classes(file: Path, truth: Truth, policy: Policy) -> None:
+    """Raises `DataError` if a number may be an id or a name: all rows together would decide."""
+    ids, names = map(str, truth.categories.ids.tolist()), truth.categories.names
+    both = [name for i, name in zip(ids, names, strict=True) if name.isdigit() and name != i]
+    if both and policy.class_names is None:
+        what = f"class names are numbers that are not the ids: {', '.join(both[:3])}"
+        raise DataError(shown(file), what, "evaluate without --memory")
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    """Opens a Parquet file that is read column by column, in small buffers."""
+    parquet = csv_parquet.pyarrow_parquet(file)
+    with csv_parquet.explained(file), open(file, "rb", opener=open_files.regular) as stream:
+        opened = parquet.ParquetFile(stream, buffer_size=BUFFER)
+        csv_parquet.refuse_many(opened.metadata.num_columns, shown(file))
+        texts = csv_parquet.flat_columns(opened.metadata)[1]
+        if texts:
+            stream.seek(0)
+            opened = parquet.ParquetFile(stream, buffer_size=BUFFER, read_dictionary=texts)
+        yield opened

@@ -1,0 +1,104 @@
+"""--memory: evaluate files that do not fit into memory."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from detmap.base import memory
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import streams
+from detmap.errors import DetmapError
+from detmap.results.result import Result
+
+WHOLE = (
+    "ci",
+    "ties",
+    "slices",
+    "images",
+    "classes",
+    "confidence",
+    "best_f1",
+    "min_precision",
+    "min_recall",
+    "per_image",
+    "plot",
+    "errors",
+    "receipt",
+    "integrators",
+    "strict",
+    "fix",
+)
+"""Options that need all match rows or the whole detections in memory."""
+
+TABLES = ("metrics", "classes")
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """--memory."""
+    command.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="Use at most SIZE of memory, such as 3GB: evaluate COCO results, JSON lines or "
+        "Parquet (also a folder of shards) in parts, with a temporary file in TMPDIR; same "
+        "numbers. Without intervals, curves and the doctor (default: if the detections would not "
+        "fit into memory).",
+    )
+
+
+def evaluated(arguments: argparse.Namespace) -> Result | None:
+    """Evaluate in bounded memory; return None if no bound is given and the detections fit.
+
+    Raises
+    ------
+    DetmapError : an option that needs all match rows
+    """
+    from detmap.bounded import limits
+
+    others = [name for name in WHOLE if getattr(arguments, name) not in (None, False, [])]
+    table = arguments.table if arguments.table not in (None, *TABLES) else None
+    bound = None
+    if arguments.memory is not None:
+        bound = memory.parse_size("--memory", arguments.memory)
+        for option in (*others, *(["table"] if table else [])):
+            what = "needs all match rows in memory"
+            raise DetmapError(f"--{option.replace('_', '-')}", what, "remove it, or --memory")
+    elif others or table or limits.automatic(arguments.detections) is None:
+        return None
+    from detmap.adapters import pieces
+    from detmap.bounded import evaluation
+
+    truth, rules = reading.read_truth_of(arguments)
+    if bound is None:
+        bound = limits.automatic(arguments.detections, rules)
+        if bound is None:
+            return None
+        text = f"the detections do not fit into memory: evaluated in {bound / 1e9:.1f} GB"
+        streams.say(f"note: {text} (--memory)\n")
+    limits.refuse_protocol(rules)
+    source = pieces.source(
+        arguments.detections,
+        truth,
+        format=arguments.detections_format,
+        box_format=arguments.detections_box_format,
+        unknown=arguments.unknown,
+        class_names=arguments.class_names,
+        preferred_format=rules.files.detections,
+        protocol_unknown=rules.scope.unknown,
+    )
+    streams.progress(f"reading {arguments.detections} in parts")
+    return evaluation.evaluate(
+        truth, source, rules, bound, threads=arguments.threads, progress=_progress()
+    )
+
+
+def _progress() -> Callable[[str, int, int], None]:
+    """One line on a terminal, with the time left in the current step."""
+    counters: dict[str, Callable[[int, int], None]] = {}
+
+    def show(step: str, done: int, of: int) -> None:
+        if step not in counters:
+            counters[step] = streams.counter(step)
+        counters[step](done, of)
+
+    return show
