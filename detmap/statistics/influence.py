@@ -57,7 +57,8 @@ class OfClasses:
         """(S, n) as `variance` of each class's part of `raw` or `corrected`."""
         n, of_one = len(self.classes), n_units / (n_units - 1) if n_units > 1 else 0.0
         sums = [np.bincount(self.label, weights=row**2, minlength=n) for row in influence]
-        return of_one * np.array(sums).reshape(len(influence), n)
+        found: NDArray[np.float64] = of_one * np.array(sums, np.float64).reshape(len(influence), n)
+        return found
 
 
 def each_batch(plan: Plan, units: Units, threads: int | None = None) -> Iterator[OfClasses]:
