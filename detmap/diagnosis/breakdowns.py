@@ -74,7 +74,7 @@ def slices(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[Sli
 def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, str, Ranked]]:
     """Property, range, and the list that AP is taken of, of each slice with an object."""
     every = ranked(diagnosis, tie_order(diagnosis))
-    every = every.kept(~diagnosis.ignored[every.rows])
+    every = every.kept(~diagnosis.ignored[every.rows]).until_last_hit()
     took = diagnosis.took[every.rows]
     for by, names, of_objects, of_detections in _properties(diagnosis):
         place_of_row = None if of_detections is None else of_detections[every.rows]

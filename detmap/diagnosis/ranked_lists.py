@@ -87,6 +87,17 @@ class Ranked:
         terms = terms_of_curves(np.nan_to_num(recall), precision, off, rule, points_of_recall)
         return np.where(n_objects > 0, terms.mean(axis=1), np.nan)
 
+    def until_last_hit(self) -> Ranked:
+        """The list without the false positives after the last true positive of each class, which no
+        rule of AP reads. A class without any keeps one row: some means ask whether it has rows.
+        """
+        hits = np.append(-1, np.flatnonzero(self.right))
+        last = hits[np.searchsorted(hits, self.off[1:]) - 1]
+        size = np.diff(self.off)
+        n_kept = np.minimum(np.maximum(last + 1 - self.off[:-1], 1), size)
+        place = np.arange(len(self.rows)) - np.repeat(self.off[:-1], size)
+        return self.kept(place < np.repeat(n_kept, size))
+
     def matches(self, *, undefined: str | None = None) -> Matches:
         """Matches whose AP is that of the list.
 
@@ -94,6 +105,9 @@ class Ranked:
         ----------
         undefined : what a class without objects is in the mean; the protocol's rule when left out
         """
+        return self.until_last_hit()._as_matches(undefined)
+
+    def _as_matches(self, undefined: str | None) -> Matches:
         truth, detections = self.diagnosis.truth, self.diagnosis.detections
         n_images, n_classes, n = len(truth.images), len(truth.categories), len(self.rows)
         order, obj_off = group(

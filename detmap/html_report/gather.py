@@ -41,6 +41,7 @@ REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
 OF_SUMS, OF_LISTS = (304, 208), (64, 48)  # whole batches
 SHOWN = 160  # scores of the slider
 WORST = 8  # mistakes of each kind
+LOW = 5.0  # AP at the IoU of the diagnosis below which the files are more likely wrong
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -88,6 +89,11 @@ class Run:
     def restated(self) -> bool:
         """Whether intervals are of another rule than the numbers."""
         return self.tested is not self.result
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether so little matches that the kinds of errors mean nothing."""
+        return self.tide.ap < LOW
 
     def metric(self, name: str) -> Number:
         """A metric in points, with its interval where there is one."""

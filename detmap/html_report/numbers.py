@@ -34,7 +34,7 @@ def points(value: float, digits: int = 2, *, sign: bool = False) -> str:
     if math.isnan(value):
         return NOTHING
     rounded = round(100 * value, digits) + 0.0  # no -0.0
-    return f"{rounded:+.{digits}f}" if sign else f"{rounded:.{digits}f}"
+    return f"{rounded:+.{digits}f}" if sign and rounded else f"{rounded:.{digits}f}"
 
 
 def known(value: float, interval: Interval | None) -> Number:

@@ -94,6 +94,7 @@ def html(
         many=len(first.diagnosis.truth.categories) > MANY_CLASSES,
         few=len(first.diagnosis.truth.categories) <= FEW_CLASSES,
         multiples=figures.multiples(runs),
+        n_curves=sum(row["objects"] > 0 for row in first.result.per_class),
         cost_rows=row_figures.costs(runs),
         costs=report_tables.costs(runs),
         slice_rows=row_figures.slices(runs),

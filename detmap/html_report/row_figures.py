@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
 
+from detmap.diagnosis.summary import ENOUGH
 from detmap.diagnosis.tide import ERRORS, MEANING, SPECIAL
 from detmap.html_report.gather import Run
 from detmap.html_report.numbers import Number, interval_at, known, moved
@@ -35,8 +37,9 @@ def class_rows(runs: Sequence[Run]) -> tuple[str, list[Row]]:
         known = [run.intervals for run in runs]
         ranges = [None if each is None else each.classes[k].get(key) for each in known]
         if not all(map(math.isnan, values)):
-            note = f"{first['objects']:,}"
-            rows.append(_row(first["name"], note, values, ranges, apart.get(k)))
+            objects = first["objects"]
+            row = _row(first["name"], f"{objects:,}", values, ranges, apart.get(k))
+            rows.append(replace(row, objects=objects))
 
     def order(row: Row) -> float:
         value = row.marks[-1][0].value
@@ -46,17 +49,32 @@ def class_rows(runs: Sequence[Run]) -> tuple[str, list[Row]]:
     return f"{key}{rule}, points", sorted(rows, key=order)
 
 
-def classes(runs: Sequence[Run]) -> list[tuple[int, Markup]]:
-    """Number of rows and table; the second table has the rest of many classes."""
+def classes(runs: Sequence[Run]) -> list[tuple[int, Markup, str]]:
+    """Number of rows, table, and what it shows of many classes; the second has the rest."""
     key, rows = class_rows(runs)
     panels = _panels(key, "dots", runs)
     axes = [axis(panel, rows, place) for place, panel in enumerate(panels)]
-    parts = [rows] if len(rows) <= 2 * ENDS else [rows[:ENDS] + rows[-ENDS:], rows[ENDS:-ENDS]]
-    captions, heading = ("Classes", "The other classes"), _heading(runs)
+    parts, note = _ends(rows)
+    captions, heading = (("Classes", note), ("The other classes", "")), _heading(runs)
     return [
-        (len(some), plot(caption, panels, [("", some)], axes, heading, name="class, objects"))
-        for some, caption in zip(parts if rows else [], captions, strict=False)
+        (len(some), plot(caption, panels, [("", some)], axes, heading, name="class, objects"), text)
+        for some, (caption, text) in zip(parts, captions, strict=False)
     ]
+
+
+def _ends(rows: list[Row]) -> tuple[list[list[Row]], str]:
+    """The highest and the lowest of many classes, the others, and which these are. Classes of few
+    objects are among the others where there are enough classes, because chance decides their order.
+    """
+    if len(rows) <= 2 * ENDS:
+        return [rows] if rows else [], ""
+    large = [k for k, row in enumerate(rows) if row.objects >= ENOUGH]
+    some, of = large, f" with {ENOUGH} objects or more"
+    if len(large) <= 2 * ENDS:
+        some, of = list(range(len(rows))), ""
+    shown = {*some[:ENDS], *some[-ENDS:]}
+    parts = [[row for k, row in enumerate(rows) if (k in shown) == own] for own in (True, False)]
+    return parts, f"The {ENDS} highest and {ENDS} lowest of {len(some):,} classes{of}."
 
 
 def slices(runs: Sequence[Run]) -> dict[str, Markup]:

@@ -51,6 +51,7 @@ class Row:
     marks : for each panel one value per detector
     value : at its end
     text : shown on hover and by keyboard
+    objects : ground-truth objects behind the values
     """
 
     name: str
@@ -58,6 +59,7 @@ class Row:
     marks: tuple[tuple[Mark, ...], ...]
     value: Number
     text: str
+    objects: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,8 @@ def axis(panel: Panel, rows: Iterable[Row], place: int) -> Axis:
     marks = [mark for row in rows for mark in row.marks[place]]
     every = [0.0, *(x for mark in marks for x in (mark.value, mark.low, mark.high) if x == x)]
     low, high = min(every), max(every)
-    if panel.kind == "dots" and high > 50:
-        high = max(high, 100.0)
+    if panel.kind == "dots":  # fractions, which a standard error may exceed
+        low, high = 0.0, 100.0 if high > 50 else high
     if high - low < 1e-6:
         low, high = min(low, -1.0 if panel.kind == "change" else 0.0), max(high, 1.0)
     found = ticks(low, high)

@@ -25,7 +25,6 @@ SHORT = {
     "Bkg": "background",
     "Miss": "missed objects",
 }
-LOW = 0.05  # AP50 below which the files are more likely wrong than the detector
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +69,17 @@ def better(runs: Sequence[Run]) -> Run:
 def _one(run: Run) -> Verdict:
     metric = next(iter(run.result.metrics))
     value, known = run.metric(metric), _interval_text(run, metric)
-    number = f"{metric} {value.text} ({f'{known}, ' if known else ''}{_images(run)})"
+    known_by = known or value.under.replace("±", "standard error")
+    number = f"{metric} {value.text} ({f'{known_by}, ' if known_by else ''}{_images(run)})"
     kind = _largest(run)
     if math.isnan(run.tide.ap):
         sentence = f"{metric} is undefined: no class has a ground-truth object."
-    elif run.tide.ap < 100 * LOW:
+    elif run.doubtful:
+        some = f"Almost nothing matches: AP{100 * run.tide.iou:g} is {run.tide.ap:.1f}."
+        nothing = f"No detections: {metric} is {value.text}."
         sentence = (
-            f"Almost nothing matches: AP{100 * run.tide.iou:g} is {run.tide.ap:.1f}. Check the "
-            "input files (detmap doctor) before the detector."
+            f"{some if len(run.diagnosis.detections) else nothing} Check the input files (detmap "
+            "doctor) before the detector."
         )
     elif not kind:
         sentence = f"{number}. Fixing a single kind of error would not raise AP."
@@ -89,7 +91,7 @@ def _one(run: Run) -> Verdict:
         *_hardest(run, ""),
         _operating(run.points[0]),
     ]
-    return Verdict(sentence, _run_at("it", run.points[0]), "a", tuple(facts))
+    return Verdict(sentence, _run_at("it", run), "a", tuple(facts))
 
 
 def _interval_text(run: Run, metric: str) -> str:
@@ -106,12 +108,14 @@ def _two(a: Run, b: Run) -> Verdict:
     change, is_rate = b.tested.metrics[metric] - a.tested.metrics[metric], _is_rate(a, metric)
     pair, images = pair_of(a, b, metric), _images(a)
     apart = difference(a, b, metric)
-    style, more = "", f"{_run_at('A', a.points[0])} {_run_at('B', b.points[0])}".strip()
+    style, more = "", f"{_run_at('A', a)} {_run_at('B', b)}".strip()
     if math.isnan(change):
         sentence = f"{metric} is undefined: no class has a ground-truth object."
     elif pair is None or math.isnan(pair.low):
         why = pair.why_not if pair is not None else "the rules or the images give no interval"
         sentence = f"B - A is {apart.text} {metric}, without an interval: {why}."
+    elif change == 0 and not pair.se > 0:
+        sentence = f"No difference: {metric} is {a.metric(metric).text} for both, {images}."
     elif pair.low <= 0 <= pair.high:
         seen = f" A difference of {points(pair.mdd, 1)} would be detected (power 80 %)."
         sentence = (
@@ -130,7 +134,7 @@ def _two(a: Run, b: Run) -> Verdict:
             interval = f"all-point rule {tested}, {interval}"
         lower = " (lower is better)" if is_rate else ""
         sentence = f"{style.upper()} is better: {own} {metric}{lower}, {interval}, {images}."
-        more = _run_at(style.upper(), (b if style == "b" else a).points[0])
+        more = _run_at(style.upper(), b if style == "b" else a)
     if 0 < len(a.result.matches.image_ids) < LEAST_UNITS:
         more += f" Fewer than {LEAST_UNITS} images: the interval is approximate."
     winner, letter = (a, "A") if style == "a" else (b, "B")
@@ -175,7 +179,7 @@ def _gain(run: Run, kind: str) -> str:
 
 def _limit(run: Run, who: str) -> list[Fact]:
     kind = _largest(run)
-    if not kind:
+    if not kind or run.doubtful:
         return []
     return [Fact(f"what limits{who or ' it'} most", SHORT[kind], f"{kind}: {_gain(run, kind)}")]
 
@@ -185,7 +189,7 @@ def _hardest(run: Run, who: str) -> list[Fact]:
     some = [
         each for each in run.slices if each.objects >= ENOUGH and each.by != "objects of the class"
     ]
-    if not some or not run.points[0].f1 > 0:
+    if not some or run.doubtful or not run.points[0].f1 > 0:
         return []
     worst = min(some, key=lambda each: each.recall)
     note = f"recall {worst.recall:.0%}, {worst.found:,} of {worst.objects:,} objects"
@@ -199,9 +203,10 @@ def _operating(point: Point) -> Fact:
     return Fact("score of highest F1", f"{point.score:.2g}", note)
 
 
-def _run_at(who: str, point: Point) -> str:
-    """Where to run a detector."""
-    if not point.f1 > 0:
+def _run_at(who: str, run: Run) -> str:
+    """Where to run a detector; "" where it matches almost nothing."""
+    point = run.points[0]
+    if run.doubtful or not point.f1 > 0:
         return ""
     return (
         f"Run {who} at score {point.score:.2g}: precision {_percent(point.precision)}, recall "

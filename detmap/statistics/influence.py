@@ -14,100 +14,114 @@ from detmap.kernels.resampling import influence as kernels
 from detmap.statistics.class_terms import Plan
 from detmap.statistics.sampling_units import Units
 
-AT_ONCE = 1 << 17  # values of small classes that are found in one go
+AT_ONCE = 1 << 20  # values of a batch of classes
+BATCHES = 8  # at least, for the threads
 LEAST_LEVERAGE = 0.5  # a unit with more than half of a class's objects counts twice at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OfClass:
-    """Influence of each unit on the readings of one class.
+class OfClasses:
+    """Influence of units on the readings of n consecutive classes, for the P pairs of a class and a
+    unit that has detections or objects of it. All others have none.
 
     Parameters
     ----------
-    raw : (S, U) float64; its sums over U are 0
-    corrected : (S, U) float64, divided by the leverage, in [1/2, 1]: 1 minus the unit's share of
+    classes : the n classes
+    label : (P,) int64, position of the pair's class in `classes`, ascending
+    unit : (P,) int64, ascending in each class
+    raw : (S, P) float64; its sums over a class are 0
+    corrected : (S, P) float64, divided by the leverage, in [1/2, 1]: 1 minus the unit's share of
         the objects of the class
-    n_units : (S,) int64, units with a ground-truth object
-    values : (S,) float64, the readings
-    present : (U,) float64, images of the unit with an object of the class
+    n_units : (S, n) int64, units with a ground-truth object
+    values : (n, S) float64, the readings
+    present : (P,) float64, images of the unit with an object of the class
     """
 
+    classes: range
+    label: NDArray[np.int64]
+    unit: NDArray[np.int64]
     raw: NDArray[np.float64]
     corrected: NDArray[np.float64]
     n_units: NDArray[np.int64]
     values: NDArray[np.float64]
     present: NDArray[np.float64]
 
+    def dense(self, j: int, influence: NDArray[np.float64], n_units: int) -> NDArray[np.float64]:
+        """(S, U) of the class at position j: its part of `raw` or `corrected`."""
+        mine = slice(*np.searchsorted(self.label, [j, j + 1]))
+        values = np.zeros((len(influence), n_units))
+        values[:, self.unit[mine]] = influence[:, mine]
+        return values
 
-def each_class(plan: Plan, units: Units, threads: int | None = None) -> Iterator[OfClass]:
-    """Influence on the classes, one at a time; only a few are in memory."""
-    matches, readings = plan.matches, plan.readings
+    def variances(self, influence: NDArray[np.float64], n_units: int) -> NDArray[np.float64]:
+        """(S, n) as `variance` of each class's part of `raw` or `corrected`."""
+        n, of_one = len(self.classes), n_units / (n_units - 1) if n_units > 1 else 0.0
+        sums = [np.bincount(self.label, weights=row**2, minlength=n) for row in influence]
+        found: NDArray[np.float64] = of_one * np.array(sums, np.float64).reshape(len(influence), n)
+        return found
+
+
+def each_batch(plan: Plan, units: Units, threads: int | None = None) -> Iterator[OfClasses]:
+    """Influence on all classes, some at a time; only a few batches are in memory."""
+    matches, n_readings = plan.matches, len(plan.readings.area)
     n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
-    ranked, image_of = plan.ranked, plan.image
-    limit = plan.protocol.max_dets()[-1]
-    ap = plan.protocol.ap
+    ap, n_classes = plan.protocol.ap, len(plan.positives)
     rule = curve_kernels.Integrator(ap.rule.code(), ap.points(), ap.epsilon)
-    most = np.minimum(np.diff(ranked.off), np.diff(matches.obj_off))
+    objects = kernels.Objects(matches.obj_off, matches.obj_image, plan.counts)
+    n_rows, n_objects = np.diff(plan.ranked.off), np.diff(matches.obj_off)
 
-    n_readings, n_objects = len(readings.area), np.diff(matches.obj_off)
-    nothing = _nothing(n_readings, units.n)
-    wide = n_readings * matches.n_images
-
-    def class_batch(classes: range) -> list[OfClass]:
-        return [class_influence(k) if n_objects[k] else nothing for k in classes]
-
-    def class_influence(k: int) -> OfClass:
-        curves = curve_kernels.empty_true_positives(n_areas, n_thresholds, int(most[k]))
-        slopes = kernels.empty_slopes(n_areas, n_thresholds, int(most[k]))
-        raw = np.zeros((n_readings, matches.n_images))
-        values = np.zeros(n_readings)
-        kernels.influence_of_class(
-            k,
-            ranked,
-            image_of,
-            limit,
-            plan.positives[k],
+    def class_batch(classes: range) -> OfClasses:
+        mine = slice(classes.start, classes.stop)
+        touched = np.minimum(n_rows[mine] + n_objects[mine], matches.n_images)
+        most = int(np.minimum(n_rows, n_objects)[mine].max(initial=0))
+        pairs = kernels.empty_pairs(len(classes), n_readings, n_areas, int(touched.sum()))
+        values = np.empty((len(classes), n_readings))
+        kernels.influence_of_classes(
+            classes.start,
+            plan.ranked,
+            plan.image,
+            objects,
+            plan.protocol.max_dets()[-1],
+            plan.positives,
             rule,
-            readings,
-            curves,
-            slopes,
-            np.empty(n_readings),
+            plan.readings,
+            curve_kernels.empty_true_positives(n_areas, n_thresholds, most),
+            kernels.empty_slopes(n_areas, n_thresholds, most),
+            kernels.empty_scratch(n_readings, matches.n_images),
             values,
-            raw,
+            pairs,
         )
-        mine = slice(matches.obj_off[k], matches.obj_off[k + 1])
-        image, counts = matches.obj_image[mine], plan.counts[mine]
-        kernels.share_objects(image, counts, values, plan.positives[k], readings.area, raw)
-        per_area = np.array(
-            [
-                np.bincount(units.of_image[image], weights=counts[:, a], minlength=units.n)
-                for a in range(n_areas)
-            ]
-        )
-        positives = np.maximum(plan.positives[k], 1.0)[:, None]
-        leverage = np.maximum(1.0 - per_area / positives, LEAST_LEVERAGE)
-        present = np.bincount(units.of_image[np.unique(image)], minlength=units.n).astype(
-            np.float64
-        )
-        gathered = units.gathered(raw)
-        return OfClass(
-            gathered,
-            gathered / leverage[readings.area],
-            (per_area > 0).sum(axis=1)[readings.area],
-            values,
-            present,
-        )
+        return _gathered(plan, units, classes, values, pairs)
 
-    n_classes, step = len(plan.positives), max(1, min(64, AT_ONCE // max(wide, 1)))
+    wide = max(n_readings * matches.n_images, 1)
+    step = max(1, min(AT_ONCE // wide, -(-n_classes // BATCHES)))
     some = (range(k, min(k + step, n_classes)) for k in range(0, n_classes, step))
-    for batch in map_ordered(class_batch, some, threads):
-        yield from batch
+    yield from map_ordered(class_batch, some, threads)
 
 
-def _nothing(n_readings: int, n_units: int) -> OfClass:
-    """The influence on a class without objects."""
-    none, n = np.zeros((n_readings, n_units)), np.zeros(n_readings, np.int64)
-    return OfClass(none, none, n, np.zeros(n_readings), np.zeros(n_units))
+def _gathered(
+    plan: Plan, units: Units, classes: range, values: NDArray[np.float64], pairs: kernels.Pairs
+) -> OfClasses:
+    """The influence of units from that of their images."""
+    n, size = len(classes), int(pairs.off[-1])
+    label = np.repeat(np.arange(n), np.diff(pairs.off))
+    unit = units.of_image[pairs.image[:size]].astype(np.int64)
+    raw, counts, present = pairs.influence[:, :size], pairs.counts[:, :size], pairs.present[:size]
+    if units.digest:
+        cells, place = np.unique(label * units.n + unit, return_inverse=True)
+        label, unit = np.divmod(cells, max(units.n, 1))
+        raw, counts, present = (
+            np.array([np.bincount(place, weights=row, minlength=len(cells)) for row in rows])
+            for rows in (raw, counts, present[None])
+        )
+        present = present[0]
+    area = plan.readings.area
+    positives = np.maximum(plan.positives[classes.start : classes.stop], 1.0)[label].T
+    leverage = np.maximum(1.0 - counts / positives, LEAST_LEVERAGE)
+    n_units = [np.bincount(label[row > 0], minlength=n) for row in counts]
+    return OfClasses(
+        classes, label, unit, raw, raw / leverage[area], np.array(n_units)[area], values, present
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,13 +165,13 @@ def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence
     class_uncorrected, class_corrected = np.zeros((2, n_readings, n_classes))
     n_units = np.zeros((n_readings, n_classes), np.int64)
     mix = Mixer(plan)
-    for k, each in enumerate(each_class(plan, units, threads)):
-        mix.add(k, each, uncorrected, corrected)
-        if each.n_units.any():
-            class_corrected[:, k] = [variance(row) for row in each.corrected]
-            if plan.of_class:  # a metric does not need them
-                class_uncorrected[:, k] = [variance(row) for row in each.raw]
-        n_units[:, k] = each.n_units
+    for each in each_batch(plan, units, threads):
+        mix.add(each, uncorrected, corrected)
+        mine = slice(each.classes.start, each.classes.stop)
+        class_corrected[:, mine] = each.variances(each.corrected, units.n)
+        if plan.of_class:  # a metric does not need them
+            class_uncorrected[:, mine] = each.variances(each.raw, units.n)
+        n_units[:, mine] = each.n_units
     mix.finish(uncorrected, corrected)
     return Influence(uncorrected, corrected, class_uncorrected, class_corrected, n_units, units.n)
 
@@ -178,31 +192,31 @@ class Mixer:
         self.present: NDArray[np.float64] | None = None
 
     def add(
-        self,
-        k: int,
-        each: OfClass,
-        uncorrected: NDArray[np.float64],
-        corrected: NDArray[np.float64],
+        self, each: OfClasses, uncorrected: NDArray[np.float64], corrected: NDArray[np.float64]
     ) -> None:
-        """Add a class to the metrics."""
+        """Add a batch of classes to the metrics, class by class."""
+        k = each.label + each.classes.start
         for q, s in enumerate(self.plan.of_metric):
-            share = self.shares[q, k]
-            if share == 0.0:
+            known = self.plan.positives[:, self.plan.readings.area[s]] > 0
+            share = self.shares[q]
+            used = np.flatnonzero((share != 0.0)[k] & (known[k] | self.by_images))
+            unit, weight = each.unit[used], np.where(known, share, 0.0)[k[used]]
+            if not self.by_images:
+                np.add.at(uncorrected[q], unit, weight * each.raw[s, used])
+                np.add.at(corrected[q], unit, weight * each.corrected[s, used])
                 continue
-            if self.plan.positives[k, self.plan.readings.area[s]] > 0:
-                uncorrected[q] += share * each.raw[s]
-                corrected[q] += share * each.corrected[s]
-                value = each.values[s]
-            else:
-                value = 1.0 if self.plan.protocol.mean.undefined == "one" else 0.0
-            if self.by_images:
-                if self.present is None:
-                    self.present = np.zeros_like(uncorrected)
-                moved = self.per_image[q] * each.present
-                uncorrected[q] += value * moved
-                corrected[q] += value * moved
-                self.present[q] += moved
-                self.mean[q] += share * value
+            undefined = 1.0 if self.plan.protocol.mean.undefined == "one" else 0.0
+            mine = slice(each.classes.start, each.classes.stop)
+            value = np.where(known[mine], each.values[:, s], undefined)
+            for of_class, part in zip(value.tolist(), share[mine].tolist(), strict=True):
+                self.mean[q] += part * of_class
+            moved = self.per_image[q] * each.present[used]
+            for total, influence in ((uncorrected, each.raw), (corrected, each.corrected)):
+                both = [weight * influence[s, used], value[each.label[used]] * moved]
+                np.add.at(total[q], np.repeat(unit, 2), np.stack(both, axis=1).ravel())
+            if self.present is None:
+                self.present = np.zeros_like(uncorrected)
+            np.add.at(self.present[q], unit, moved)
 
     def finish(self, uncorrected: NDArray[np.float64], corrected: NDArray[np.float64]) -> None:
         """Subtract the influence on the weights themselves."""

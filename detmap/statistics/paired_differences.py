@@ -22,7 +22,7 @@ from detmap.statistics import replicates as drawing
 from detmap.statistics import support
 from detmap.statistics.bias import bias
 from detmap.statistics.class_terms import Plan, plan
-from detmap.statistics.influence import Mixer, each_class, variance
+from detmap.statistics.influence import Mixer, each_batch, variance
 from detmap.statistics.intervals import spread
 from detmap.statistics.sampling_units import Units
 
@@ -209,16 +209,18 @@ def _influence(
     class_se = np.full((len(pairs), len(first.of_class), n_classes), np.nan)
     n_units = np.zeros((len(first.readings.area), n_classes), np.int64)
     mixers = [Mixer(each) for each in plans]
-    streams = zip(*(each_class(each, units, threads) for each in plans), strict=True)
-    for k, each in enumerate(streams):
+    streams = zip(*(each_batch(each, units, threads) for each in plans), strict=True)
+    for each in streams:
         for i, mixer in enumerate(mixers):
-            mixer.add(k, each[i], uncorrected[i], moved[i])
-        n_units[:, k] = each[0].n_units
-        fixed = [one.corrected for one in each]
-        for p, (a, b) in enumerate(pairs):
-            for c, s in enumerate(first.of_class):
-                if first.positives[k, first.readings.area[s]] > 0:
-                    class_se[p, c, k] = math.sqrt(variance(fixed[b][s] - fixed[a][s]))
+            mixer.add(each[i], uncorrected[i], moved[i])
+        classes = each[0].classes
+        n_units[:, classes.start : classes.stop] = each[0].n_units
+        for j, k in enumerate(classes):
+            fixed = [one.dense(j, one.corrected, units.n) for one in each]
+            for p, (a, b) in enumerate(pairs):
+                for c, s in enumerate(first.of_class):
+                    if first.positives[k, first.readings.area[s]] > 0:
+                        class_se[p, c, k] = math.sqrt(variance(fixed[b][s] - fixed[a][s]))
     for i, mixer in enumerate(mixers):
         mixer.finish(uncorrected[i], moved[i])
     return moved, class_se, n_units

@@ -11,7 +11,9 @@ import pytest
 import detmap
 from detmap import html_report as page
 from detmap.html_report.gather import gather
-from detmap.html_report.numbers import digits, known
+from detmap.html_report.numbers import digits, known, points
+from detmap.html_report.row_figures import ENOUGH, _ends
+from detmap.html_report.row_plots import Mark, Panel, Row, axis
 from detmap.html_report.verdict import Verdict, better, decide
 from detmap.statistics.intervals import Interval
 from detmap.tables import Truth
@@ -58,15 +60,15 @@ def test_the_better_detector_is_named_with_the_interval(
 def test_no_difference_says_what_would_have_been_seen() -> None:
     one, other = detector(80), [*detector(79), (100, 1, 0.9)]
     made = verdict(one, other)
-    assert made.sentence.startswith("No difference can be seen: B - A is +0")
+    assert made.sentence.startswith("No difference can be seen: B - A is 0.0 AP")
     assert re.search(r"A difference of \d+\.\d would be detected \(power 80 %\)\.", made.sentence)
     assert made.style == ""
 
 
 def test_equal_detectors_are_no_difference() -> None:
     made = verdict(detector(80), detector(80))
-    assert made.sentence.startswith("No difference can be seen")
-    assert "would be detected" not in made.sentence
+    assert re.fullmatch(r"No difference: AP is 66\.\d for both, 120 images\.", made.sentence)
+    assert made.facts[0].note == "B - A 0.0 (0.0 to 0.0)"
 
 
 def test_the_eleven_point_rule_is_tested_by_the_all_point_rule() -> None:
@@ -93,6 +95,17 @@ def test_a_number_that_says_nothing_is_no_verdict(found: int, text: str) -> None
     assert text in decide([run]).sentence
 
 
+@pytest.mark.parametrize(("found", "text"), [(2, "Almost nothing"), (0, "No detections: AP is 0")])
+def test_where_almost_nothing_matches_no_error_is_blamed(found: int, text: str) -> None:
+    known_truth, rules = truth(), detmap.load_protocol("coco-bbox")
+    made = page.report(known_truth, {"a": found_by(known_truth, every(found, 1))}, rules).decode()
+    first = made.split('<section id="classes">')[0]
+    assert text in first
+    assert "Key findings" not in first
+    assert "what limits" not in first
+    assert "Run it at" not in first
+
+
 def test_findings_of_the_doctor_are_above_the_verdict() -> None:
     known_truth = truth()
     tables = {"d": found_by(known_truth, detector(40))}
@@ -106,6 +119,33 @@ def test_the_better_run_is_that_of_the_higher_metric() -> None:
     tables = [found_by(known_truth, detector(n)) for n in (90, 40)]
     runs = [gather(n, known_truth, t, rules, many=True) for n, t in zip("ab", tables, strict=True)]
     assert better(runs) is runs[0]
+
+
+def test_no_difference_has_no_sign() -> None:
+    signed = [points(x, 1, sign=True) for x in (0.0, -0.0001, 0.001, -0.001)]
+    assert signed == ["0.0", "0.0", "+0.1", "-0.1"]
+
+
+def test_an_axis_of_fractions_ends_at_0_and_100() -> None:
+    rows = [Row("a", "", ((Mark(96.0, 70.0, 122.0), Mark(3.0, -9.0, 15.0)),), known(0.9, None), "")]
+    ticks = axis(Panel("AP", "dots"), rows, 0).ticks
+    assert (ticks[0], ticks[-1]) == (0, 100)
+    few = [Row("a", "", ((Mark(3.0, -9.0, 15.0),),), known(0.03, None), "")]
+    assert axis(Panel("AP", "dots"), few, 0).ticks[0] == 0
+    assert axis(Panel("B - A", "change"), few, 0).ticks[0] < 0
+
+
+def test_of_many_classes_the_first_shown_have_enough_objects() -> None:
+    rows = [
+        Row(str(k), "", (), known(0.5, None), "", objects=1 if k % 2 else ENOUGH)
+        for k in range(200)
+    ]
+    (shown, others), note = _ends(rows)
+    assert {row.objects for row in shown} == {ENOUGH}
+    assert [row.name for row in shown][::39] == ["0", "198"]
+    assert len(others) == 160
+    assert note == "The 20 highest and 20 lowest of 100 classes with 20 objects or more."
+    assert _ends(rows[:40]) == ([rows[:40]], "")
 
 
 @pytest.mark.parametrize(

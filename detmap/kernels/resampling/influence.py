@@ -17,6 +17,61 @@ from detmap.kernels.curves import find_true_positives
 from detmap.kernels.integrate import STEP
 
 
+class Objects(NamedTuple):
+    """Ground-truth objects by class: off (K + 1,) int64; image (G,) int32; counts (G, A) float64,
+    1 where an object counts in an area.
+    """
+
+    off: NDArray[np.int64]
+    image: NDArray[np.int32]
+    counts: NDArray[np.float64]
+
+
+class Scratch(NamedTuple):
+    """Scratch space of `influence_of_classes`: influence (S, I) and seen (I,) uint8, all 0; place
+    (I,) int64; below (S,).
+    """
+
+    influence: NDArray[np.float64]
+    seen: NDArray[np.uint8]
+    place: NDArray[np.int64]
+    below: NDArray[np.float64]
+
+
+class Pairs(NamedTuple):
+    """The P pairs of n classes and the images with a row or an object of them: off (n + 1,) int64;
+    image (P,) int32, ascending in each class; influence (S, P); counts (A, P), objects that count;
+    present (P,), 1 where the image has an object. The arrays may be longer.
+    """
+
+    off: NDArray[np.int64]
+    image: NDArray[np.int32]
+    influence: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    present: NDArray[np.float64]
+
+
+def empty_scratch(n_readings: int, n_images: int) -> Scratch:
+    """Scratch space for any number of classes."""
+    return Scratch(
+        np.zeros((n_readings, n_images)),
+        np.zeros(n_images, np.uint8),
+        np.empty(n_images, np.int64),
+        np.empty(n_readings),
+    )
+
+
+def empty_pairs(n_classes: int, n_readings: int, n_areas: int, most: int) -> Pairs:
+    """Room for `most` pairs."""
+    return Pairs(
+        np.zeros(n_classes + 1, np.int64),
+        np.empty(most, np.int32),
+        np.empty((n_readings, most)),
+        np.zeros((n_areas, most)),
+        np.zeros(most),
+    )
+
+
 class Slopes(NamedTuple):
     """The contribution of a row to the influence of its image, (A, T, P + 1) each: gain, of true
     positive i; fall, of a false positive between true positives i - 1 and i. After the last it is
@@ -90,7 +145,8 @@ def influence_of_class(
     values: Any,
     influence: Any,
 ) -> None:
-    """Influence of each image on the readings of a class, but for its share of the objects.
+    """Influence of each image on the readings of a class, times the number of their thresholds, but
+    for its share of the objects.
 
     n_objects (A,) float64; readings: `replicates.Readings`; curves: scratch of
     `find_true_positives`; slopes: `Slopes`; below (S,) is scratch space; out: values (S,), the
@@ -154,15 +210,13 @@ def influence_of_class(
                         ):
                             influence[s, i] -= slopes.fall[a, t, slopes.at[a, t]]
     for s in range(readings.area.size):
-        a, n = readings.area[s], 0.0
+        a = readings.area[s]
         values[s] = 0.0
         if n_objects[a] <= 0.0:
             continue
         for t in range(n_thresholds):
-            if (readings.words[s] >> np.uint64(t)) & np.uint64(1):
-                n += 1.0
-                if readings.limit[s] < 0:
-                    values[s] += slopes.mean[a, t]
+            if (readings.words[s] >> np.uint64(t)) & np.uint64(1) and readings.limit[s] < 0:
+                values[s] += slopes.mean[a, t]
         if readings.limit[s] >= 0:
             for r in range(ranked.off[k], ranked.off[k + 1]):
                 hits = np.uint64(ranked.tp[r, a]) & readings.words[s]
@@ -171,25 +225,99 @@ def influence_of_class(
                         hits &= hits - np.uint64(1)
                         influence[s, image[r]] += 1.0 / n_objects[a]
                         values[s] += 1.0 / n_objects[a]
-        values[s] /= n
-        for i in range(influence.shape[1]):
-            influence[s, i] /= n
+        values[s] /= count_bits(readings.words[s])
 
 
 @kernel
-def share_objects(
-    image: Any, counts: Any, values: Any, n_objects: Any, area: Any, influence: Any
-) -> None:
-    """Subtract each image's share of a reading: what it would have at the average.
+def count_bits(word: Any) -> float:
+    """The number of ones. Source: Wegner 1960."""
+    n, rest = 0.0, np.uint64(word)
+    while rest != np.uint64(0):
+        rest &= rest - np.uint64(1)
+        n += 1.0
+    return n
 
-    image (n,) int32 and counts (n, A) float64 of the class's objects; values (S,) of the class;
-    n_objects (A,); area (S,); in and out: influence (S, I). Source: the derivative of 1/N.
+
+@kernel
+def collect_images(k: int, ranked: Any, image: Any, objects: Any, seen: Any) -> None:
+    """Mark the images with a row or an object of a class.
+
+    in and out: seen (I,) uint8. Source: none; no other image has an influence.
     """
-    for s in range(area.size):
-        a = area[s]
-        if n_objects[a] > 0.0:
-            for i in range(image.size):
-                influence[s, image[i]] -= values[s] * counts[i, a] / n_objects[a]
+    for r in range(ranked.off[k], ranked.off[k + 1]):
+        seen[image[r]] = 1
+    for g in range(objects.off[k], objects.off[k + 1]):
+        seen[objects.image[g]] = 1
+
+
+@kernel
+def influence_of_classes(
+    first: int,
+    ranked: Any,
+    image: Any,
+    objects: Any,
+    limit: int,
+    n_objects: Any,
+    rule: Any,
+    readings: Any,
+    curves: Any,
+    slopes: Any,
+    scratch: Any,
+    values: Any,
+    pairs: Any,
+) -> None:
+    """Influence of each image on the readings of n classes from `first` on. It includes the image's
+    share of the objects: what the reading would have at the average. Classes without objects have
+    no pairs.
+
+    n_objects (K, A) float64; curves, slopes: as in `influence_of_class`; scratch: `Scratch`, as it
+    was on return; out: values (n, S), 0 for a class without objects; pairs: `Pairs`, counts and
+    present 0 before. Source: as `influence_of_class`, and the derivative of 1/N.
+    """
+    at = 0
+    for j in range(values.shape[0]):
+        k = first + j
+        if objects.off[k + 1] == objects.off[k]:
+            values[j, :] = 0.0
+            pairs.off[j + 1] = at
+            continue
+        influence_of_class(
+            k,
+            ranked,
+            image,
+            limit,
+            n_objects[k],
+            rule,
+            readings,
+            curves,
+            slopes,
+            scratch.below,
+            values[j],
+            scratch.influence,
+        )
+        collect_images(k, ranked, image, objects, scratch.seen)
+        for i in range(scratch.seen.size):
+            if scratch.seen[i] == 0:
+                continue
+            scratch.seen[i] = 0
+            scratch.place[i] = at
+            pairs.image[at] = i
+            for s in range(readings.area.size):
+                pairs.influence[s, at] = scratch.influence[s, i] / count_bits(readings.words[s])
+                scratch.influence[s, i] = 0.0
+            at += 1
+        for g in range(objects.off[k], objects.off[k + 1]):
+            p = scratch.place[objects.image[g]]
+            pairs.present[p] = 1.0
+            for a in range(objects.counts.shape[1]):
+                pairs.counts[a, p] += objects.counts[g, a]
+        for s in range(readings.area.size):
+            a = readings.area[s]
+            if n_objects[k, a] > 0.0:
+                for g in range(objects.off[k], objects.off[k + 1]):
+                    p = scratch.place[objects.image[g]]
+                    pairs.influence[s, p] -= values[j, s] * objects.counts[g, a] / n_objects[k, a]
+        pairs.off[j + 1] = at
 
 
 @kernel
