@@ -3,6 +3,7 @@
     python tools/coverage.py run --state coverage/
     python tools/coverage.py null --state coverage/
     python tools/coverage.py table --state coverage/ --docs docs/statistics.md
+    python tools/coverage.py pooled --state coverage-2/ --docs docs/statistics.md
 
 A split is taken as the whole population: VOC 2007 test with three real detectors, and 80 classes
 of which most are rare (W1 and W3 of tools/workloads.py, which have to be made before; W3 has the
@@ -12,8 +13,8 @@ detectors against the population's difference; `null` makes pairs of equal detec
 detections by the one or the other, as a coin falls. Samples are numbered, each depends on the seed
 and its number alone, and what is done is kept in the state folder, a line of JSON a sample: a run
 that was stopped goes on where it was. `table` writes what is known so far between two marks of the
-page of documentation. Worlds, samples and tables are one simulation, so one file of a little over
-400 lines.
+page of documentation; `pooled` writes a shorter table, of all sizes and detectors together. Worlds,
+samples and tables are one simulation, so one file of a little over 400 lines.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ STRATA = ((3, 7), (8, 20), (21, 80), (81, 10**9))
 SHOWN = ("mAP", "AP", "AP50", "APs", "APm", "APl", "AR100", "ARs")
 FEWEST = 20  # intervals that a share is taken of
 WEAK = 0.45  # of the true positives, which a weak detector misses
-BEGIN, END = "<!-- tools/coverage.py table: begin -->", "<!-- tools/coverage.py table: end -->"
+MARKS = "<!-- tools/coverage.py {}: begin -->", "<!-- tools/coverage.py {}: end -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,15 +290,39 @@ def table(arguments: argparse.Namespace) -> None:
     """Print the tables in Markdown, or write them into a page."""
     whole = {name: population(name, arguments) for name in arguments.worlds}
     real = {name: [detmap.summarize(each) for each in found] for name, found in whole.items()}
-    parts = (metrics(arguments.state, real), classes(arguments.state, real))
-    text = "\n\n".join("\n".join(rows) for rows in (*parts, pairs(arguments.state, real)))
+    if arguments.what == "pooled":
+        parts: tuple[list[str], ...] = (pooled(arguments.state, real),)
+    else:
+        parts = tuple(each(arguments.state, real) for each in (metrics, classes, pairs))
+    text = "\n\n".join("\n".join(rows) for rows in parts)
     if arguments.docs is None:
         print(text)
         return
+    begin, end = (mark.format(arguments.what) for mark in MARKS)
     page = arguments.docs.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    arguments.docs.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    before, rest = page.split(begin)
+    after = rest.split(end)[1]
+    arguments.docs.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+
+
+def pooled(state: Path, real: dict[str, list[Any]]) -> list[str]:
+    """How many of the printed intervals of all sizes and detectors hold."""
+    rows = ["| population, metric | samples | intervals | held % |", "|---|--:|--:|--:|"]
+    for name, results in real.items():
+        cells = [list(lines(cell(state, name, n))) for n in WORLDS[name].sizes]
+        for q, metric in enumerate(results[0].metrics):
+            own = [
+                low <= result.metrics[metric] <= high
+                for done in cells
+                for line in done
+                for d, result in enumerate(results)
+                for low, high in [line["intervals"][d][q]]
+                if low == low
+            ]
+            if metric in SHOWN and len(own) >= FEWEST:
+                n = sum(map(len, cells))
+                rows.append(f"| {name}, {metric} | {n} | {len(own)} | {100 * np.mean(own):.1f} |")
+    return rows
 
 
 def metrics(state: Path, real: dict[str, list[Any]]) -> list[str]:
@@ -393,7 +418,7 @@ def class_hits(state: Path, name: str, d: int, result: Any) -> dict[tuple[int, i
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("what", choices=("run", "null", "table"))
+    parser.add_argument("what", choices=("run", "null", "table", "pooled"))
     here = Path(__file__).resolve().parents[2] / "shared" / "data" / "voc2007-test"
     parser.add_argument("--data", type=Path, default=here, help="VOC 2007 test and detectors")
     workloads = Path.home() / ".cache" / "detmap-bench"
@@ -406,7 +431,7 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=16, help="11-point: 200; else unused")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    {"run": run, "null": null, "table": table}[arguments.what](arguments)
+    {"run": run, "null": null, "table": table, "pooled": table}[arguments.what](arguments)
 
 
 if __name__ == "__main__":
