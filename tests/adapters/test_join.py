@@ -431,3 +431,17 @@ def test_names_before_an_upload_that_are_not_unique(
     text = make.write_voc_text(tmp_path / "dt", {"comp4_det_test_cat": rows})
     with pytest.raises(DataError, match="no image"):
         detmap.read_detections(text, truth, unknown="error")
+
+
+def test_a_name_that_a_tool_wrote_as_in_a_url(tmp_path: Path) -> None:
+    names = ["a0b1c2d3-my%20photo.jpg", "a0b1c2d4-100%25.jpg", "a0b1c2d5-plain.jpg"]
+    images = [{"id": i, "file_name": name} for i, name in enumerate(names, 1)]
+    box = {"bbox": [1, 1, 4, 4], "category_id": 1}
+    objects = [box | {"id": i, "image_id": i, "area": 16, "iscrowd": 0} for i in (1, 2, 3)]
+    tree = {"images": images, "annotations": objects, "categories": [{"id": 1, "name": "cat"}]}
+    truth = detmap.read_truth(make.write(tmp_path / "truth.json", tree))
+    rows = "".join(f"{name}.jpg,cat,.5,1,1,5,5\n" for name in ("my photo", "100%", "plain"))
+    text = f"image,class,score,xmin,ymin,xmax,ymax\n{rows}"
+    found = detmap.read_detections(make.write(tmp_path / "found.csv", text), truth)
+    assert found.image.tolist() == [0, 1, 2]
+    assert [(note.code, note.count) for note in found.notes] == [("image-renamed", 3)]
