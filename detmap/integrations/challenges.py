@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import detmap
-from detmap.errors import DetmapError
+from detmap.errors import DataError, DetmapError, few
 
 
 class SubmissionError(ValueError):
@@ -42,10 +42,15 @@ def leaderboard(result: detmap.Result, labels: Mapping[str, str] | None = None) 
     Parameters
     ----------
     labels : label per metric; by default all metrics under their names
+
+    Raises `DataError` for a metric that the protocol does not have.
     """
     values = result.flat()
     if labels is None:
         return values
+    for name in labels:
+        if name.partition("/")[0] not in result.metrics:
+            raise DataError("labels", f"no metric {name!r}", f"metrics: {few(result.metrics)}")
     return {label: values[name] for name, label in labels.items() if name in values}
 
 

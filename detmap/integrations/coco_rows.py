@@ -21,12 +21,38 @@ Row = dict[str, Any]
 PROTOCOLS = {"bbox": "coco-bbox", "segm": "coco-segm", "keypoints": "coco-keypoints"}
 
 
-def array(values: Any, dtype: Any = np.float64) -> NDArray[Any]:
-    """Converts a list or tensor to an array on the CPU."""
+def array(values: Any, dtype: Any = np.float64, where: str = "values") -> NDArray[Any]:
+    """Converts a list or tensor to an array on the CPU.
+
+    Raises `DataError` for values that are not numbers, or of different lengths.
+    """
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         values = values.float() if values.is_floating_point() else values
-    return np.asarray(values).astype(dtype)
+    try:
+        return np.asarray(values).astype(dtype)
+    except (TypeError, ValueError):
+        raise DataError(where, "not an array of numbers", "give a tensor or an array") from None
+
+
+def label_list(values: Any, where: str) -> list[int]:
+    """Returns labels as whole numbers. Raises `DataError` for other numbers."""
+    labels = array(values, where=where).reshape(-1)
+    bad = ~(np.isfinite(labels) & (labels == np.round(labels)))
+    if bad.any():
+        what = f"{labels[bad][0]} is not a whole number"
+        raise DataError(f"{where}[{int(bad.argmax())}]", what, "labels are class ids")
+    return [int(each) for each in labels.tolist()]
+
+
+def field(found: Any, name: str, where: str) -> Any:
+    """Returns a field of predictions. Raises `DataError` if it is missing."""
+    try:
+        return found[name]
+    except (KeyError, TypeError):
+        raise DataError(
+            where, f"no {name!r}", "give a dict with boxes, scores and labels"
+        ) from None
 
 
 def rows(
@@ -46,7 +72,7 @@ def rows(
     DataError : different lengths, another shape, a number that is not finite
     """
     where = f"image {image_id!r}"
-    score = array(scores).reshape(-1)
+    score = array(scores, where=f"{where}: scores").reshape(-1)
     fields = list(_fields(f"{where}: {kind}", kind, shapes))
     for name, values in (("scores", score), ("labels", categories)):
         if len(values) != len(fields):
@@ -56,7 +82,7 @@ def rows(
     if bad.any():
         what = f"{score[bad][0]} is not a finite number"
         raise DataError(f"{where}: scores[{int(bad.argmax())}]", what, "a score is a number")
-    image = image_id if isinstance(image_id, str) else int(image_id)
+    image = image_id if isinstance(image_id, str) else label_list([image_id], "image_id")[0]
     columns = zip(score.tolist(), categories, fields, strict=True)
     return [
         {"image_id": image, "category_id": int(category), "score": value, **field}
@@ -67,9 +93,9 @@ def rows(
 def _fields(where: str, kind: str, shapes: Any) -> Iterator[Row]:
     """The geometry of each row, under COCO's key."""
     if kind == "segm" and len(shapes) and isinstance(shapes[0], Mapping):
-        yield from ({"segmentation": _text_counts(each)} for each in shapes)
+        yield from ({"segmentation": _text_counts(where, each)} for each in shapes)
         return
-    values = array(shapes, bool if kind == "segm" else np.float64)
+    values = array(shapes, bool if kind == "segm" else np.float64, where)
     columns = {"bbox": (4,), "segm": values.shape[-2:], "keypoints": (*values.shape[-2:-1], 3)}
     if not values.size and len(values) == 0:
         return
@@ -88,7 +114,9 @@ def _fields(where: str, kind: str, shapes: Any) -> Iterator[Row]:
         yield from ({"bbox": box} for box in values.tolist())
 
 
-def _text_counts(encoding: Mapping[str, Any]) -> Row:
+def _text_counts(where: str, encoding: Mapping[str, Any]) -> Row:
+    if not {"size", "counts"} <= encoding.keys():
+        raise DataError(where, "no size or counts", "give run lengths as pycocotools encodes them")
     counts = encoding["counts"]
     return {**encoding, "counts": counts.decode() if isinstance(counts, bytes) else counts}
 

@@ -58,10 +58,17 @@ def parse(
     ValueError : an unknown unit, a list that is not valid JSON, an entry without a valid box, or a
         coordinate that does not fit the unit
     """
-    if unit not in UNITS:
+    if not isinstance(text, str):
+        raise HostError("text", f"a {type(text).__name__}", "give the answer as a string")
+    if not isinstance(unit, str) or unit not in UNITS:
         raise HostError("unit", repr(unit), f"state one of {', '.join(UNITS)}")
     if order not in ("xyxy", "yxyx"):
         raise HostError("order", repr(order), "state xyxy or yxyx")
+    sides = list(size) if isinstance(size, Iterable) else []
+    if len(sides) != 2 or not all(0 < side < math.inf for side in sides):
+        raise HostError("size", f"{size!r:.80}", "give width and height in pixels")
+    if isinstance(labels, str):
+        raise HostError("labels", repr(labels), "give a list of names")
     known = None if labels is None else set(labels)
     entries = _entries(text)
     return [_box(f"entry {i}", each, size, unit, order, known) for i, each in enumerate(entries)]
@@ -78,13 +85,18 @@ def _entries(text: str) -> list[Any]:
     except json.JSONDecodeError as error:
         fix = "the answer may be cut: raise the token limit of the model"
         raise HostError(f"character {error.pos} of the text", error.msg, fix) from None
+    except (ValueError, RecursionError) as error:  # a number with thousands of digits; deep lists
+        fix = "the answer is not a list of boxes: check the prompt"
+        raise HostError("text", str(error).partition(";")[0], fix) from None
 
 
 def _box(
     where: str, entry: Any, size: Sequence[float], unit: str, order: str, labels: set[str] | None
 ) -> Box:
     box = _first(where, entry, BOX_KEYS)
-    label = str(_first(where, entry, LABEL_KEYS))
+    label = _first(where, entry, LABEL_KEYS)
+    if not isinstance(label, str):
+        raise HostError(f"{where}: label", f"{label!r:.80}", "a label is a string")
     if labels is not None and label not in labels:
         raise HostError(f"{where}: label", repr(label), f"classes: {', '.join(sorted(labels))}")
     numbers = isinstance(box, list) and all(type(each) in (int, float) for each in box)

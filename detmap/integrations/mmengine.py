@@ -66,7 +66,7 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
         for sample in data_samples:
             found = sample["pred_instances"]
             with value_errors("pred_instances"):
-                categories = self._categories(coco_rows.array(found["labels"], int).tolist())
+                categories = self._categories(coco_rows.label_list(found["labels"], "labels"))
                 self.results.append(
                     {
                         kind: coco_rows.rows(

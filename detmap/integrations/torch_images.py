@@ -13,16 +13,47 @@ from detmap.overlaps.mask_reader import MaskReader
 CHECKED = ("boxes", "scores", "keypoints", "area")
 
 
-def require_finite(name: str, images: Sequence[Mapping[str, Any]]) -> None:
-    """Raises `ValueError`, torchmetrics' own error, for a number that is not finite."""
+def are_images(side: Any) -> bool:
+    """Checks if predictions or targets are a list of dicts."""
+    return isinstance(side, Sequence) and all(isinstance(each, Mapping) for each in side)
+
+
+def require_valid(name: str, images: Sequence[Mapping[str, Any]]) -> None:
+    """Raises `ValueError`, torchmetrics' own error, for what torchmetrics does not check.
+
+    Numbers that are not finite, another shape of boxes, another type of masks, and other lengths of
+    ``area`` and ``iscrowd``.
+    """
     for i, image in enumerate(images):
-        for key in CHECKED:
-            value = image.get(key)
-            if isinstance(value, torch.Tensor) and not bool(torch.isfinite(value).all()):
-                bad = ~torch.isfinite(value.reshape(len(value), -1)).all(dim=1)
-                row = int(bad.int().argmax())
-                what = f"{value[row].tolist()} is not finite"
-                raise ValueError(f"{name}[{i}].{key}[{row}]: {what} (remove such rows)")
+        given = {key: value for key, value in image.items() if isinstance(value, torch.Tensor)}
+        for key, value in given.items():
+            _require_valid(f"{name}[{i}].{key}", key, value, given.get("labels"))
+
+
+def _require_valid(where: str, key: str, value: Any, labels: Any) -> None:
+    if key in CHECKED and not bool(torch.isfinite(value).all()):
+        bad = ~torch.isfinite(value.reshape(len(value), -1)).all(dim=1)
+        row = int(bad.int().argmax())
+        what = f"{value[row].tolist()} is not finite"
+        raise ValueError(f"{where}[{row}]: {what} (remove such rows)")
+    if key == "boxes" and value.ndim == 2 and len(value) and value.shape[1] != 4:
+        raise ValueError(f"{where}: shape {tuple(value.shape)} (give (n, 4))")
+    if key == "masks" and value.dtype not in (torch.bool, torch.uint8):
+        fix = "give booleans: masks > 0.5"
+        raise ValueError(f"{where}: dtype {value.dtype} ({fix})")
+    if key in ("area", "iscrowd") and labels is not None and value.numel() != labels.numel():
+        what = f"{value.numel()} values for {labels.numel()} labels"
+        raise ValueError(f"{where}: {what} (give one per object)")
+
+
+def require_same_sizes(preds: Sequence[Any], target: Sequence[Any]) -> None:
+    """Raises `ValueError` if masks of an image have other sizes in predictions than in targets."""
+    for i, images in enumerate(zip(preds, target, strict=False)):
+        masks = [image.get("masks") for image in images]
+        sizes = [tuple(m.shape[1:]) for m in masks if isinstance(m, torch.Tensor) and len(m)]
+        if len(set(sizes)) > 1:
+            what = f"masks of {sizes[0]} pixels, but {sizes[1]} in target[{i}]"
+            raise ValueError(f"preds[{i}].masks: {what} (resize them to the image)")
 
 
 def moved(items: list[Any], device: Any) -> list[Any]:

@@ -72,9 +72,10 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         if self.iou_type == ("keypoints",):
             torchmetrics_keypoints.append(self, preds, target)
             return
-        for name, side in (("preds", preds), ("target", target)):
-            if isinstance(side, Sequence) and all(isinstance(each, Mapping) for each in side):
-                torch_images.require_finite(name, side)
+        if torch_images.are_images(preds) and torch_images.are_images(target):
+            torch_images.require_valid("preds", preds)
+            torch_images.require_valid("target", target)
+            torch_images.require_same_sizes(preds, target)
         super().update(preds, target)
 
     def compute(self) -> dict[str, Any]:

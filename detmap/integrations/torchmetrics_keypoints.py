@@ -31,6 +31,9 @@ def append(metric: Any, preds: Any, target: Any) -> None:
 
     Raises `ValueError`, torchmetrics' own error, for invalid input, and then adds nothing.
     """
+    for name, side in (("preds", preds), ("target", target)):
+        if not torch_images.are_images(side):
+            raise ValueError(f"{name}: not a list of dicts (give one dict per image)")
     try:
         # Its first batch is matched at once: this checks all that the protocol needs.
         stream = metric._evaluator("coco-keypoints")

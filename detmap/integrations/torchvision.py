@@ -51,10 +51,13 @@ class CocoEvaluator:
             if image not in self.coco_gt.imgs:
                 fix = "give the image ids of coco_gt"
                 raise HostError(f"predictions[{image!r}]", "the image is not in coco_gt", fix)
-            labels = coco_rows.array(found["labels"], int).tolist()
             with value_errors("predictions"):
+                where = f"image {image!r}"
+                labels = coco_rows.field(found, "labels", where)
+                labels = coco_rows.label_list(labels, f"{where}: labels")
+                scores = coco_rows.field(found, "scores", where)
                 self._rows[image] = {
-                    kind: coco_rows.rows(image, found["scores"], labels, kind, _shapes(found, kind))
+                    kind: coco_rows.rows(image, scores, labels, kind, _shapes(found, kind, where))
                     for kind in self.iou_types
                 }
 
@@ -70,7 +73,9 @@ class CocoEvaluator:
             self._rows = {image: rows for rank in reversed(ranks) for image, rows in rank.items()}
 
     def accumulate(self) -> None:
-        """Matches and accumulates all images so far."""
+        """Matches and accumulates all images so far. Raises `ValueError` if there are none."""
+        if not self._rows:
+            raise HostError("CocoEvaluator.accumulate", "there are no images", "call update first")
         self.img_ids = sorted(self._rows)
         for kind in self.iou_types:
             rows = [row for image in self.img_ids for row in self._rows[image][kind]]
@@ -96,8 +101,8 @@ def _compressed(runs: Mapping[str, Any]) -> Any:
     return routines().frPyObjects(runs, *runs["size"])
 
 
-def _shapes(found: Mapping[str, Any], kind: str) -> Any:
-    shapes = found[FIELDS[kind]]
+def _shapes(found: Mapping[str, Any], kind: str, where: str) -> Any:
+    shapes = coco_rows.field(found, FIELDS[kind], where)
     if kind != "segm":
         return shapes
     masks = coco_rows.array(shapes)

@@ -24,6 +24,8 @@ def test_evalai_gets_rows_of_its_leaderboard() -> None:
     output = evaluate(str(sample.TRUTH), str(sample.FOUND), "phase", submission_metadata={})
     metrics = sample.expected().metrics
     assert output["result"] == [{"test_split": {"mAP": metrics["AP"], "large": metrics["APl"]}}]
+    with pytest.raises(detmap.DataError, match="labels: no metric 'mAP'"):
+        challenges.leaderboard(sample.expected(), {"mAP": "AP"})
 
 
 def codabench(folder: Path, submission: str) -> Any:
@@ -99,11 +101,18 @@ def test_boxes_of_a_text(text: str, unit: str, options: Any, expected: Any) -> N
         ('[{"bbox": [1, 0, 0, 1], "label": "cat"}]', {}, "a side is negative"),
         ('[{"bbox": [0, 0, 1, 1], "label": "cow"}]', {"labels": ["cat"]}, "classes: cat"),
         ('[{"bbox": [0, 0, 1, 1], "label": "c', {}, "the answer may be cut"),
+        ('[{"bbox": [0, 0, 1, 1], "label": null}]', {}, "None .a label is a string"),
+        ('[{"bbox": [1' + "0" * 5000 + "]}]", {}, "text: Exceeds the limit"),
+        ('[{"a":' * 50_000, {}, "text: maximum recursion depth"),
+        ("[]", {"labels": "cat"}, "give a list of names"),
+        ("[]", {"size": (640,)}, "size: .*give width and height"),
+        ("[]", {"size": (0, float("nan"))}, "size: "),
+        (b"[]", {}, "text: a bytes"),
     ],
 )
 def test_texts_that_are_refused(text: str, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        parse(text, (640, 480), **{"unit": "fractions", **options})
+        parse(text, **{"size": (640, 480), "unit": "fractions", **options})
 
 
 def test_boxes_of_a_text_under_the_scoreless_protocol() -> None:

@@ -58,6 +58,9 @@ def test_masks_keep_every_pixel(tmp_path: Path) -> None:
         ("bbox", [[0, 0, 1, 1]], [np.nan], r"scores\[0\]: nan is not a finite number"),
         ("segm", np.zeros((1, 5)), [0.5], "segm: shape"),
         ("keypoints", np.zeros((1, 17, 2)), [0.5], "keypoints: shape"),
+        ("bbox", [[0, 1], [0, 1, 2, 3]], [0.5], "bbox: not an array of numbers"),
+        ("bbox", [[0, 0, 1, 1]], ["a"], "scores: not an array of numbers"),
+        ("segm", [{"size": [5, 5]}], [0.5], "segm: no size or counts"),
     ],
 )
 def test_rows_that_are_refused(kind: str, shapes: Any, scores: Any, message: str) -> None:
@@ -148,6 +151,8 @@ def test_the_evaluator_of_torchvision_gives_the_stats(capsys: pytest.CaptureFixt
 
     truth = COCO(str(sample.TRUTH))
     run = CocoEvaluator(truth, ["bbox"])
+    with pytest.raises(ValueError, match="there are no images"):
+        run.accumulate()
     found = sample.predictions()
     half = dict(list(found.items())[:30])
     run.update(half)
@@ -166,6 +171,17 @@ def test_the_evaluator_of_torchvision_gives_the_stats(capsys: pytest.CaptureFixt
         run.update({"x": half[1]})
     with pytest.raises(ValueError, match="image 1: scores"):
         run.update({1: BAD_SCORE})
+    image = {"boxes": [[0, 0, 9, 9]], "labels": [1], "scores": [0.5]}
+    for change, message in (
+        ({"labels": [np.nan]}, r"image 1: labels\[0\]: nan is not a whole number"),
+        ({"labels": [1.5]}, r"image 1: labels\[0\]: 1.5"),
+        ({"labels": [1, 2]}, "image 1: labels: 2 values for 1 of bbox"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run.update({1: {**image, **change}})
+    for some in ({"boxes": [[0, 0, 9, 9]]}, None):
+        with pytest.raises(ValueError, match="image 1: no 'labels'"):
+            run.update({1: some})
     with pytest.raises(TypeError, match="give a list"):
         CocoEvaluator(truth, "bbox")
 

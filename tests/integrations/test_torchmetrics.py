@@ -217,6 +217,31 @@ def test_numbers_that_are_not_finite_and_wrong_lengths_are_the_hosts_error() -> 
     assert not metric.detection_box
 
 
+MASK = torch.ones(1, 5, 6, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    "shown, known, message",
+    [
+        ({}, {"iscrowd": [0, 1]}, r"target\[0\].iscrowd: 2 values for 1 labels"),
+        ({}, {"area": [4.0, 4.0]}, r"target\[0\].area: 2 values for 1 labels"),
+        ({"boxes": [[0.0, 0, 1, 1, 1]]}, {}, r"preds\[0\].boxes: shape \(1, 5\)"),
+        ({"masks": MASK.bfloat16()}, {}, r"preds\[0\].masks: dtype torch.bfloat16"),
+        ({"masks": MASK[:, 1:]}, {}, r"preds\[0\].masks: masks of \(4, 6\) pixels"),
+    ],
+)
+def test_input_that_torchmetrics_does_not_check(shown: Any, known: Any, message: str) -> None:
+    metric = ours(iou_type=("bbox", "segm"))
+    image = {"boxes": torch.ones(1, 4), "masks": MASK, "labels": torch.tensor([1])}
+    sides = [
+        {**image, **{key: torch.as_tensor(value) for key, value in side.items()}}
+        for side in ({"scores": torch.ones(1), **shown}, known)
+    ]
+    with pytest.raises(ValueError, match=message):
+        metric.update(*([side] for side in sides))
+    assert not metric.detection_box
+
+
 def test_the_result_of_masks() -> None:
     rng = np.random.default_rng(2)
     metric = ours(iou_type="segm", max_detection_thresholds=[1, 10, 100])
@@ -273,6 +298,8 @@ def test_bad_keypoints_are_the_hosts_error() -> None:
     with pytest.raises(ValueError, match="17 numbers"):
         metric.update([shown], [target])
     metric = ours(iou_type="keypoints", keypoint_sigmas=[0.05] * 5)
+    with pytest.raises(ValueError, match="preds: not a list of dicts"):
+        metric.update(None, [target])
     with pytest.raises(ValueError, match="area: missing"):
         metric.update([shown], [{key: each for key, each in target.items() if key != "area"}])
     shown["keypoints"][0, 0, 0] = torch.nan
