@@ -68,7 +68,7 @@ def test_no_difference_says_what_would_have_been_seen() -> None:
 def test_equal_detectors_are_no_difference() -> None:
     made = verdict(detector(80), detector(80))
     assert re.fullmatch(r"No difference: AP is 66\.\d for both, 120 images\.", made.sentence)
-    assert made.facts[0].note == "B - A 0.0 (0.0 to 0.0)"
+    assert made.facts[0].note == "B - A 0.0 (0.0 to 0.0, p 1)"
 
 
 def test_the_eleven_point_rule_is_tested_by_the_all_point_rule() -> None:
