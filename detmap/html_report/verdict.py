@@ -82,7 +82,8 @@ def _one(run: Run) -> Verdict:
             "doctor) before the detector."
         )
     elif not kind:
-        sentence = f"{number}. Fixing a single kind of error would not raise AP."
+        ap = f"AP{100 * run.tide.iou:g}"
+        sentence = f"{number}. Fixing a single kind of error would not raise {ap}."
     else:
         sentence = f"{number}. The largest loss is {SHORT[kind]} ({kind}): {_gain(run, kind)}."
     facts = [
@@ -135,7 +136,7 @@ def _two(a: Run, b: Run) -> Verdict:
         lower = " (lower is better)" if is_rate else ""
         sentence = f"{style.upper()} is better: {own} {metric}{lower}, {interval}, {images}."
         more = _run_at(style.upper(), b if style == "b" else a)
-    if 0 < len(a.result.matches.image_ids) < LEAST_UNITS:
+    if "interval" in sentence and 0 < len(a.result.matches.image_ids) < LEAST_UNITS:
         more += f" Fewer than {LEAST_UNITS} images: the interval is approximate."
     winner, letter = (a, "A") if style == "a" else (b, "B")
     won, lost = (int(each.sum()) for each in one_only(a, b))

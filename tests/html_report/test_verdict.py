@@ -68,7 +68,15 @@ def test_no_difference_says_what_would_have_been_seen() -> None:
 def test_equal_detectors_are_no_difference() -> None:
     made = verdict(detector(80), detector(80))
     assert re.fullmatch(r"No difference: AP is 66\.\d for both, 120 images\.", made.sentence)
-    assert made.facts[0].note == "B - A 0.0 (0.0 to 0.0)"
+    assert made.facts[0].note == "B - A 0.0 (0.0 to 0.0, p 1)"
+
+
+def test_on_few_images_only_an_interval_is_approximate() -> None:
+    known_truth, rules = truth_of("a", n=40), detmap.load_protocol("coco-bbox")
+    for n, approximate in ((30, False), (20, True)):
+        tables = [found_by(known_truth, every(k, 1)) for k in (30, n)]
+        runs = [gather("a", known_truth, each, rules, many=True) for each in tables]
+        assert ("is approximate" in decide(runs).more) is approximate
 
 
 def test_the_eleven_point_rule_is_tested_by_the_all_point_rule() -> None:
