@@ -15,6 +15,7 @@ import numpy as np
 from detmap import ranking
 from detmap.adapters.coco.scan_json import skip_nothing
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.adapters.tabular.csv_cells import read_no_cells
 from detmap.adapters.voc.scan_voc import read_nothing
 from detmap.compare import compare
 from detmap.curves.scores import coco_arrays
@@ -56,6 +57,18 @@ def evaluate_next_to_nothing() -> None:
             coco_arrays(result.matches)
             result.curve(1, result.protocol.thresholds()[0])
             result.integrators()
+
+
+def evaluate_next_to_no_cars() -> None:
+    """Evaluates boxes by KITTI's rule."""
+    boxes = np.array(BOXES) * 10  # large enough for each level
+    truth = truth_from_arrays(IMAGES, CLASSES, boxes)
+    detections = detections_from_arrays(truth, IMAGES, CLASSES, boxes, [0.9, 0.8, 0.7])
+    columns = {name: np.zeros(len(boxes)) for name in ("occluded", "truncated", "alpha")}
+    truth = replace(truth, attributes={**truth.attributes, **columns})
+    detections = replace(detections, attributes={"alpha": np.zeros(len(boxes))})
+    car = {"iou.classes": dict.fromkeys(truth.categories.names, 0.5)}
+    evaluate(truth, detections, "kitti", settings=car)
 
 
 def evaluate_next_to_no_shapes() -> None:
@@ -171,7 +184,9 @@ def stand_in_for_pycocotools() -> None:
 STEPS = (
     skip_nothing,
     read_nothing,
+    read_no_cells,
     evaluate_next_to_nothing,
+    evaluate_next_to_no_cars,
     evaluate_next_to_no_shapes,
     doubt_next_to_nothing,
     compare_next_to_nothing,

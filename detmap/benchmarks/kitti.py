@@ -10,9 +10,7 @@ Source: evaluate_object_3d_offline.cpp of KITTI's object development kit: `clean
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,8 @@ from detmap.base.parallel import CHUNK
 from detmap.benchmarks.benchmark_result import Numbers
 from detmap.benchmarks.image_pairs import corners, image_pairs, overlaps, ratio, table_areas
 from detmap.errors import ProtocolError, few
+from detmap.kernels import score_samples as kernels
+from detmap.kernels.score_samples import ABSENT, IGNORED, VALID
 from detmap.matching.subsets import EVERY_SUBSET, ObjectWords, object_words
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth
@@ -35,17 +35,15 @@ CLASSES = (
 """Source: readme.txt of the development kit."""
 CURVES = {"R11": slice(0, SAMPLES, 4), "R40": slice(1, SAMPLES)}
 NO_ORIENTATION = -10.0  # alpha of a detection without orientation
-ABSENT, VALID, IGNORED = -1, 0, 1
 Flags = NDArray[np.int8]
 Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 _Curves = dict[str, tuple[Floats | None, Floats | None]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Inputs:
-    """Pairs of detections and objects that overlap enough; and the largest share of each detection
-    that lies in a DontCare region.
+    """Pairs of detections and objects that overlap enough, by object; and the largest share of each
+    detection that lies in a DontCare region.
     """
 
     score: Floats
@@ -193,6 +191,8 @@ def _pairs(
         kept = ~absorbed & (overlap > least)
         parts.append((d[kept], g[kept], overlap[kept]))
     d, g, overlap = map(np.concatenate, zip(*parts, strict=True))
+    order = np.argsort(g, kind="stable")
+    d, g, overlap = d[order], g[order], overlap[order]
     return _Inputs(detections.score, d, g, overlap, covered)
 
 
@@ -238,49 +238,44 @@ def _curve(
     """
     state, in_region = side
     pairs = inputs.take((role[inputs.object] != ABSENT) & (state[inputs.detection] != ABSENT))
-    n_valid = int((role == VALID).sum())
-    thresholds = score_samples(_best_scores(pairs, role, state), n_valid)
-    n_samples = len(thresholds)
-    alive = _alive(detections.score, thresholds)
-    assigned, hits = _assign(pairs, role, state, alive)
-    tp = _counts(np.array([word for _, _, word in hits], dtype=np.uint64), n_samples)
-    wrong = alive & ~assigned
-    wrong[(state != VALID) | in_region] = 0
-    fp = _counts(wrong, n_samples)
-    precision, similarity = np.zeros(SAMPLES), None
-    with np.errstate(invalid="ignore"):
-        precision[:n_samples] = tp / (tp + fp)
-        if alphas is not None:
-            similarity = np.zeros(SAMPLES)
-            similarity[:n_samples] = _similarity(hits, alphas, truth, n_samples) / (tp + fp)
-            _envelope(similarity, n_samples)
-    _envelope(precision, n_samples)
-    return precision, similarity
+    objects, found, candidates = _candidates(pairs, role, state, alphas)
+    scores = np.zeros(len(objects))
+    n_scores = kernels.take_best_scores(candidates, np.zeros(len(found), dtype=bool), scores)
+    thresholds = score_samples(scores[:n_scores].tolist(), int((role == VALID).sum()))
+    false = (state == VALID) & ~in_region
+    rows = np.flatnonzero(false[found])
+    false[found] = False
+    far = np.sort(inputs.score[false])  # of detections that no object can take
+    precision, similarity = np.zeros(SAMPLES), np.zeros(SAMPLES)
+    similar = np.zeros(len(objects))
+    for t, threshold in enumerate(thresholds.tolist()):
+        used = np.zeros(len(found), dtype=bool)
+        tp = kernels.count_true_positives(candidates, threshold, used, similar)
+        fp = kernels.count_false_positives(rows, candidates.score, threshold, used)
+        fp += len(far) - int(np.searchsorted(far, threshold))
+        of_image = np.bincount(truth.image[objects], weights=similar, minlength=len(truth.images))
+        precision[t] = tp / (tp + fp) if tp + fp else np.nan
+        similarity[t] = np.cumsum(of_image)[-1] / (tp + fp) if tp + fp else np.nan
+    _envelope(precision, len(thresholds))
+    _envelope(similarity, len(thresholds))
+    return precision, None if alphas is None else similarity
 
 
-def _grouped(pairs: _Inputs, order: NDArray[Any]) -> Iterator[tuple[int, list[int]]]:
-    """Objects in file order, each with its detections in the given order of pairs."""
-    objects, detections = pairs.object[order], pairs.detection[order].tolist()
-    begins = np.flatnonzero(np.diff(objects, prepend=-1)).tolist()
-    for begin, end in pairwise([*begins, len(detections)]):
-        yield int(objects[begin]), detections[begin:end]
-
-
-def _best_scores(pairs: _Inputs, role: Flags, state: Flags) -> list[float]:
-    """The scores of the detections that valid objects take: each the highest-scoring one left."""
-    score = pairs.score[pairs.detection]
-    order = np.lexsort((pairs.detection, -score, pairs.object))
-    valid_object, valid = (role == VALID).tolist(), (state == VALID).tolist()
-    used: set[int] = set()
-    scores = []
-    for g, candidates in _grouped(pairs, order):
-        best = next((d for d in candidates if d not in used), None)
-        if best is None:
-            continue
-        used.add(best)
-        if valid_object[g] and valid[best]:
-            scores.append(float(pairs.score[best]))
-    return scores
+def _candidates(
+    pairs: _Inputs, role: Flags, state: Flags, alphas: tuple[Floats, Floats] | None
+) -> tuple[NDArray[Any], NDArray[Any], kernels.Candidates]:
+    """The objects and the detections that have pairs, and these pairs by object; the similarity is
+    (1 + cos of the angle between them) / 2.
+    """
+    similarity = np.zeros(len(pairs.object))
+    if alphas is not None:
+        angle = alphas[0][pairs.object] - alphas[1][pairs.detection]
+        similarity = (1.0 + np.cos(angle)) / 2.0
+    objects, first = np.unique(pairs.object, return_index=True)
+    off = np.append(first, len(pairs.object)).astype(np.int64)
+    found, detection = np.unique(pairs.detection, return_inverse=True)
+    columns = (off, detection.astype(np.int64), pairs.overlap, similarity, role[objects])
+    return objects, found, kernels.Candidates(*columns, state[found], pairs.score[found])
 
 
 def score_samples(scores: list[float], n_objects: int) -> Floats:
@@ -295,67 +290,6 @@ def score_samples(scores: list[float], n_objects: int) -> Floats:
         samples.append(score)
         current += 1.0 / (SAMPLES - 1.0)
     return np.array(samples[:SAMPLES], dtype=np.float64)
-
-
-def _alive(score: Floats, thresholds: Floats) -> Words:
-    """(D,) words with bit t where the score is at least threshold t."""
-    first = np.searchsorted(-thresholds, -score, side="left")
-    full = (1 << len(thresholds)) - 1
-    words = np.array([full >> t << t for t in range(len(thresholds) + 1)], dtype=np.uint64)
-    return words[first]
-
-
-def _assign(
-    pairs: _Inputs, role: Flags, state: Flags, alive: Words
-) -> tuple[Words, list[tuple[int, int, int]]]:
-    """Lets each object take a detection at all thresholds at once.
-
-    A valid detection with the largest overlap comes first, of equal overlaps the first; then the
-    first ignored one. Gives the thresholds at which each detection is taken (D,), and true
-    positives as (object, detection, thresholds).
-    """
-    valid = state == VALID
-    late = ~valid[pairs.detection]
-    order = np.lexsort((pairs.detection, np.where(late, 0.0, -pairs.overlap), late, pairs.object))
-    valid_object, valid_detection = (role == VALID).tolist(), valid.tolist()
-    free = alive.tolist()
-    full = int(np.bitwise_or.reduce(alive, initial=np.uint64(0)))
-    hits = []
-    for g, candidates in _grouped(pairs, order):
-        left = full
-        for d in candidates:
-            taken = left & free[d]
-            if taken:
-                left &= ~taken
-                free[d] &= ~taken
-                if valid_object[g] and valid_detection[d]:
-                    hits.append((g, d, taken))
-    assigned = alive & ~np.array(free, dtype=np.uint64)
-    return assigned, hits
-
-
-def _counts(words: Words, n: int) -> NDArray[np.int64]:
-    """(n,) how many words have each bit."""
-    one = np.uint64(1)
-    return np.array([int((words >> np.uint64(t) & one).sum()) for t in range(n)], dtype=np.int64)
-
-
-def _similarity(
-    hits: list[tuple[int, int, int]], alphas: tuple[Floats, Floats], truth: Truth, n: int
-) -> Floats:
-    """(n,) sums of (1 + cos of the angle between them) / 2: of an image, then over images."""
-    if not hits:
-        return np.zeros(n)
-    g, d = np.array([hit[:2] for hit in hits]).T
-    words = np.array([hit[2] for hit in hits], dtype=np.uint64)
-    similar = (1.0 + np.cos(alphas[0][g] - alphas[1][d])) / 2.0
-    image = truth.image[g]
-    sums = np.zeros(n)
-    for t in range(n):
-        some = (words >> np.uint64(t) & np.uint64(1)).astype(bool)
-        of_image = np.bincount(image[some], weights=similar[some], minlength=len(truth.images))
-        sums[t] = np.cumsum(of_image)[-1]
-    return sums
 
 
 def _envelope(curve: Floats, n: int) -> None:

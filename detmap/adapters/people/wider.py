@@ -66,8 +66,10 @@ def read_truth(path: Path) -> Truth:
         raise DataError(shown(path / FACES), "no images", FIX)
     sizes = np.full(len(names), np.nan)
     boxes = np.ascontiguousarray(np.concatenate([image.boxes for image in found]))
-    sides = boxes[:, 2:].copy()
-    boxes[:, 2:] += boxes[:, :2]  # corners; the evaluation code adds one pixel to both sides
+    n_negative = int((boxes[:, 2:] < 0).any(axis=1).sum())  # the distributed file has one
+    sides = np.maximum(boxes[:, 2:], -1.0)  # with the pixel that the evaluation code adds, nothing
+    text = "faces have a negative width or height: they count, and nothing overlaps them"
+    boxes[:, 2:] = boxes[:, :2] + sides  # corners; the evaluation code adds one pixel to both sides
     listed = {
         f"listed_{subset}": np.concatenate([image.listed[s] for image in found]).astype(np.float64)
         for s, subset in enumerate(SUBSETS)
@@ -91,6 +93,7 @@ def read_truth(path: Path) -> Truth:
         family="voc",
         source=shown(path),
         scope=Scope(pairs, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)),
+        notes=(Note("box-reversed", text, n_negative, shown(path / FACES)),) * bool(n_negative),
     )
 
 
@@ -147,7 +150,7 @@ def _boxes(value: Any, path: Path, field: str) -> NDArray[np.float64]:
         if not value.size:
             return np.zeros((0, 4))
         fits = value.ndim == 2 and value.shape[1] == 4 and not bool(np.isnan(value).any())
-        if fits and bool((value[:, 2:] >= 0).all()):
+        if fits:
             where = f"{shown(path)}: {field}"
             box_conventions.require_pixels(value, lambda row: f"{where}, row {row + 1}")
             return value

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from detmap.adapters.coded_names import CodedNames
 from detmap.base.parallel import CHUNK
+from detmap.kernels.scanning import cell_numbers
 
 WIDE = 64  # bytes of a cell from which on cells are cut one by one
-EXACT = 15  # digits that a double holds, and so the number and the power of ten below it
+LEAST_CELLS = 1 << 10  # fewer are not worth the compiled scanner
 
 _OF_NUMBERS = np.zeros(256, dtype=bool)
 _OF_NUMBERS[np.frombuffer(b"0123456789eE+-. \t\0", dtype=np.uint8)] = True
@@ -80,20 +81,14 @@ class Cells(Sequence[str]):
 
     def numbers(self) -> NDArray[np.float64]:
         """Returns (n,) numbers. Raises `ValueError` for cells that are not finite decimals."""
-        found = [np.zeros(0)]
-        for cells in self._chunks():
-            if cells.dtype.kind != "S" or not _OF_NUMBERS[cells.view(np.uint8)].all():
-                raise ValueError
-            plain = _plain_decimals(cells)
-            found.append(cells.astype(np.float64) if plain is None else plain)  # as by float()
-        return np.concatenate(found)
+        return np.concatenate([np.zeros(0), *map(_numbers, self._parts())])
 
     @cached_property
     def coded(self) -> CodedNames:
         """Returns the different texts in order of appearance, and the text of each cell."""
         known: dict[bytes, int] = {}
         found = [np.zeros(0, dtype=np.int32)]
-        for cells in self._chunks():
+        for cells in map(_letters, self._parts()):
             changes = cells[1:] != cells[:-1]  # rows of an image follow each other, often
             runs = np.cumsum(np.append(0, changes), dtype=np.int32)
             listed = cells[np.append(True, changes)].tolist()
@@ -103,47 +98,42 @@ class Cells(Sequence[str]):
             found.append(code[runs])
         return CodedNames([each.decode() for each in known], np.concatenate(found))
 
-    def _chunks(self) -> Iterator[NDArray[Any]]:
-        """Yields cells in chunks, as bytes of one width or as objects."""
+    def _parts(self) -> Iterator[Cells]:
+        """Yields some of the cells at a time."""
         for at in range(0, len(self), CHUNK):
-            begin, end = self.begin[at : at + CHUNK], self.end[at : at + CHUNK]
-            size = (end - begin)[:, None]
-            width = max(int(size.max()), 1)
-            if width > WIDE:
-                spans = zip(begin.tolist(), end.tolist(), strict=True)
-                yield np.array([self.data[b:e].tobytes() for b, e in spans] + [None])[:-1]
-                continue
-            offset = np.arange(width, dtype=begin.dtype)
-            letters = np.where(offset < size, self.data[begin[:, None] + offset], np.uint8(0))
-            yield np.ascontiguousarray(letters).view(f"S{width}")[:, 0]
+            yield Cells(self.data, self.begin[at : at + CHUNK], self.end[at : at + CHUNK])
 
 
-def _plain_decimals(cells: NDArray[Any]) -> NDArray[np.float64] | None:
-    """(n,) numbers of digits, at most one point and a minus; None if a cell has another form.
+def _letters(cells: Cells) -> NDArray[Any]:
+    """(n,) texts as bytes of one width, or as objects."""
+    begin, end = cells.begin, cells.end
+    size = (end - begin)[:, None]
+    width = max(int(size.max()), 1)
+    if width > WIDE:
+        spans = zip(begin.tolist(), end.tolist(), strict=True)
+        return np.array([cells.data[b:e].tobytes() for b, e in spans] + [None])[:-1]
+    offset = np.arange(width, dtype=begin.dtype)
+    letters = np.where(offset < size, cells.data[begin[:, None] + offset], np.uint8(0))
+    return np.ascontiguousarray(letters).view(f"S{width}")[:, 0]
 
-    The quotient of a whole number and a power of ten, both exact, is the nearest double.
-    """
-    letters = cells.view(np.uint8).reshape(len(cells), -1).T.copy()
-    digits = letters - np.uint8(ord("0"))
-    is_digit, is_point = digits < 10, letters == ord(".")
-    allowed = is_digit | is_point | (letters == 0)
-    negative = letters[0] == ord("-")
-    allowed[0] |= negative
-    if not allowed.all():
-        return None
-    n_digits = is_digit.sum(axis=0, dtype=np.uint8)
-    if not len(cells) or n_digits.max() > EXACT or not n_digits.all():
-        return None
-    value: NDArray[np.int64] = np.zeros(len(cells), dtype=np.int64)
-    below, n_below = np.zeros(len(cells), dtype=bool), np.zeros(len(cells), dtype=np.int64)
-    for digit, here, point in zip(digits, is_digit, is_point, strict=True):
-        if (below & point).any():
-            return None
-        below |= point
-        value = np.where(here, value * 10 + digit, value)
-        n_below += here & below
-    found = value / 10.0 ** np.arange(EXACT + 1)[n_below]
-    return np.where(negative, -found, found) if negative.any() else np.asarray(found)
+
+def _numbers(cells: Cells) -> NDArray[np.float64]:
+    """(n,) numbers. Raises `ValueError` for cells that are not finite decimals."""
+    if len(cells) >= LEAST_CELLS:
+        begin, end = (each.astype(np.int64) for each in (cells.begin, cells.end))
+        values = np.empty(len(cells))
+        if cell_numbers.read_cells(cells.data, begin, end, values) >= 0:
+            return values
+    letters = _letters(cells)
+    if letters.dtype.kind != "S" or not _OF_NUMBERS[letters.view(np.uint8)].all():
+        raise ValueError
+    return letters.astype(np.float64)  # as by float()
+
+
+def read_no_cells() -> None:
+    """Calls the compiled scanner on nothing, which compiles it."""
+    places = np.zeros(0, dtype=np.int64)
+    cell_numbers.read_cells(np.frombuffer(b"", dtype=np.uint8), places, places, np.zeros(0))
 
 
 def split(content: str, delimiter: str) -> list[Cells] | None:

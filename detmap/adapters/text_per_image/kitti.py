@@ -186,8 +186,10 @@ def _name_lengths(lines: Lines) -> NDArray[Any]:
     bad = last.numbers(("column 16",))[:, 0] != 1
     if bad.any():
         row = int(scored[np.argmax(bad)])
-        what = f"a score: {text_fields.short(lines.text(row))}"
-        raise DataError(lines.place(row), what, "give the ground truth; it has 15 columns")
+        text = text_fields.short(lines.text(row))
+        what = f"{lines.count[row]} words, and the last is a score: {text}"
+        fix = "give the ground truth, whose lines end with 14 numbers; one more may only be 1.0"
+        raise DataError(lines.place(row), what, fix)
     return length
 
 
