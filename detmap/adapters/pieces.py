@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from detmap.adapters import explained, readable, registry
+from detmap.adapters import explained, folder_files, readable, registry
 from detmap.adapters.joining.unknown_policy import ClassNames, Policy
 from detmap.adapters.joining.unknown_policy import policy as unknown_policy
 from detmap.base.open_files import shown
@@ -23,6 +23,7 @@ from detmap.tables.catalog import DROPPED
 ADDED = (*DROPPED, "region-ignored", "box-outside", "box-reversed", "score-vast")
 """Codes of notes that count rows; all others tell how the file is understood."""
 
+PARQUET = (".parquet", ".pq")
 ROW_BYTES = 90  # of a JSON record, about
 
 
@@ -124,15 +125,14 @@ def source(
 
 def estimated_rows(path: str | Path) -> int:
     """Returns about how many detections a path has; 0 if its name is not of JSON or Parquet."""
-    from detmap.adapters.tabular import csv_parquet, parquet_pieces
-
     place = Path(path)
     try:
         if place.suffix.lower() in (".json", ".jsonl"):
             return place.stat().st_size // ROW_BYTES
-        files = csv_parquet.shards(place) if place.is_dir() else [place]
-        if files and files[0].suffix.lower() in csv_parquet.PARQUET:
-            return sum(map(parquet_pieces.n_rows, files))
+        if place.suffix.lower() in PARQUET or folder_files.has(place, *PARQUET):
+            from detmap.adapters.tabular import csv_parquet, parquet_pieces
+
+            return sum(map(parquet_pieces.n_rows, csv_parquet.shards(place)))
     except (OSError, DataError):  # the reader says what is wrong
         pass
     return 0

@@ -16,7 +16,7 @@ from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import POINT
 
 MATCHED = 220  # bytes of memory that matching takes per detection, at its peak
-RANKED = 110  # bytes that the curves of a class take per detection
+RANKED = 64  # bytes that the curves of a class take per detection, at their peak
 READ = 320 << 20  # bytes that reading takes, whatever the size of the file
 IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
 ON_DISK = 92  # bytes per detection in the temporary file

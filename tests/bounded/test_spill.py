@@ -60,7 +60,27 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         Spill(tmp_path / "missing")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk(tmp_path: Path) -> None:
+    with Spill(tmp_path) as spill:
+        spill.file.close()
+        spill.file = open("/dev/full", "r+b", buffering=0)  # noqa: SIM115 - `spill` closes it
+        with pytest.raises(DataError, match=r"No space left on device.*make room") as caught:
+            spill.append([np.zeros(3)])
+        assert caught.value.where == str(tmp_path)
+
+
+def test_a_file_that_somebody_truncates(tmp_path: Path) -> None:
+    with Spill(tmp_path) as spill:
+        parts = Parts(spill, 1)
+        parts.append([np.arange(9)], np.array([0, 9]))
+        spill.file.truncate(70)
+        with pytest.raises(DataError, match="shorter than what was written"):
+            parts.read(0, 0, 1)
+
+
 @posix
+@pytest.mark.slow
 def test_a_full_disk_is_an_error_with_its_place(tmp_path: Path) -> None:
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000));"
@@ -101,6 +121,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @posix
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["SIGINT", "SIGKILL", "SIGTERM"])
 def test_a_killed_run_leaves_nothing(tmp_path: Path, how: str) -> None:
     """The temporary file is full when the process ends."""
