@@ -29,7 +29,7 @@ from detmap.overlaps import producer
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import NO_LIMIT
 from detmap.tables import Detections, Truth
-from detmap.tables.grouping import labels, runs
+from detmap.tables.grouping import labels, runs, sort_within
 
 Rows = NDArray[np.int64]
 Tables = tuple[Truth, Detections]
@@ -182,6 +182,16 @@ class Orders:
         produce = producer(truth, detections, objects, protocol, least_overlap(protocol))
         self._pairs(produce)
         self.components = self._components()
+        self.tied = self._tied()
+        crossing = np.flatnonzero(self.crossing[self.groups.number])
+        self.some = crossing[np.argsort(self.groups.number[crossing], kind="stable")]
+
+    def _tied(self) -> tuple[Rows, Rows]:
+        """Rows of the whole that share their score with others of their class, and their group."""
+        off = runs(labels(self.whole.off), self.whole.score)
+        number = np.repeat(np.arange(len(off) - 1), np.diff(off))
+        rows = np.flatnonzero(np.diff(off)[number] > 1)
+        return rows, number[rows]
 
     def _pairs(self, produce: Any) -> None:
         """The pairs of images and classes with objects and tied scores."""
@@ -234,12 +244,9 @@ class Orders:
         First in ranked order, then in the order of the rows of the whole.
         """
         whole = self.whole
-        own = key[whole.position]
-        off = runs(labels(whole.off), whole.score)
-        number = np.repeat(np.arange(len(off) - 1), np.diff(off))
+        tied, number = self.tied
         order = np.arange(len(whole))
-        tied = np.flatnonzero(np.diff(off)[number] > 1)
-        order[tied] = tied[np.lexsort((own[tied], number[tied]))]
+        order[tied] = tied[sort_within(number, key[whole.position[tied]])]
         place = np.empty(len(whole), dtype=np.int64)
         place[order] = np.arange(len(whole))
         tp, ignored = whole.tp.copy(), whole.ignored.copy()
@@ -248,14 +255,13 @@ class Orders:
         if len(mine):
             tp[mine], ignored[mine] = self._judge(mine, self.judging, np.zeros(len(mine), np.int64))
         columns = (tp, ignored, self._ranks(key))
-        ranked = Ranked(whole.off, *(np.ascontiguousarray(column[order]) for column in columns))
+        ranked = Ranked(whole.off, *(np.take(column, order, axis=0) for column in columns))
         return ranked, Ranked(whole.off, *columns)
 
     def _ranks(self, key: NDArray[Any]) -> NDArray[np.int32]:
         """(D',) ranks for the detection limit."""
         groups, rank = self.groups, self.whole.rank.copy()
-        some = np.flatnonzero(self.crossing[groups.number])
-        some = some[np.lexsort((key[some], groups.number[some]))]
+        some = self.some[sort_within(groups.number[self.some], key[self.some])]
         off = runs(groups.number[some])
         place = np.full(len(groups.number), -1)
         place[some] = np.arange(len(some)) - np.repeat(off[:-1], np.diff(off))

@@ -20,6 +20,7 @@ class MaskReader(ShapeReader):
     field = "segmentation"
     array = "masks"
     sides = "(n, height, width)"
+    runs = True
     box_gives_area = True
 
     def read(

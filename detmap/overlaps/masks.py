@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from detmap.base.immutable import Immutable, blank, keep, own, vouched
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError
 from detmap.overlaps.polygons import FIX, rasterised
+from detmap.overlaps.ragged_runs import Ragged, gathered, offsets, together
 from detmap.overlaps.shape_records import Place
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
@@ -33,9 +34,6 @@ BUFFER = 1 << 15
 
 AT_ONCE = 4096
 """Masks that a thread reads at a time."""
-
-Ragged = tuple[NDArray[np.int64], NDArray[np.uint32]]
-"""Where each row's run lengths begin, (n + 1,), and the run lengths."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +63,7 @@ class Masks(Immutable):
         """Selects rows."""
         chosen = np.arange(len(self))[rows]  # the kernel knows no negative position
         runs = self.runs
-        off, counts = _gathered((runs.off, runs.counts), chosen)
+        off, counts = gathered((runs.off, runs.counts), chosen)
         columns = (each[chosen] for each in (runs.boxes, runs.pixels, runs.hollow))
         return _owned(type(runs)(runs.size[chosen], off, counts, *columns), self.area[chosen])
 
@@ -154,7 +152,33 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
         _listed(numbers, size, lists, place),
     )
     rows = np.array([*texts, *polygons, *lists], dtype=np.int64)
-    return measured(size, _together(parts, rows), None)
+    return measured(size, together(parts, rows), None)
+
+
+def from_runs(
+    size: NDArray[np.int64],
+    ragged: Ragged,
+    others: Mapping[int, Any],
+    sizes: NDArray[np.float64],
+    place: Place,
+) -> Masks:
+    """Creates masks from run lengths that fill their size (n, 2), and from JSON values by row.
+
+    Source and errors as `read`; sizes (n, 2) are those of the images.
+    """
+    wanted = _whole(sizes, place)
+    rows = np.array(list(others), dtype=np.int64)
+    listed = np.ones(len(size), dtype=bool)
+    listed[rows] = False
+    wrong = np.flatnonzero(listed & (size != wanted).any(axis=1)).tolist()
+    if wrong:
+        raise _another_size(place(wrong[0]), size[wrong[0]].tolist(), wanted[wrong[0]].tolist())
+    if len(rows):
+        converted = read(list(others.values()), sizes[rows], lambda i: place(int(rows[i]))).runs
+        own = np.append(ragged[0][:-1][listed], ragged[0][-1]), ragged[1]
+        parts = own, (converted.off, converted.counts)
+        ragged = together(parts, np.concatenate([np.flatnonzero(listed), rows]))
+    return measured(wanted, ragged, None)
 
 
 def _parted(
@@ -298,12 +322,16 @@ def _counts(
     if not _are(sides, wanted):
         for i, side, (height, width) in zip(rows, sides, wanted.tolist(), strict=True):
             if side != [height, width]:
-                what = f"size {side!r:.40} on an image of height {height} and width {width}"
-                raise DataError(place(i), what, "a mask has its image's size")
+                raise _another_size(place(i), side, [height, width])
     for i, kind in zip(rows, map(type, counts), strict=True):
         if kind is not str and kind is not list:
             raise DataError(place(i), "the counts are neither a list nor ASCII text", FIX)
     return counts
+
+
+def _another_size(where: str, given: Any, wanted: list[int]) -> DataError:
+    what = "size {!r:.40} on an image of height {} and width {}".format(given, *wanted)
+    return DataError(where, what, "a mask has its image's size")
 
 
 def _are(sides: list[Any], size: NDArray[np.int64]) -> bool:
@@ -330,7 +358,7 @@ def _unpacked(
     """Decompresses COCO's run length strings."""
     from detmap.kernels.runs import count_runs, read_runs
 
-    off, run_off = _offsets(texts), np.empty(len(texts) + 1, dtype=np.int64)
+    off, run_off = offsets(texts), np.empty(len(texts) + 1, dtype=np.int64)
     characters, pixels = np.frombuffer(joined, dtype=np.uint8), size[list(rows)].prod(axis=1)
     count_runs(characters, off, run_off)
     counts = blank(int(run_off[-1]), np.uint32)
@@ -355,27 +383,4 @@ def _listed(
         legal = set(map(type, runs)) == {int} and min(runs) >= 0 and max(runs) <= MOST_PIXELS
         if not legal or sum(runs) != pixels:
             raise DataError(place(i), _unfilled(pixels), FIX)
-    return _offsets(given), np.fromiter(chain.from_iterable(given), dtype=np.uint32)
-
-
-def _offsets(rows: Sequence[Any]) -> NDArray[np.int64]:
-    return np.cumsum(np.fromiter(chain((0,), map(len, rows)), np.int64, len(rows) + 1))
-
-
-def _together(parts: Sequence[Ragged], rows: NDArray[np.int64]) -> Ragged:
-    """Joins parts in the order of `rows`."""
-    some = [part for part in parts if len(part[0]) > 1]
-    if len(some) == 1:
-        return some[0]
-    n_runs = np.concatenate([np.diff(off) for off, _ in parts])
-    off = np.concatenate([[0], np.cumsum(n_runs)]).astype(np.int64)
-    return _gathered((off, np.concatenate([counts for _, counts in parts])), np.argsort(rows))
-
-
-def _gathered(ragged: Ragged, rows: NDArray[Any]) -> Ragged:
-    from detmap.kernels.runs import gather_runs
-
-    off = np.concatenate([[0], np.cumsum(np.diff(ragged[0])[rows])]).astype(np.int64)
-    counts = blank(int(off[-1]), np.uint32)
-    gather_runs(*ragged, np.ascontiguousarray(rows, dtype=np.int64), off, counts)
-    return off, counts
+    return offsets(given), np.fromiter(chain.from_iterable(given), dtype=np.uint32)

@@ -27,6 +27,7 @@ class ShapeReader(ABC):
     array : the key of a batch that holds an array of all of an image; "" for `field`
     sides : the shape of that array, for messages
     more : other keys of an object's record that `complete` reads
+    runs : whether the shapes are run lengths or values that become some, so `from_runs` reads them
     box_gives_area : whether the area of a result with a box is that of the box, as in pycocotools'
         `COCO.loadRes`; else it is that of the shape
     """
@@ -36,6 +37,7 @@ class ShapeReader(ABC):
     array: ClassVar[str] = ""
     sides: ClassVar[str] = "(n, numbers)"
     more: ClassVar[tuple[str, ...]] = ()
+    runs: ClassVar[bool] = False
     box_gives_area: ClassVar[bool] = False
 
     @abstractmethod

@@ -14,6 +14,7 @@ from detmap.curves.scores import Scores
 from detmap.kernels.curves import Ranked
 from detmap.protocol.metric_rows import MetricRow
 from detmap.statistics.replicates import TIES, random_words
+from detmap.tables.grouping import sort_within
 
 TRIED = 16  # random orders; the best and worst per component are combined
 Metrics = Callable[[Scores], list[float]]
@@ -96,11 +97,12 @@ def _verdict_key(
     if not best and len(orders.components.row):
         mine, level = orders.components.row, orders.components.level
         number = np.repeat(np.arange(len(level) - 1), np.diff(level))
-        listed = mine[np.lexsort((key[whole.position[mine]], number))]
+        listed = mine[sort_within(number, key[whole.position[mine]])]
         span = turn.max() - turn.min() + 1  # so that a running highest begins anew at each level
         turn[listed] = np.maximum.accumulate(turn[listed] + number * span) - number * span
     new = np.zeros(len(key))
-    order = np.lexsort((key[whole.position], turn))
+    rank = (turn - turn.min(initial=0)).astype(np.int64)
+    order = sort_within(rank, key[whole.position])
     new[whole.position[order]] = np.arange(len(order))
     return new
 

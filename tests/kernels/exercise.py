@@ -26,7 +26,7 @@ from detmap.diagnosis import diagnose
 from detmap.diagnosis.diagnosis_intervals import uncertainty
 from detmap.diagnosis.summary import parts
 from detmap.kernels import curves, grouping, overlap, state
-from detmap.kernels.scanning import json_scan, json_skip
+from detmap.kernels.scanning import json_scan, json_skip, mask_scan
 from detmap.kernels.scanning import voc_scan as kernels
 from detmap.matching import engine as matching
 from detmap.overlaps import box_iou as boxes
@@ -256,6 +256,12 @@ def corners() -> list[int]:
                 np.empty(1),
                 np.empty(1, dtype=np.uint8),
                 state,
+                mask_scan.SegmentationColumns(
+                    np.empty((1, 2), dtype=np.int64),
+                    np.empty(1, dtype=np.int64),
+                    np.empty(9, dtype=np.uint32),
+                    np.empty((1, 2), dtype=np.int64),
+                ),
             )
         )
     stems = voc_scan.stems_table([str(i) for i in range(300)])

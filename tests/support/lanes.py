@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +15,26 @@ import numpy as np
 from detmap.adapters import text_fields as text
 from detmap.adapters.coco import instances as coco
 from detmap.adapters.coco import scan_json as coco_scan
+from detmap.adapters.coco import shapes, tool_results
 from detmap.adapters.in_memory.arrays import truth_from_arrays
+from detmap.adapters.joining.unknown_policy import STRICT
 from detmap.adapters.tabular import csv_cells
 from detmap.adapters.tabular import csv_parquet as sheets
 from detmap.adapters.text_per_image import label_files
 from detmap.adapters.voc import devkit as voc
 from detmap.adapters.voc import scan_voc as voc_scan
 from detmap.errors import DataError
+from detmap.overlaps import kind_of
 from detmap.tables import MAX_PIXEL, Categories, Images, Truth
-from tests.support.mutation import FILES, damaged
+from tests.support.mutation import FILES, SIZES, damaged
 
 COCO_TRUTH = truth_from_arrays(
     [1], [1], [[0, 0, 1, 1]], images=[1, 2, 7], categories={1: "dog", 3: "cat"}
 )
+MASKS = kind_of("masks").reader
+assert MASKS is not None
+HEIGHT, WIDTH = (np.array(side, dtype=float) for side in zip(*SIZES.values(), strict=True))
+MASK_TRUTH = replace(COCO_TRUTH, images=replace(COCO_TRUTH.images, height=HEIGHT, width=WIDTH))
 STEMS = ("000001", "000002", "2008_000007")
 VOC_TRUTH = Truth(
     Images(np.array(STEMS), STEMS, np.full(3, np.nan), np.full(3, np.nan)),
@@ -105,12 +114,46 @@ def _limited(words: list[str]) -> list[float] | None:
     return numbers if all(n is not None and abs(n) <= MAX_PIXEL for n in numbers) else None
 
 
+def masked_objects(file: Path, fast: bool) -> Any:
+    """The ground truth with masks of a file, or the error on it."""
+    try:
+        if fast:
+            return shapes._scan_truth(file, MASKS)
+        with unscanned():
+            return shapes.read_truth(file, "masks")
+    except DataError as error:
+        return str(error)
+
+
+def masked_results(file: Path, fast: bool) -> Any:
+    """The detections with masks of a file, or the error on it."""
+    try:
+        if fast:
+            return shapes._scan_masks(file, MASK_TRUTH, STRICT, MASKS)
+        text = tool_results.results(file, MASK_TRUTH, STRICT)
+        return shapes.read_shaped(file, text, MASK_TRUTH, STRICT, MASKS)[0]
+    except DataError as error:
+        return str(error)
+
+
+@contextmanager
+def unscanned() -> Iterator[None]:
+    """Lets the reference reader of COCO JSON read every file."""
+    before, coco_scan.LEAST_SIZE = coco_scan.LEAST_SIZE, 1 << 60
+    try:
+        yield
+    finally:
+        coco_scan.LEAST_SIZE = before
+
+
 LANES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "results": (
         lambda f: coco.scan_results(f, COCO_TRUTH),
         lambda f: coco.decode_results(f, COCO_TRUTH),
     ),
     "instances": (coco.scan_instances, coco.decode_instances),
+    "mask results": (lambda f: masked_results(f, True), lambda f: masked_results(f, False)),
+    "mask instances": (lambda f: masked_objects(f, True), lambda f: masked_objects(f, False)),
     "page": (
         lambda f: voc.scan_pages(f.parent, [f, f]),
         lambda f: voc.decode_pages(f.parent, [f, f]),

@@ -59,6 +59,12 @@ TOKENS = (
     b'"iscrowd": 1',
     b'"area": -1',
     b'"id": 0',
+    b'"segmentation": []',
+    b'"counts": [1]',
+    b'"size": [4, 5]',
+    b"\\\\",
+    b"\\/",
+    b'\\"',
     b"/*",
     b"<",
     b">",
@@ -124,6 +130,72 @@ def instances_file(rng: random.Random) -> bytes:
     if rng.random() < 0.3:
         rng.shuffle(groups)
     return _spelled(rng, dict(groups))
+
+
+SIZES = {1: (4, 5), 2: (90, 60), 7: (480, 640)}
+"""Height and width of the images of masks."""
+
+
+def mask_results_file(rng: random.Random) -> bytes:
+    """A results list with masks, with or without boxes."""
+    records = [
+        {"image_id": image, "category_id": rng.choice([1, 3]), "score": rng.random()}
+        | {"segmentation": _segmentation(rng, image)}
+        for image in (rng.choice([1, 2, 7]) for _ in range(rng.randrange(5)))
+    ]
+    if rng.random() < 0.4:
+        for record in records:
+            record["bbox"] = [_number(rng), 1, abs(_number(rng)), abs(_number(rng))]
+    return _spelled(rng, records)
+
+
+def mask_instances_file(rng: random.Random) -> bytes:
+    """An instances file of objects with masks."""
+    annotations = [
+        {"id": i + 1, "image_id": image, "category_id": rng.choice([1, 3]), "area": 1.5}
+        | {"bbox": [1, 2.5, 3, 4], "iscrowd": 0, "segmentation": _segmentation(rng, image)}
+        for i, image in enumerate(rng.choice([1, 2, 7]) for _ in range(rng.randrange(5)))
+    ]
+    for annotation in annotations:
+        for name in ("area", "iscrowd", "segmentation"):
+            if rng.random() < 0.1:
+                del annotation[name]
+        if rng.random() < 0.05:
+            annotation["attributes"] = {"area": 7.0}
+    images = [{"id": i, "height": height, "width": width} for i, (height, width) in SIZES.items()]
+    categories = [{"id": 3, "name": "cat"}, {"id": 1, "name": "dog"}]
+    info = {"url": "http://x"}
+    groups = {"images": images, "annotations": annotations, "categories": categories}
+    return _spelled(rng, {"info": info} | groups).replace(b"http://", b"http:\\/\\/")
+
+
+def _segmentation(rng: random.Random, image: int) -> object:
+    """Run lengths, compressed or not, or a polygon; seldom something else."""
+    if rng.random() < 0.03:
+        return rng.choice([None, [], [[1, 2, 3]], {"size": [4, 5]}, "x", {"counts": [20], "b": 1}])
+    if rng.random() < 0.2:
+        return [[round(rng.uniform(-2, 90), 2) for _ in range(rng.choice([6, 8, 10]))]]
+    height, width = SIZES[image]
+    cuts = sorted(rng.randrange(height * width + 1) for _ in range(rng.randrange(12)))
+    counts = [b - a for a, b in zip([0, *cuts], [*cuts, height * width], strict=True)]
+    size = [height, width]
+    if rng.random() < 0.3:
+        return {"counts": counts, "size": size}
+    return {"size": size, "counts": _compressed(counts)}
+
+
+def _compressed(counts: list[int]) -> str:
+    """COCO's text of run lengths. Source: rleToString of pycocotools' maskApi.c."""
+    text = []
+    for i, count in enumerate(counts):
+        left = count - (counts[i - 2] if i > 2 else 0)
+        more = True
+        while more:
+            bits = left & 31
+            left >>= 5
+            more = left != (-1 if bits & 16 else 0)
+            text.append(chr(48 + bits + 32 * more))
+    return "".join(text)
 
 
 def page(rng: random.Random) -> bytes:
@@ -234,6 +306,8 @@ def _spelled(rng: random.Random, value: object) -> bytes:
 FILES: dict[str, Callable[[random.Random], bytes]] = {
     "results": results_file,
     "instances": instances_file,
+    "mask results": mask_results_file,
+    "mask instances": mask_instances_file,
     "page": page,
     "lines": lines,
     "labels": labels,

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from detmap.adapters.coco import ids as coco_ids
 from detmap.adapters.coco import record_errors, tool_results
 from detmap.adapters.coco.ids import Id, Ids
+from detmap.adapters.coco.scan_columns import Segmentations
 from detmap.adapters.coco.tool_results import DECODED as DECODED
 from detmap.adapters.joining import image_names, join
 from detmap.base import arguments
@@ -123,13 +124,14 @@ class Annotations(NamedTuple):
 
 
 class Instances(NamedTuple):
-    """The tables and records of an instances file."""
+    """The tables and records of an instances file; the fast reader's segmentations, on request."""
 
     images: Images
     categories: Categories
     annotations: Annotations
     image_records: list[Image]
     category_records: list[Category]
+    masks: Segmentations | None = None
 
 
 class Scored(NamedTuple):

@@ -31,7 +31,11 @@ def read_truth(path: Path, boxes_are: Boxes = "required") -> Truth:
     reads it. A missing iscrowd is 0 and a missing area is width times height; notes count both.
     LVIS files also have a scope and class groups (`detmap.adapters.coco.lvis`).
     """
-    file = scan_instances(path) or decode_instances(path, boxes_are)
+    return truth_of(path, scan_instances(path) or decode_instances(path, boxes_are))
+
+
+def truth_of(path: Path, file: Instances) -> Truth:
+    """Returns the table of an instances file."""
     rows = file.annotations
     area = np.where(np.isnan(rows.area), rows.boxes[:, 2] * rows.boxes[:, 3], rows.area)
     known = (rows.image >= 0) & (rows.label >= 0)
@@ -72,8 +76,11 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 # --- readers -------------------------------------------------------------------------------------
 
 
-def scan_instances(path: Path) -> Instances | None:
-    """Fast reader of `read_truth`: returns None if the reference reader must read the file."""
+def scan_instances(path: Path, *, masks: bool = False) -> Instances | None:
+    """Fast reader of `read_truth`: returns None if the reference reader must read the file.
+
+    With `masks` every annotation has a segmentation, and is on an image and of a class of the file.
+    """
     scanned: dict[str, Any] = {}
 
     def read_images(text: bytes) -> scan_json.Locate:
@@ -93,9 +100,8 @@ def scan_instances(path: Path) -> Instances | None:
         return Positions(categories.ids)
 
     try:
-        rows = scan_json.scan_instances(
-            path, {"images": read_images, "categories": read_categories}
-        )
+        lists = {"images": read_images, "categories": read_categories}
+        rows = scan_json.scan_instances(path, lists, masks=masks)
     except (*decode.REFUSALS, DataError):
         return None
     if rows is None:
@@ -120,6 +126,7 @@ def scan_instances(path: Path) -> Instances | None:
         columns,
         scanned["images"],
         scanned["categories"],
+        rows.masks,
     )
 
 

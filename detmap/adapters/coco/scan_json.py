@@ -7,9 +7,9 @@ file is not memory-mapped, so truncation by others is safe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.coco.scan_columns import Columns, GrowingColumns, Piece
 from detmap.base import memory, open_files
-from detmap.base.immutable import blank
 from detmap.base.parallel import map_ordered
 
 LEAST_SIZE = 1 << 20  # smaller files are not worth it
@@ -41,30 +41,6 @@ class HandBack(Exception):  # noqa: N818
     """The scanner does not support the file."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """Records in file order.
-
-    Parameters
-    ----------
-    image, category : (n,) int32 positions of the ids
-    number : (n,) int64, the records' own ids, if requested
-    boxes : (n, 4) float64, no negative side, no number above 1e80
-    value : (n,) float64, score or area
-    seen : (n,) uint8, bits of the keys that each record has
-    whole : whether the text has no other keys, and floats wherever columns are float64
-    """
-
-    image: NDArray[np.int32]
-    category: NDArray[np.int32]
-    number: NDArray[np.int64]
-    boxes: NDArray[np.float64]
-    value: NDArray[np.float64]
-    seen: NDArray[np.uint8]
-    whole: bool = False
-
-
-ARRAYS = ("image", "category", "number", "boxes", "value", "seen")
 Locate = Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -128,7 +104,7 @@ def opened(path: Path | JsonFile) -> Iterator[JsonFile]:
 
 
 def scan_detections(
-    path: Path | JsonFile, locate_image: Locate, locate_category: Locate
+    path: Path | JsonFile, locate_image: Locate, locate_category: Locate, *, masks: bool = False
 ) -> Columns | None:
     """Returns the records of a results file, or None for the reference reader.
 
@@ -136,21 +112,21 @@ def scan_detections(
     ----------
     path : a JSON file, or an open one
     locate_image, locate_category : map ids to positions in the truth, -1 if unknown
+    masks : whether to read segmentations; then all records may be without boxes
     """
     from detmap.kernels.scanning import json_scan as scan
 
     wanted = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX | scan.SCORE
+    boxless = wanted & ~scan.BBOX if masks else wanted
     try:
         with opened(path) as file:
             at, byte = file.byte(0)
             if byte != ord("["):
                 return None
-            columns, at = scan_list(file, at + 1, wanted, (locate_image, locate_category))
-            if (
-                file.byte(at)[1] != -1
-                or not (columns.seen == wanted).all()
-                or not _all_known(columns)
-            ):
+            more = scan.SEGMENTATION * masks
+            columns, at = scan_list(file, at + 1, wanted | more, (locate_image, locate_category))
+            alike = any((columns.seen == keys).all() for keys in {wanted, boxless})
+            if file.byte(at)[1] != -1 or not alike or not _all_known(columns):
                 return None
             return columns
     except HandBack:
@@ -158,7 +134,7 @@ def scan_detections(
 
 
 def scan_instances(
-    path: Path | JsonFile, decode: dict[str, Callable[[bytes], Locate]]
+    path: Path | JsonFile, decode: Mapping[str, Callable[[bytes], Locate]], *, masks: bool = False
 ) -> Columns | None:
     """Returns the annotations of an instances file, or None for the reference reader.
 
@@ -167,11 +143,12 @@ def scan_instances(
     path : a JSON file, or an open one
     decode : for ``images`` and ``categories``, called with the text of the list; returns the
         look-up of its ids
+    masks : whether to read segmentations
     """
     from detmap.kernels.scanning import json_scan as scan
 
     wanted = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX | scan.AREA | scan.ISCROWD | scan.ID
-    wanted |= scan.IGNORE
+    wanted |= scan.IGNORE | (scan.SEGMENTATION | scan.ATTRIBUTES) * masks
     required = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX
     located: dict[str, Locate] = {}
     columns: Columns | None = None
@@ -226,93 +203,41 @@ def scan_list(
 
     at, byte = file.byte(at)
     memory.require((file.size - at) // USUAL_RECORD * ROW, str(file.path), "reading the file")
-    whole = _empty(0, np.int32 if locate else np.int64)
+    masks = bool(wanted & scan.SEGMENTATION)
+    whole = GrowingColumns(np.int32 if locate else np.int64, bool(wanted & scan.ID), masks)
     if byte == ord("]"):
-        return whole, at + 1
-    free: SimpleQueue[_Piece] = SimpleQueue()  # those of pieces that have been copied
+        return whole.columns(more=True), at + 1
+    free: SimpleQueue[Piece] = SimpleQueue()  # those of pieces that have been copied
 
-    def scan_piece(begin: int) -> tuple[_Piece, int, int, bool]:
+    def scan_piece(begin: int) -> tuple[Piece, int, int, bool]:
         text = file.read(begin, PIECE + OVERLAP)
         first = 0 if begin == at else scan.find_record(text, 0)
         stop = scan.find_record(text, PIECE) if begin + PIECE < file.size else len(text)
         if first < 0:
             raise HandBack
-        buffer = _Piece(len(text) // SHORTEST_RECORD + 1) if free.empty() else free.get()
+        rows = len(text) // SHORTEST_RECORD + 1
+        buffer = Piece(rows, len(text) * masks) if free.empty() else free.get()
         buffer.state[:] = 0
         end = stop
         if first != stop:
-            end = scan.scan_records(
-                text,
-                first,
-                stop if stop >= 0 else len(text),
-                wanted,
-                buffer.image,
-                buffer.category,
-                buffer.number,
-                buffer.boxes,
-                buffer.value,
-                buffer.seen,
-                buffer.state,
-            )
+            end = buffer.scan(text, first, stop if stop >= 0 else len(text), wanted)
         n, last, _ = buffer.state.tolist()
         if end < 0 or (stop < 0 and not last):
             raise HandBack
         if locate:
             buffer.image[:n] = locate[0](buffer.image[:n])
             buffer.category[:n] = locate[1](buffer.category[:n])
+        buffer.keep_others(text, n)
         return buffer, n, begin + end, bool(last)
 
-    filled = [name for name in ARRAYS if name != "number" or wanted & scan.ID]
-    total = more = 0
+    more = 0
     for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, PIECE)):
-        if total + n > len(whole.seen):  # at the first piece, if the records are about alike
-            read = (end - at) / (file.size - at)
-            whole = _grown(whole, total, n + int(1.05 * (total + n) / read))
-        rows = slice(total, total + n)
-        for name in filled:
-            getattr(whole, name)[rows] = getattr(buffer, name)[:n]
-        total += n
+        whole.append(buffer, n, (end - at) / (file.size - at))
         more += int(buffer.state[scan.MORE])
         free.put(buffer)
         if last:
-            return replace(_cut(whole, total), whole=not more), end
+            return whole.columns(more=bool(more)), end
     raise HandBack
-
-
-class _Piece:
-    """Columns of one piece, with ids not yet looked up."""
-
-    def __init__(self, n: int) -> None:
-        self.image, self.category, self.number = np.empty((3, n), dtype=np.int64)
-        self.boxes, self.value, self.seen = (
-            np.empty((n, 4)),
-            np.empty(n),
-            np.empty(n, dtype=np.uint8),
-        )
-        self.state = np.empty(3, dtype=np.int64)
-
-
-def _empty(n: int, ids: Any) -> Columns:
-    return Columns(
-        blank(n, ids),
-        blank(n, ids),
-        blank(n, np.int64),
-        blank((n, 4), np.float64),
-        blank(n, np.float64),
-        blank(n, np.uint8),
-    )
-
-
-def _grown(columns: Columns, n: int, capacity: int) -> Columns:
-    """Returns the first n rows with room for more."""
-    grown = _empty(capacity, columns.image.dtype)
-    for name in ARRAYS:
-        getattr(grown, name)[:n] = getattr(columns, name)[:n]
-    return grown
-
-
-def _cut(columns: Columns, n: int) -> Columns:
-    return Columns(*(getattr(columns, name)[:n] for name in ARRAYS))
 
 
 def _all_known(columns: Columns) -> bool:
@@ -339,21 +264,9 @@ def skip_nothing() -> None:
     from detmap.kernels.scanning import json_scan as scan
     from detmap.kernels.scanning import json_skip
 
-    text, buffer = np.empty(0, dtype=np.uint8), _Piece(0)
+    text, buffer = np.empty(0, dtype=np.uint8), Piece(0)
     buffer.state[:] = 0
-    scan.scan_records(
-        text,
-        0,
-        0,
-        0,
-        buffer.image,
-        buffer.category,
-        buffer.number,
-        buffer.boxes,
-        buffer.value,
-        buffer.seen,
-        buffer.state,
-    )
+    buffer.scan(text, 0, 0, 0)
     for kernel in (
         scan.find_record,
         json_skip.skip_space,

@@ -7,18 +7,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import decode, instances, named_columns, record_errors, tool_results
+from detmap.adapters.coco import (
+    decode,
+    instances,
+    named_columns,
+    record_errors,
+    scan_json,
+    tool_results,
+)
 from detmap.adapters.coco.records import Records, objects, results
+from detmap.adapters.coco.scan_columns import Segmentations
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
-from detmap.overlaps import KINDS, kind_of
+from detmap.overlaps import KINDS, kind_of, masks
 from detmap.overlaps.shape_records import ShapeReader
-from detmap.tables import Columns, Detections, Note, Truth
+from detmap.tables import Columns, Detections, Images, Note, Truth
+from detmap.tables.grouping import Positions
 
 
 def read_truth(
@@ -37,15 +47,44 @@ def read_truth(
     Raises `DataError` for invalid boxes, shapes, roles or attributes.
     """
     reader = kind_of(shapes).reader
-    truth = instances.read_truth(path, "required" if reader is None else "optional")
+    truth = None if reader is None else _scan_truth(path, reader)
+    with_shapes = reader is not None and truth is None
+    if truth is None:
+        truth = instances.read_truth(path, "optional" if with_shapes else "required")
     roles = [name for name in dict.fromkeys(roles) if name not in truth.roles]
     attributes = [name for name in dict.fromkeys(attributes) if name not in truth.attributes]
-    if reader is None and not roles and not attributes:
+    if not with_shapes and not roles and not attributes:
         return truth
-    more = () if reader is None else (reader.field, *reader.more, "area", "bbox")
+    more = (reader.field, *reader.more, "area", "bbox") if reader and with_shapes else ()
     records = objects(path, truth, (*more, *roles, *attributes))
     truth = named_columns.with_columns(truth, records, roles, attributes)
-    return truth if reader is None else _with_shapes(truth, records, reader)
+    return _with_shapes(truth, records, reader) if reader and with_shapes else truth
+
+
+def _scan_truth(path: Path, reader: ShapeReader) -> Truth | None:
+    """Fast reader of objects with masks: returns None if the reference reader must read them."""
+    file = instances.scan_instances(path, masks=True) if reader.runs else None
+    if file is None or file.masks is None:
+        return None
+    truth = instances.truth_of(path, file)
+    shapes = _scanned_masks(file.masks, truth.images, truth.image)
+    if shapes is None:
+        return None
+    area = [None if np.isnan(each) else each for each in file.annotations.area.tolist()]
+    return reader.complete(truth, shapes, {"area": area}, str)
+
+
+def _scanned_masks(
+    given: Segmentations, images: Images, image: NDArray[np.int32]
+) -> masks.Masks | None:
+    """Returns masks, or None if the reference reader must report an error."""
+    try:
+        texts = b"[" + b",".join(given.others.values()) + b"]"
+        others = dict(zip(given.others, msgspec.json.decode(texts), strict=True))
+        sizes = np.stack([images.height, images.width], axis=1)[image]
+        return masks.from_runs(given.size, (given.off, given.counts), others, sizes, str)
+    except (*decode.REFUSALS, DataError):
+        return None
 
 
 def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
@@ -78,6 +117,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
     if reader is None and (scanned := instances.scan_results(path, truth, policy)) is not None:
         return _with_boxes(path, record_errors.first_record(path), scanned)
+    if reader is not None and (found := _scan_masks(path, truth, policy, reader)) is not None:
+        return found
     text = tool_results.results(path, truth, policy)
     given_shape = _shape_alone(text.first)
     if reader is None and given_shape is None:
@@ -137,17 +178,56 @@ def read_shaped(
     shapes = reader.read(values, size, records.place(reader.field), truth.shapes)
     if only_boxes:
         return _around(nowhere, reader, shapes), records
-    if not with_boxes:
+    return _shaped(nowhere, reader, shapes, boxes if with_boxes else None, with_shapes), records
+
+
+def _shaped(
+    nowhere: Detections,
+    reader: ShapeReader,
+    shapes: Any,
+    boxes: NDArray[np.float64] | None,
+    with_shapes: bool,
+) -> Detections:
+    """Adds shapes to detections, and their boxes or those around the shapes."""
+    with_boxes = boxes is not None
+    if boxes is None:
         boxes = reader.around(shapes)
     elif reader.box_gives_area:
-        shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3])  # type: ignore[type-var]
+        shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3])
     notes = tuple(note for note in nowhere.notes if note.code != "box-outside")
-    notes += join.outside(truth.images, nowhere.image, boxes, origin.source)
+    notes += join.outside(nowhere.images, nowhere.image, boxes, nowhere.source)
     if with_boxes and with_shapes:
         what = f"detections have a bbox and a {reader.field}: the {reader.field} is compared, "
         what += f"the {'bbox' if reader.box_gives_area else reader.field} gives the area"
-        notes += (Note("shape-and-box", what, len(values), origin.source),)
-    return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes), records
+        notes += (Note("shape-and-box", what, len(boxes), nowhere.source),)
+    return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
+
+
+def _scan_masks(path: Path, truth: Truth, policy: Policy, reader: ShapeReader) -> Detections | None:
+    """Fast reader of masks: returns None if the reference reader must read the file."""
+    if not reader.runs or truth.regions is not None or truth.images.ids.dtype.kind != "i":
+        return None
+    if not tool_results.is_plain(record_errors.first_record(path)):
+        return None
+    ids, labels = policy.class_ids(truth, str(path))
+    rows = scan_json.scan_detections(path, Positions(truth.images.ids), Positions(ids), masks=True)
+    if rows is None or rows.masks is None or not len(rows.image):
+        return None
+    boxes = rows.boxes if rows.seen[0] & scan_json.key("bbox") else None
+    shapes = _scanned_masks(rows.masks, truth.images, rows.image)
+    if shapes is None or (boxes is not None and not decode._good_boxes(boxes).all()):
+        return None
+    nowhere = join.joined(
+        truth,
+        rows.image,
+        rows.category if labels is None else labels[rows.category],
+        np.zeros((len(rows.image), 4)),
+        rows.value,
+        box_format="xywh",
+        origin=join.Origin(shown(path), str),
+        policy=policy,
+    )
+    return _shaped(nowhere, reader, shapes, boxes, True)
 
 
 def _has(truth: Truth, reader: ShapeReader | None) -> bool:

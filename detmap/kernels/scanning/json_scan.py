@@ -1,9 +1,9 @@
 """A strict JSON scanner: reads flat records of boxes into columns.
 
-It parses a subset of JSON: printable ASCII without escapes, ids as integers, numbers of at most 19
-digits. On anything else it returns a negative position, and the caller falls back to the full
-decoder, which supports all legal files and reports all errors. It reads no byte outside ``text``:
-every access follows a comparison with its size.
+It parses a subset of JSON: printable ASCII without characters by number, ids as integers, numbers
+of at most 19 digits. On anything else it returns a negative position, and the caller falls back to
+the full decoder, which supports all legal files and reports all errors. It reads no byte outside
+``text``: every access follows a comparison with its size.
 """
 
 from __future__ import annotations
@@ -33,18 +33,20 @@ from detmap.kernels.scanning.json_skip import (
     HAND_BACK,
     Bytes,
     begins,
+    read_integer,
     skip_digits,
     skip_space,
     skip_string,
     skip_value,
 )
+from detmap.kernels.scanning.mask_scan import SegmentationColumns, read_segmentation
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-IMAGE_ID, CATEGORY_ID, BBOX, SCORE, AREA, ISCROWD, ID, CROWD, IGNORE = (
-    1 << bit for bit in range(9)
+(IMAGE_ID, CATEGORY_ID, BBOX, SCORE, AREA, ISCROWD, ID, CROWD, IGNORE, SEGMENTATION, ATTRIBUTES) = (
+    1 << bit for bit in range(11)
 )
 ROWS, LAST, MORE = range(3)
 """Indices of `state` in `scan_records`."""
@@ -112,27 +114,6 @@ def read_number(text: Bytes, at: int) -> tuple[float, int]:
 
 
 @kernel
-def read_integer(text: Bytes, at: int) -> tuple[int, int]:
-    """Parse an integer of at most 18 digits at `at`: the value, and the position after it.
-
-    Source: RFC 8259, section 6.
-    """
-    negative = at < text.size and text[at] == MINUS
-    if negative:
-        at += 1
-    first = at
-    value = 0
-    while at < text.size and ZERO <= text[at] <= NINE and at < first + 19:
-        value = 10 * value + int(text[at]) - ZERO
-        at += 1
-    if at == first or at > first + 18 or (text[first] == ZERO and at > first + 1):
-        return 0, HAND_BACK
-    if at < text.size and (text[at] == POINT or text[at] == UPPER_E or text[at] == LOWER_E):
-        return 0, HAND_BACK
-    return -value if negative else value, at
-
-
-@kernel
 def is_integer(text: Bytes, at: int, end: int) -> bool:
     """Whether a legal number from `at` to `end` has neither a point nor an exponent.
 
@@ -183,7 +164,9 @@ WORD_IMAGE_ID, WORD_CATEGORY_ID, WORD_BBOX, WORD_SCORE, WORD_AREA, WORD_ISCROWD,
     np.frombuffer(word + b'"', np.uint8)
     for word in (b"image_id", b"category_id", b"bbox", b"score", b"area", b"iscrowd", b"id")
 )
-WORD_IGNORE = np.frombuffer(b'ignore"', np.uint8)
+WORD_IGNORE, WORD_SEGMENTATION, WORD_ATTRIBUTES = (
+    np.frombuffer(word + b'"', np.uint8) for word in (b"ignore", b"segmentation", b"attributes")
+)
 
 
 LETTER_A, LETTER_B, LETTER_C, LETTER_I, LETTER_S = b"abcis"  # the first characters of the keys
@@ -210,10 +193,16 @@ def read_key(text: Bytes, at: int) -> tuple[int, int]:
         return CATEGORY_ID, at + WORD_CATEGORY_ID.size
     elif c == LETTER_B and begins(text, at, WORD_BBOX):
         return BBOX, at + WORD_BBOX.size
-    elif c == LETTER_S and begins(text, at, WORD_SCORE):
-        return SCORE, at + WORD_SCORE.size
-    elif c == LETTER_A and begins(text, at, WORD_AREA):
-        return AREA, at + WORD_AREA.size
+    elif c == LETTER_S:
+        if begins(text, at, WORD_SCORE):
+            return SCORE, at + WORD_SCORE.size
+        if begins(text, at, WORD_SEGMENTATION):
+            return SEGMENTATION, at + WORD_SEGMENTATION.size
+    elif c == LETTER_A:
+        if begins(text, at, WORD_AREA):
+            return AREA, at + WORD_AREA.size
+        if begins(text, at, WORD_ATTRIBUTES):
+            return ATTRIBUTES, at + WORD_ATTRIBUTES.size
     return 0, skip_string(text, at)
 
 
@@ -247,6 +236,7 @@ def scan_records(
     value: Floats,
     seen: Bytes,
     state: Ints,
+    masks: SegmentationColumns,
 ) -> int:
     """Parse the records of a list, from the one at `at` to the one at `stop`, or to the end of the
     list.
@@ -255,8 +245,11 @@ def scan_records(
     int64; number (N,) int64, the record's id; boxes (N, 4) float64; value (N,) float64, score or
     area; seen (N,) uint8, bits of the keys found; state (3,) int64: rows written, 1 if the list has
     ended, and how often the text has more information than the columns: further keys, and integers
-    in float64 columns. Returns the position reached (`stop`, or after the closing bracket), or a
-    negative one to fall back to the full decoder.
+    in float64 columns; masks, with N rows if SEGMENTATION is wanted. Every record must have that
+    key then, and none may have ATTRIBUTES if that is wanted.
+
+    Returns the position reached (`stop`, or after the closing bracket), or a negative one to fall
+    back to the full decoder.
 
     Source: RFC 8259, section 5; COCO data format, object detection and results.
     """
@@ -290,6 +283,10 @@ def scan_records(
                 value[row], at = read_number(text, begin)
                 if is_whole(value[row]) and is_integer(text, begin, at):
                     state[MORE] += 1
+            elif key == SEGMENTATION:
+                at = read_segmentation(text, at, row, masks)
+            elif key == ATTRIBUTES:  # it may hold a further area or segmentation
+                return HAND_BACK
             elif key == IMAGE_ID:
                 image[row], at = read_integer(text, at)
             elif key == CATEGORY_ID:
@@ -316,6 +313,8 @@ def scan_records(
             if text[at] != COMMA:
                 return HAND_BACK
             at = skip_space(text, at + 1)
+        if wanted & ~keys & SEGMENTATION != 0:
+            return HAND_BACK
         seen[row] = keys & KEPT
         row += 1
         at = skip_space(text, at + 1)

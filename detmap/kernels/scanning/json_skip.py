@@ -52,18 +52,36 @@ def skip_space(text: Bytes, at: int) -> int:
     return at
 
 
+ESCAPED = np.zeros(256, dtype=np.bool_)
+ESCAPED[np.frombuffer(b'"\\/bfnrt', np.uint8)] = True
+
+
+@kernel
+def is_escaped(c: np.uint8) -> bool:
+    """Whether a backslash and this character are one character of a string.
+
+    Source: RFC 8259, section 7, without ``u``.
+    """
+    return bool(ESCAPED[c])
+
+
 @kernel
 def skip_string(text: Bytes, at: int) -> int:
     """The position after a string whose first character is at `at`, and after its closing quotation
     mark.
 
-    Source: RFC 8259, section 7, without escapes.
+    Source: RFC 8259, section 7, without escapes by number: those may be no characters. No other
+    escape is a character of a key that is read.
     """
     while at < text.size:
         c = text[at]
         if c == QUOTE:
             return at + 1
-        if c == BACKSLASH or c < SPACE or c > LAST_PRINTABLE:  # an escape, or not printable ASCII
+        if c == BACKSLASH:
+            at += 1
+            if at >= text.size or not is_escaped(text[at]):
+                return HAND_BACK
+        elif c < SPACE or c > LAST_PRINTABLE:
             return HAND_BACK
         at += 1
     return HAND_BACK
@@ -78,6 +96,27 @@ def skip_digits(text: Bytes, at: int) -> int:
     while at < text.size and ZERO <= text[at] <= NINE:
         at += 1
     return at
+
+
+@kernel
+def read_integer(text: Bytes, at: int) -> tuple[int, int]:
+    """Parse an integer of at most 18 digits at `at`: the value, and the position after it.
+
+    Source: RFC 8259, section 6.
+    """
+    negative = at < text.size and text[at] == MINUS
+    if negative:
+        at += 1
+    first = at
+    value = 0
+    while at < text.size and ZERO <= text[at] <= NINE and at < first + 19:
+        value = 10 * value + int(text[at]) - ZERO
+        at += 1
+    if at == first or at > first + 18 or (text[first] == ZERO and at > first + 1):
+        return 0, HAND_BACK
+    if at < text.size and (text[at] == POINT or text[at] == UPPER_E or text[at] == LOWER_E):
+        return 0, HAND_BACK
+    return -value if negative else value, at
 
 
 @kernel

@@ -1,0 +1,160 @@
+"""The columns that the fast reader of COCO JSON fills, piece by piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.base.immutable import blank
+
+if TYPE_CHECKING:
+    from detmap.kernels.scanning.mask_scan import SegmentationColumns
+
+
+class Segmentations(NamedTuple):
+    """Segmentations of n records: run lengths, or the text of another value.
+
+    Parameters
+    ----------
+    size : (n, 2) int64 height and width of run lengths, which fill it
+    off : (n + 1,) int64, where each record's runs begin
+    counts : (r,) uint32
+    others : JSON text by row
+    """
+
+    size: NDArray[np.int64]
+    off: NDArray[np.int64]
+    counts: NDArray[np.uint32]
+    others: dict[int, bytes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Records in file order.
+
+    Parameters
+    ----------
+    image, category : (n,) int32 positions of the ids
+    number : (n,) int64, the records' own ids, if requested
+    boxes : (n, 4) float64, no negative side, no number above 1e80
+    value : (n,) float64, score or area
+    seen : (n,) uint8, bits of the keys that each record has
+    whole : whether the text has no other keys, and floats wherever columns are float64
+    masks : the segmentations, if requested
+    """
+
+    image: NDArray[np.int32]
+    category: NDArray[np.int32]
+    number: NDArray[np.int64]
+    boxes: NDArray[np.float64]
+    value: NDArray[np.float64]
+    seen: NDArray[np.uint8]
+    whole: bool = False
+    masks: Segmentations | None = None
+
+
+ARRAYS = ("image", "category", "number", "boxes", "value", "seen")
+
+
+class Piece:
+    """Columns of one piece, with ids not yet looked up."""
+
+    def __init__(self, n: int, n_runs: int = 0) -> None:
+        from detmap.kernels.scanning.mask_scan import SegmentationColumns
+
+        self.image, self.category, self.number = np.empty((3, n), dtype=np.int64)
+        self.boxes, self.value, self.seen = (
+            np.empty((n, 4)),
+            np.empty(n),
+            np.empty(n, dtype=np.uint8),
+        )
+        self.state = np.empty(3, dtype=np.int64)
+        rows = n if n_runs else 0
+        self.masks: SegmentationColumns = SegmentationColumns(
+            np.empty((rows, 2), dtype=np.int64),
+            np.empty(rows, dtype=np.int64),
+            np.empty(n_runs, dtype=np.uint32),
+            np.empty((rows, 2), dtype=np.int64),
+        )
+        self.others: dict[int, bytes] = {}
+
+    def scan(self, text: NDArray[np.uint8], first: int, stop: int, wanted: int) -> int:
+        """Reads the records from `first` to `stop`; see `json_scan.scan_records`."""
+        from detmap.kernels.scanning.json_scan import scan_records
+
+        columns = self.image, self.category, self.number, self.boxes, self.value, self.seen
+        return scan_records(text, first, stop, wanted, *columns, self.state, self.masks)
+
+    def keep_others(self, text: NDArray[np.uint8], n: int) -> None:
+        """Copies the text of segmentations of the first n rows that are no run lengths."""
+        span = self.masks.span[:n]
+        rows = np.flatnonzero(span[:, 1]).tolist()
+        data = text.tobytes() if rows else b""
+        spans = span[rows].tolist()
+        self.others = {row: data[begin:end] for row, (begin, end) in zip(rows, spans, strict=True)}
+
+
+class GrowingColumns:
+    """The rows of all pieces so far.
+
+    Parameters
+    ----------
+    ids : type of images and categories
+    numbers, masks : whether to keep the records' own ids, and segmentations
+    """
+
+    def __init__(self, ids: Any, numbers: bool, masks: bool) -> None:
+        self.filled = [name for name in ARRAYS if name != "number" or numbers]
+        self.n = self.n_runs = 0
+        self.masks = masks
+        self.others: dict[int, bytes] = {}
+        kinds: dict[str, tuple[Any, ...]] = {
+            "image": (ids,),
+            "category": (ids,),
+            "number": (np.int64,),
+            "boxes": (np.float64, 4),
+            "value": (np.float64,),
+            "seen": (np.uint8,),
+        }
+        if masks:
+            kinds |= {"size": (np.int64, 2), "end": (np.int64,), "counts": (np.uint32,)}
+        self.whole = {name: blank((0, *shape), kind) for name, (kind, *shape) in kinds.items()}
+
+    def append(self, piece: Piece, n: int, read: float) -> None:
+        """Copies the first n rows of a piece, with which this share of the file is read."""
+        n_runs = int(piece.masks.end[n - 1]) if self.masks and n else 0
+        self._require(self.n + n, read, "seen", *(name for name in self.whole if name != "counts"))
+        rows = slice(self.n, self.n + n)
+        for name in self.filled:
+            self.whole[name][rows] = getattr(piece, name)[:n]
+        if self.masks:
+            self._require(self.n_runs + n_runs, read, "counts", "counts")
+            self.whole["size"][rows] = piece.masks.size[:n]
+            self.whole["end"][rows] = piece.masks.end[:n] + self.n_runs
+            self.whole["counts"][self.n_runs : self.n_runs + n_runs] = piece.masks.counts[:n_runs]
+            self.others |= {self.n + row: text for row, text in piece.others.items()}
+        self.n += n
+        self.n_runs += n_runs
+
+    def _require(self, n: int, read: float, measure: str, *names: str) -> None:
+        """Makes room for n rows, and for the rest of the file if its records are about alike."""
+        if n <= len(self.whole[measure]):
+            return
+        for name in names:
+            old = self.whole[name]
+            used = self.n_runs if name == "counts" else self.n
+            self.whole[name] = blank((n + int(1.05 * n / read), *old.shape[1:]), old.dtype)
+            self.whole[name][:used] = old[:used]
+
+    def columns(self, *, more: bool) -> Columns:
+        """Returns the rows."""
+        masks = None
+        if self.masks:
+            off = np.concatenate([[0], self.whole["end"][: self.n]])
+            counts = self.whole["counts"][: self.n_runs]
+            masks = Segmentations(self.whole["size"][: self.n], off, counts, self.others)
+        arrays = {name: self.whole[name][: self.n] for name in ARRAYS}
+        return Columns(**arrays, whole=not more, masks=masks)

@@ -1,0 +1,192 @@
+"""Reads the segmentation of a JSON record: COCO's run lengths into numbers, other values as a span.
+
+As in `detmap.kernels.scanning.json_scan`, HAND_BACK in place of a position falls back to the full
+decoder.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.kernels import kernel
+from detmap.kernels.runs import BITS, FIRST, LONGEST, MORE, SIGN
+from detmap.kernels.scanning.ascii import (
+    BACKSLASH,
+    CLOSE_LIST,
+    CLOSE_OBJECT,
+    COLON,
+    COMMA,
+    MINUS,
+    OPEN_LIST,
+    OPEN_OBJECT,
+    QUOTE,
+)
+from detmap.kernels.scanning.json_skip import (
+    HAND_BACK,
+    Bytes,
+    begins,
+    read_integer,
+    skip_space,
+    skip_value,
+)
+
+Counts = NDArray[np.uint32]
+MOST = 2**31 - 1  # pixels of an image, and of a run
+WORD_SIZE, WORD_COUNTS = (np.frombuffer(word, np.uint8) for word in (b'size"', b'counts"'))
+
+
+class SegmentationColumns(NamedTuple):
+    """Segmentations of N records, of which n are in use."""
+
+    size: NDArray[np.int64]  # (N, 2) height and width of run lengths
+    end: NDArray[np.int64]  # (N,) runs of all records up to this one
+    counts: Counts  # (R,) runs
+    span: NDArray[np.int64]  # (N, 2) begin and end of the text of another value; zeros for runs
+
+
+@kernel
+def read_compressed(text: Bytes, at: int, first: int, counts: Counts) -> tuple[int, int]:
+    """Parse a string of compressed run lengths whose first character is at `at`.
+
+    Out: counts, from `first` on. Returns the end of the runs and the position after the quotation
+    mark. Source: rleFrString of pycocotools' maskApi.c; see `detmap.kernels.runs.read_runs`.
+    """
+    run = first
+    while at < text.size and text[at] != QUOTE:
+        value, shift, word = np.int64(0), 0, np.int64(MORE)
+        while word & MORE != 0:
+            if at < text.size and text[at] == BACKSLASH:  # JSON has it twice
+                at += 1
+                if at < text.size and text[at] != BACKSLASH:
+                    return run, HAND_BACK
+            if at >= text.size or shift == BITS * LONGEST:
+                return run, HAND_BACK
+            word = np.int64(text[at]) - FIRST
+            if word < 0 or word >= 64:
+                return run, HAND_BACK
+            value |= (word & 31) << shift
+            shift += BITS
+            at += 1
+        if word & SIGN != 0:
+            value |= np.int64(-1) << shift
+        if run - first > 2:
+            value += np.int64(counts[run - 2])
+        if value < 0 or value > MOST or run == counts.size:
+            return run, HAND_BACK
+        counts[run] = value
+        run += 1
+    return run, at + 1 if at < text.size else HAND_BACK
+
+
+@kernel
+def read_listed(text: Bytes, at: int, first: int, counts: Counts) -> tuple[int, int]:
+    """Parse a list of run lengths whose first number is at `at`.
+
+    Out: counts, from `first` on. Returns the end of the runs and the position after the bracket.
+    Source: frUncompressedRLE of pycocotools' _mask.pyx.
+    """
+    run = first
+    while True:
+        if at >= text.size or text[at] == MINUS:
+            return run, HAND_BACK
+        value, at = read_integer(text, at)
+        if at < 0 or value > MOST or run == counts.size:
+            return run, HAND_BACK
+        counts[run] = value
+        run += 1
+        at = skip_space(text, at)
+        if at < text.size and text[at] == CLOSE_LIST:
+            return run, at + 1
+        if at >= text.size or text[at] != COMMA:
+            return run, HAND_BACK
+        at = skip_space(text, at + 1)
+
+
+@kernel
+def read_size(text: Bytes, at: int, row: int, columns: SegmentationColumns) -> int:
+    """Parse a list of height and width at `at`. Returns the position after it.
+
+    Source: COCO data format, ``size`` of run lengths.
+    """
+    for i in range(2):
+        if at >= text.size or text[at] != (COMMA if i else OPEN_LIST):
+            return HAND_BACK
+        side, at = read_integer(text, skip_space(text, at + 1))
+        if at < 0 or side < 1 or side > MOST:
+            return HAND_BACK
+        columns.size[row, i] = side
+        at = skip_space(text, at)
+    if at >= text.size or text[at] != CLOSE_LIST:
+        return HAND_BACK
+    return at + 1
+
+
+@kernel
+def read_runs_object(
+    text: Bytes, at: int, row: int, first: int, columns: SegmentationColumns
+) -> int:
+    """Parse an object of size and counts, in any order, whose brace is at `at`. Returns the
+    position after it; the runs have to fill the size.
+
+    Out: size, end and, from `first` on, counts. Source: COCO data format, ``segmentation``.
+    """
+    end, sized = first, False
+    for i in range(2):
+        at = skip_space(text, at + 1)
+        if at >= text.size or text[at] != QUOTE:
+            return HAND_BACK
+        is_size = begins(text, at + 1, WORD_SIZE)
+        if is_size:
+            at += 1 + WORD_SIZE.size
+        elif begins(text, at + 1, WORD_COUNTS):
+            at += 1 + WORD_COUNTS.size
+        else:
+            return HAND_BACK
+        at = skip_space(text, at)
+        if at >= text.size or text[at] != COLON:
+            return HAND_BACK
+        at = skip_space(text, at + 1)
+        if is_size:
+            at = read_size(text, at, row, columns)
+            sized = True
+        elif at < text.size and text[at] == QUOTE:
+            end, at = read_compressed(text, at + 1, first, columns.counts)
+        elif at < text.size and text[at] == OPEN_LIST:
+            end, at = read_listed(text, skip_space(text, at + 1), first, columns.counts)
+        else:
+            return HAND_BACK
+        if at < 0:
+            return HAND_BACK
+        at = skip_space(text, at)
+        if at >= text.size or text[at] != (CLOSE_OBJECT if i else COMMA):
+            return HAND_BACK
+    total = np.int64(0)
+    for i in range(first, end):
+        total += np.int64(columns.counts[i])
+    height, width = columns.size[row, 0], columns.size[row, 1]
+    if not sized or end == first or height > MOST // width or total != height * width:
+        return HAND_BACK
+    columns.end[row] = end
+    return at + 1
+
+
+@kernel
+def read_segmentation(text: Bytes, at: int, row: int, columns: SegmentationColumns) -> int:
+    """Read the segmentation at `at` into a row: run lengths that fill their size as numbers,
+    anything else as its span. Returns the position after it.
+
+    Source: COCO data format, ``segmentation``.
+    """
+    first = int(columns.end[row - 1]) if row else 0
+    columns.span[row, 0] = columns.span[row, 1] = 0
+    if at < text.size and text[at] == OPEN_OBJECT:
+        after = read_runs_object(text, at, row, first, columns)
+        if after >= 0:
+            return after
+    columns.end[row] = first
+    after = skip_value(text, at)
+    columns.span[row, 0], columns.span[row, 1] = at, after
+    return after

@@ -1,0 +1,100 @@
+"""The fast reader of masks: what it takes, and what it leaves to the reference reader."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detmap.adapters.coco import scan_json
+from tests.support.lanes import LANES, taken
+from tests.support.mutation import FILES
+
+RUNS = {"size": [4, 5], "counts": [3, 4, 13]}
+
+
+@pytest.fixture(autouse=True)
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_json, "LEAST_SIZE", 0)
+
+
+def written(file: Path, *segmentations: Any, **more: Any) -> Path:
+    """A results file of masks on image 1, of 4 by 5 pixels."""
+    record = {"image_id": 1, "category_id": 3, "score": 0.5, **more}
+    file.write_text(json.dumps([{**record, "segmentation": each} for each in segmentations]))
+    return file
+
+
+def test_most_whole_files_are_taken(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    for kind in ("mask results", "mask instances"):
+        count = 0
+        for seed in range(60):
+            file.write_bytes(FILES[kind](random.Random(seed)))
+            count += taken(kind, file)
+        assert count > 25
+
+
+def test_run_lengths_in_both_spellings_and_polygons(tmp_path: Path) -> None:
+    polygon = [[0, 0, 3, 0, 3, 3]]
+    file = written(tmp_path / "file", RUNS, {"counts": "34=", "size": [4, 5]}, polygon)
+    assert taken("mask results", file)
+    masks = LANES["mask results"][0](file).shapes
+    assert masks.runs.counts[:6].tolist() == [3, 4, 13, 3, 4, 13]
+    assert masks.area.tolist()[:2] == [4.0, 4.0]
+
+
+def test_a_backslash_is_a_character_of_run_lengths(tmp_path: Path) -> None:
+    """A count of 12 that goes on with zeros is a backslash, which JSON has twice."""
+    file = written(tmp_path / "file", {"size": [4, 5], "counts": "\\0" + "8"})
+    assert b"\\\\" in file.read_bytes()
+    assert taken("mask results", file)
+
+
+@pytest.mark.parametrize(
+    "segmentation",
+    [
+        None,
+        [],
+        "ab",
+        {},
+        {**RUNS, "size": [5, 4]},
+        {**RUNS, "counts": [3, 4]},
+        {**RUNS, "counts": []},
+        {**RUNS, "counts": [3, -4, 21]},
+        {**RUNS, "counts": "34"},
+        {**RUNS, "counts": "3\u00e94="},
+        {**RUNS, "counts": "o"},
+        {**RUNS, "counts": ""},
+        {"size": [4, 5]},
+        [[1, 2, 3]],
+    ],
+)
+def test_errors_are_the_reference_readers(segmentation: Any, tmp_path: Path) -> None:
+    assert not taken("mask results", written(tmp_path / "file", RUNS, segmentation))
+
+
+def test_a_further_key_is_read_as_the_reference_reads_it(tmp_path: Path) -> None:
+    assert taken("mask results", written(tmp_path / "file", RUNS, {**RUNS, "note": 1}))
+
+
+def test_some_records_without_boxes(tmp_path: Path) -> None:
+    file = written(tmp_path / "file", RUNS, RUNS, bbox=[1, 1, 2, 2])
+    assert taken("mask results", file)
+    file.write_text(file.read_text().replace('"bbox": [1, 1, 2, 2], ', "", 1))
+    assert not taken("mask results", file)
+
+
+def test_attributes_may_hold_an_area(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    annotation = {"image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2], "segmentation": RUNS}
+    images = [{"id": 1, "height": 4, "width": 5}]
+    groups: dict[str, Any] = {"images": images, "categories": [{"id": 1}]}
+    file.write_text(json.dumps(groups | {"annotations": [annotation]}))
+    assert taken("mask instances", file)
+    annotation["attributes"] = {"area": 3}
+    file.write_text(json.dumps(groups | {"annotations": [annotation]}))
+    assert not taken("mask instances", file)
