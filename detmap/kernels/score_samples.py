@@ -113,8 +113,9 @@ def count_false_positives(
 ) -> int:
     """The number of detections that reach the threshold and that no object took.
 
-    rows (n,) int64, of detections outside of regions that are valid; score, used (D,). Source: as
-    above.
+    rows (n,) int64, of detections outside of regions that are valid; score, used (D,).
+
+    Source: computeStatistics of KITTI's evaluate_object_3d_offline.cpp, with compute_fp true.
     """
     n = 0
     for i in range(rows.size):
