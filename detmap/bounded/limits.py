@@ -15,7 +15,7 @@ from detmap.errors import DataError, ProtocolError
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import POINT
 
-MATCHED = 160  # bytes of memory that matching takes per detection, at its peak
+MATCHED = 240  # bytes of memory that matching takes per detection, at its peak
 RANKED = 64  # bytes that the curves of a class take per detection, at their peak
 FILLED = 0.92  # of the bound that the estimates fill
 READ = 320 << 20  # bytes that reading takes, whatever the size of the file
