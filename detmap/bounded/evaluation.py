@@ -74,7 +74,8 @@ def evaluate(
     """
     bounds.refuse_protocol(protocol)
     whole = match(truth, _nothing(truth), protocol, threads=threads)  # its objects, and its errors
-    limits = bound if isinstance(bound, Limits) else bounds.limits(bound)
+    if not isinstance(bound, Limits):
+        bounds.require_reading(bound)
     folder = bounds.folder()
     bounds.require_disk(source.n_rows, folder)
     borders = _borders(len(truth.images))
@@ -82,6 +83,7 @@ def evaluate(
         with Spill(folder) as raw:
             read = _Read(truth, Parts(raw, len(borders) - 1), borders, protocol)
             notes = read.all(source, progress)
+            limits = bound if isinstance(bound, Limits) else bounds.limits(bound)
             _require_room(read, limits, truth)
             matched = _Matched(rows, grouped(read.n_of_class, limits.group), protocol)
             columns: list[tuple[NDArray[Any], ...]] = []

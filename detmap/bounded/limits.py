@@ -15,8 +15,9 @@ from detmap.errors import DataError, ProtocolError
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import POINT
 
-MATCHED = 220  # bytes of memory that matching takes per detection, at its peak
+MATCHED = 240  # bytes of memory that matching takes per detection, at its peak
 RANKED = 64  # bytes that the curves of a class take per detection, at their peak
+FILLED = 0.92  # of the bound that the estimates fill
 READ = 320 << 20  # bytes that reading takes, whatever the size of the file
 IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
 ON_DISK = 92  # bytes per detection in the temporary file
@@ -71,22 +72,21 @@ _REASONS: tuple[tuple[str, Callable[[Protocol], bool], str], ...] = (
 )
 
 
-def limits(bound: int) -> Limits:
-    """Returns the rows that fit, beside what this process uses now.
-
-    Raises
-    ------
-    DataError : the bound is too small even to read
-    """
+def require_reading(bound: int) -> None:
+    """Raises `DataError` if the bound is too small to read, beside what this process uses now."""
     used = memory.resident()
-    if bound - used < READ:
+    if FILLED * bound - used < READ:
         raise DataError(
             "memory",
             f"a bound of {bound / 1e9:.2f} GB, and {used / 1e9:.2f} GB are in use after reading "
             "the ground truth",
-            f"give at least {(used + READ) / 1e9 + 0.01:.2f}GB",
+            f"give at least {(used + READ) / FILLED / 1e9 + 0.01:.2f}GB",
         )
-    room = bound - used
+
+
+def limits(bound: int) -> Limits:
+    """Returns the rows that fit, beside what this process uses now."""
+    room = max(int(FILLED * bound) - memory.resident(), 0)
     return Limits(room // MATCHED, room // RANKED)
 
 

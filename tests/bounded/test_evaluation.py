@@ -114,7 +114,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("form", FORMS)
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(("coco-bbox", "voc2007", "voc2012")))
-@settings(max_examples=drawn(25), deadline=None)
+@settings(max_examples=drawn(16), deadline=None)
 def test_the_bits_are_those_of_an_evaluation_in_memory(
     folder: Path, form: str, seed: int, name: str
 ) -> None:

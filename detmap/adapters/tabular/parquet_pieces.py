@@ -56,6 +56,7 @@ def read(
                 row += len(batch)
                 yield Piece(made, done + size * row // n)
         done += size
+    pyarrow.default_memory_pool().release_unused()
 
 
 def _require_plain_classes(file: Path, truth: Truth, policy: Policy) -> None:
