@@ -20,6 +20,7 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
     truth, detections : paths or tables, as for `detmap.evaluate`
     baseline : detections to compare with
     at_least : lowest fractions, ``{"AP": 0.4, "AP50/person": 0.6}``
+    at_most : highest values of metrics for which lower is better, ``{"MR": 0.5}``
     max_drop : allowed drops in points, ``{"AP": 0.5}``; a drop fails if it is significant
     protocol : rules
 
@@ -32,6 +33,7 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
         baseline: Any = None,
         *,
         at_least: Mapping[str, float] | None = None,
+        at_most: Mapping[str, float] | None = None,
         max_drop: Mapping[str, float] | None = None,
         protocol: Any = None,
     ) -> Any:
@@ -39,7 +41,8 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
         try:
             result = detmap.evaluate(truth, detections, protocol)
-            failed = _below(result, at_least or {})
+            failed = _beyond(result, "at_least", at_least or {})
+            failed += _beyond(result, "at_most", at_most or {})
             if baseline is not None:
                 drops = {"": 0.0} if max_drop is None else max_drop
                 failed += _dropped(truth, baseline, detections, result.protocol, drops)
@@ -56,18 +59,23 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
     return gate
 
 
-def _below(result: Any, at_least: Mapping[str, float]) -> list[str]:
+def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str]:
+    """Returns a line for each value beyond its limit. An undefined value is beyond any limit."""
     from detmap.errors import DataError, few
 
-    lines = []
+    lines, lower = [], argument == "at_most"
     values = dict(result.metrics)
     for row in result.per_class:
         values |= {f"{key}/{row['name']}": row[key] for key in row if key not in ("name", "id")}
-    for name, least in at_least.items():
+    for name, limit in limits.items():
         if name not in values:
-            raise DataError("at_least", f"there is no {name!r}", f"metrics: {few(values)}")
-        if not values[name] >= least:  # an undefined metric fails
-            lines.append(f"FAIL: {name} {values[name]:.4f} is below {least:g}")
+            raise DataError(argument, f"there is no {name!r}", f"metrics: {few(values)}")
+        if (name.partition("/")[0] in result.lower_is_better) != lower:
+            better, other = ("higher", "at_least") if lower else ("lower", "at_most")
+            raise DataError(argument, f"{better} {name} is better", f"use {other}=")
+        if not (values[name] <= limit if lower else values[name] >= limit):
+            side = "above" if lower else "below"
+            lines.append(f"FAIL: {name} {values[name]:.4f} is {side} {limit:g}")
     return lines
 
 

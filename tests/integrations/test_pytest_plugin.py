@@ -30,6 +30,19 @@ def test_below(detection_gate):
 def test_dropped(detection_gate):
     detection_gate(TRUTH, POOR, baseline=GOOD, max_drop={"AP50": 0.5})
 
+def rules():
+    import detmap
+    return detmap.load_protocol("coco-bbox").override({"metrics": ["MR", "AP50"]})
+
+def test_lower_is_better(detection_gate):
+    detection_gate(TRUTH, GOOD, at_most={"MR": 0.99}, at_least={"AP50": 0.5}, protocol=rules())
+
+def test_above(detection_gate):
+    detection_gate(TRUTH, GOOD, at_most={"MR": 0.1}, protocol=rules())
+
+def test_other_direction(detection_gate):
+    detection_gate(TRUTH, GOOD, at_least={"MR": 0.1}, protocol=rules())
+
 def test_no_such_metric(detection_gate):
     detection_gate(TRUTH, GOOD, at_least={"AP9": 0.9})
 
@@ -55,10 +68,12 @@ def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(make.ROOT), "PYTEST_ADDOPTS": ""},
     )
     assert done.returncode == 1, done.stderr
-    assert "5 failed, 2 passed" in done.stdout
+    assert "7 failed, 3 passed" in done.stdout
     for line in (
         "FAIL: AP 0.4478 is below 0.9",
         "FAIL: AP50 dropped ",
+        " is above 0.1",
+        "at_least: lower MR is better (use at_most=)",
         "at_least: there is no 'AP9'",
         "missing.json",
         "max_drop without baseline (give baseline=, or use at_least=)",
