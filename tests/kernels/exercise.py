@@ -26,7 +26,7 @@ from detmap.diagnosis import diagnose
 from detmap.diagnosis.diagnosis_intervals import uncertainty
 from detmap.diagnosis.summary import parts
 from detmap.kernels import curves, grouping, overlap, state
-from detmap.kernels.scanning import json_scan, json_skip, mask_scan
+from detmap.kernels.scanning import cell_numbers, json_scan, json_skip, mask_scan
 from detmap.kernels.scanning import voc_scan as kernels
 from detmap.matching import engine as matching
 from detmap.overlaps import box_iou as boxes
@@ -222,7 +222,7 @@ def lanes() -> list[tuple[str, int]]:
     return counts
 
 
-def corners() -> list[int]:
+def corners() -> list[object]:
     """What chance does not draw: deep nesting, a negative id, rooms that are too small, a hash
     that collides."""
     values = (b"false", b"[" * 70, b'{"a": [], "b": {}}')
@@ -264,6 +264,13 @@ def corners() -> list[int]:
                 ),
             )
         )
+    # halfway between two doubles, and what is no number
+    for text in (b"9007199254740993,-1.5e3,", b"1,x,"):
+        end = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord(","))
+        values = np.zeros(end.size)
+        begin = np.append(0, end[:-1] + 1)
+        read = cell_numbers.read_cells(np.frombuffer(text, dtype=np.uint8), begin, end, values)
+        found += [read, values.tolist()]
     stems = voc_scan.stems_table([str(i) for i in range(300)])
     for rows in (1, 2):
         columns = np.empty(rows, dtype=np.int32), np.empty(rows), np.empty((rows, 4))
@@ -286,6 +293,7 @@ def corners() -> list[int]:
         b"<annotation><size></size><size>",
         b"</annotation>",
         b"<annotation>" + box,
+        b"<annotation><object></object></annotation>",
     ):
         some = (
             pages
