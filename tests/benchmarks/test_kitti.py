@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -182,3 +183,28 @@ def test_selected_classes_have_the_numbers_of_all_classes() -> None:
     car = detmap.evaluate(*data, "kitti", settings=settings, classes=["Car"]).metrics
     assert car
     np.testing.assert_equal(car, {name: v for name, v in every.items() if "-Car-" in name})
+
+
+LINE = "{} 0 0 1.5 {} {} {} {} 1 1 1 1 1 1 1"
+
+
+@pytest.mark.parametrize("other", ["Bus", "Van", "DontCare", "Pedestrian"])
+def test_a_low_detection_of_a_class_without_objects_takes_part(tmp_path: Path, other: str) -> None:
+    """The C++ program gives .475 and .4545: an object takes the higher score, which is ignored."""
+    truth, found = tmp_path / "label_2", tmp_path / "results"
+    for folder in (truth, found):
+        folder.mkdir()
+    cars = [(50 * i, 10, 50 * i + 45, 40) for i in range(40)]
+    objects = [LINE.format("Car", *box) for box in cars]
+    low = [(left, top, right, top + 24.9) for left, top, right, _ in cars[:20]]
+    lines = [f"{text} 0.5" for text in objects]
+    lines += [f"{LINE.format(other, *box)} 0.9" for box in low]
+    (truth / "000000.txt").write_text("\n".join(objects))
+    (found / "000000.txt").write_text("\n".join(lines))
+    result = detmap.evaluate(truth, found, "kitti")
+    assert result.metrics["R40-Car-moderate"] == pytest.approx(0.475)
+    assert result.metrics["R11-Car-moderate"] == pytest.approx(5 / 11)
+    assert "class-added" in {note.code for note in result.notes}
+    assert result.metrics["R40-Pedestrian-moderate"] == (
+        0 if other == "Pedestrian" else pytest.approx(np.nan, nan_ok=True)
+    )

@@ -11,6 +11,8 @@ import detmap
 from detmap.curves import scores as curves
 from detmap.curves.aggregation import class_rows
 from detmap.errors import ProtocolError
+from detmap.protocol import metric_rows
+from detmap.protocol.metric_rows import Metric
 from detmap.statistics import class_terms as readings
 from detmap.statistics.influence import each_batch, influence
 from detmap.statistics.sampling_units import Units, units
@@ -151,6 +153,8 @@ def test_what_came_later_gets_nobody_elses_influence(
     matches = draw(0)
     rows = matches.protocol.rows()[0]
     if what == "row":
+        later = Metric("worst", "the worst class")  # as somebody adds it, in one row
+        monkeypatch.setitem(metric_rows.BY_NAME, "worst", later)
         rows = [replace(rows[0], kind="worst")]
     else:
         monkeypatch.setattr(readings, "INTEGRATORS", ("step",))
