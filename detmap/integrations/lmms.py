@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +23,9 @@ UNITS = {"pixels": None, "fractions": 1.0, "thousandths": 1000.0}
 """Size of an image in each unit; None: its own."""
 BOX_KEYS = ("bbox_2d", "bbox", "box_2d", "box")
 LABEL_KEYS = ("label", "category", "class", "name")
-_FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+_START = re.compile(r"[\[{]")
+_MEANT = re.compile(r"""\[\s*(?:[\[{]|```|$)|\[[\s\d.,-]*$|\{\s*["'](?:bbox|box)""")
+"""The start of boxes, also of an unfinished list; other brackets are part of a sentence."""
 
 
 class Box(NamedTuple):
@@ -39,24 +43,26 @@ def parse(
     order: str = "xyxy",
     labels: Iterable[str] | None = None,
 ) -> list[Box]:
-    """Returns the boxes of the first JSON list in a text, in the order of the text.
+    """Returns the boxes of the JSON list in a text, in the order of the text.
 
     Parameters
     ----------
-    text : answer of a model; JSON, possibly in a fence or between sentences. Each entry has a box
-        (``bbox_2d``, ``bbox``, ``box_2d`` or ``box``) and a label
+    text : answer of a model; JSON, possibly in a fence or between sentences: one list, or entries
+        without a list. Each entry has a box (``bbox_2d``, ``bbox``, ``box_2d`` or ``box``) and a
+        label
     size : width and height of the image in pixels
     unit : of the coordinates: ``pixels``, ``fractions`` (0 to 1) or ``thousandths`` (0 to 1000);
         it is never guessed
     order : ``xyxy`` or ``yxyx``
     labels : known classes; other labels are an error
 
-    A text without a list has no boxes.
+    A text without a list and without an entry has no boxes.
 
     Raises
     ------
-    ValueError : an unknown unit, a list that is not valid JSON, an entry without a valid box, or a
-        coordinate that does not fit the unit
+    ValueError : an unknown unit, a list that is not valid JSON or not finished, several lists, a
+        list of numbers, an entry without a valid box, or a coordinate outside the unit or, in
+        pixels, outside the image
     """
     if not isinstance(text, str):
         raise HostError("text", f"a {type(text).__name__}", "give the answer as a string")
@@ -64,30 +70,62 @@ def parse(
         raise HostError("unit", repr(unit), f"state one of {', '.join(UNITS)}")
     if order not in ("xyxy", "yxyx"):
         raise HostError("order", repr(order), "state xyxy or yxyx")
-    sides = list(size) if isinstance(size, Iterable) else []
-    if len(sides) != 2 or not all(0 < side < math.inf for side in sides):
+    sides = [] if isinstance(size, str) or not isinstance(size, Iterable) else list(size)
+    real = all(isinstance(side, numbers.Real) and 0 < side < math.inf for side in sides)
+    if len(sides) != 2 or not real:
         raise HostError("size", f"{size!r:.80}", "give width and height in pixels")
-    if isinstance(labels, str):
-        raise HostError("labels", repr(labels), "give a list of names")
-    known = None if labels is None else set(labels)
+    listed = isinstance(labels, Iterable) and not isinstance(labels, str)
+    names = list(labels) if listed and labels is not None else [labels]
+    if labels is not None and not all(listed and isinstance(each, str) for each in names):
+        raise HostError("labels", f"{labels!r:.80}", "give a list of names")
+    known = None if labels is None else {str(each) for each in names}
     entries = _entries(text)
-    return [_box(f"entry {i}", each, size, unit, order, known) for i, each in enumerate(entries)]
+    return [_box(f"entry {i}", each, sides, unit, order, known) for i, each in enumerate(entries)]
 
 
 def _entries(text: str) -> list[Any]:
-    fenced = _FENCE.search(text)
-    body = fenced[1] if fenced else text
-    start = re.search(r"\[\s*(?:\{|\])", body)
-    if start is None:
-        return []
+    """The entries of the only list of a text, or the entries outside of lists."""
+    lists: list[list[Any]] = []
+    single: list[Any] = []
+    start = _START.search(text)
+    while start is not None:
+        value, end = _decoded(text, start.start())
+        if isinstance(value, Mapping) and any(key in value for key in BOX_KEYS):
+            single.append(value)
+        elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+            lists.append(value)
+        elif isinstance(value, list) and _are_numbers(value):
+            fix = 'ask for entries such as {"bbox_2d": [0, 0, 9, 9], "label": "cat"}'
+            raise HostError("text", f"{value!r:.80} is a list of numbers without labels", fix)
+        else:
+            end = start.end()  # a list of boxes may be inside
+        start = _START.search(text, end)
+    lists += [single] if single else []
+    if len(lists) > 1:
+        raise HostError("text", f"{len(lists)} lists of boxes", "ask for one list")
+    return lists[0] if lists else []
+
+
+def _decoded(text: str, start: int) -> tuple[Any, int]:
+    """The JSON value at a position of a text, and its end; None if it is part of a sentence."""
     try:
-        return list(json.JSONDecoder().raw_decode(body, start.start())[0])
+        return json.JSONDecoder().raw_decode(text, start)
     except json.JSONDecodeError as error:
+        if not _MEANT.match(text, start):
+            return None, start + 1
         fix = "the answer may be cut: raise the token limit of the model"
+        if text[error.pos : error.pos + 1] == "'":
+            fix = "the answer is not JSON, which has double quotes: ask for JSON"
         raise HostError(f"character {error.pos} of the text", error.msg, fix) from None
     except (ValueError, RecursionError) as error:  # a number with thousands of digits; deep lists
         fix = "the answer is not a list of boxes: check the prompt"
         raise HostError("text", str(error).partition(";")[0], fix) from None
+
+
+def _are_numbers(value: list[Any]) -> bool:
+    """Checks for [[1, 2, 3, 4], ...] and [1, 2, 3, 4]; [1] is a reference in a sentence."""
+    rows = value if value and all(isinstance(each, list) for each in value) else [value]
+    return all(len(row) >= 4 and all(type(each) in (int, float) for each in row) for row in rows)
 
 
 def _box(
@@ -99,8 +137,8 @@ def _box(
         raise HostError(f"{where}: label", f"{label!r:.80}", "a label is a string")
     if labels is not None and label not in labels:
         raise HostError(f"{where}: label", repr(label), f"classes: {', '.join(sorted(labels))}")
-    numbers = isinstance(box, list) and all(type(each) in (int, float) for each in box)
-    if not numbers or len(box) != 4 or not all(map(math.isfinite, box)):
+    real = isinstance(box, list) and all(type(each) in (int, float) for each in box)
+    if not real or len(box) != 4 or not all(abs(each) <= sys.float_info.max for each in box):
         raise HostError(f"{where}: box", repr(box), "a box is four numbers")
     whole = UNITS[unit]
     if whole is not None and not all(0 <= each <= whole for each in box):
@@ -110,9 +148,12 @@ def _box(
     if right < left or bottom < top:
         fix = 'check order="yxyx"'
         raise HostError(f"{where}: box", f"{box}: a side is negative in {order}", fix)
-    if whole is None:
-        return Box(label, (left, top, right, bottom))
     width, height = size
+    if whole is None:
+        if left < 0 or top < 0 or right > width or bottom > height:
+            what = f"{box} is outside the image of {width:g} x {height:g} pixels"
+            raise HostError(f"{where}: box", what, "state the unit in which the model answers")
+        return Box(label, (left, top, right, bottom))
     corners = (left * width, top * height, right * width, bottom * height)
     return Box(label, tuple(each / whole for each in corners))
 

@@ -5,6 +5,8 @@ pytest loads this module in every run where detmap is installed, so it imports n
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,7 +26,8 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
     max_drop : allowed drops in points, ``{"AP": 0.5}``; a drop fails if it is significant
     protocol : rules
 
-    The signature is added to the test's properties, which junit.xml keeps.
+    Without a limit and without a baseline the test fails: the gate would check nothing. The
+    signature is added to the test's properties, which junit.xml keeps.
     """
 
     def gate(
@@ -40,17 +43,17 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
         import detmap
 
         try:
+            limits = {"at_least": at_least, "at_most": at_most, "max_drop": max_drop}
+            _require_limits(limits, baseline is not None)
             result = detmap.evaluate(truth, detections, protocol)
             failed = _beyond(result, "at_least", at_least or {})
             failed += _beyond(result, "at_most", at_most or {})
             if baseline is not None:
                 drops = {"": 0.0} if max_drop is None else max_drop
                 failed += _dropped(truth, baseline, detections, result.protocol, drops)
-            elif max_drop is not None:
-                fix = "give baseline=, or use at_least="
-                raise detmap.DataError("detection_gate", "max_drop without baseline", fix)
         except detmap.DetmapError as error:
-            pytest.fail(f"detmap: {error}", pytrace=False)
+            message = f"detmap: {error}"
+            raise pytest.fail.Exception(message, pytrace=False) from None
         request.node.user_properties.append(("detmap_signature", result.signature))
         if failed:
             pytest.fail("\n".join([*failed, result.signature]), pytrace=False)
@@ -59,10 +62,33 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
     return gate
 
 
+def _require_limits(limits: Mapping[str, Any], with_baseline: bool) -> None:
+    """Raises `DataError` for limits that are not numbers by name, and if nothing is compared."""
+    from detmap.errors import DataError
+
+    for argument, given in limits.items():
+        if given is not None and not isinstance(given, Mapping):
+            raise DataError(argument, f"{given!r:.80}", 'give a dict such as {"AP": 0.5}')
+        for name, limit in (given or {}).items():
+            real = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
+            if not real or not math.isfinite(limit):
+                raise DataError(f"{argument}[{name!r}]", f"{limit!r:.80}", "give a number")
+            if argument == "max_drop" and not 0 <= limit <= 100:
+                raise DataError(f"max_drop[{name!r}]", f"{limit:g}", "give points from 0 to 100")
+    if limits["max_drop"] is not None and not with_baseline:
+        fix = "give baseline=, or use at_least="
+        raise DataError("detection_gate", "max_drop without baseline", fix)
+    if not with_baseline and not any(limits.values()):
+        fix = "give at_least=, at_most= or baseline="
+        raise DataError("detection_gate", "no limit, so the test would always pass", fix)
+
+
 def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str]:
     """Returns a line for each value beyond its limit. An undefined value is beyond any limit."""
     from detmap.errors import DataError, few
+    from detmap.protocol.metric_rows import METRICS
 
+    counted = tuple(metric.name for metric in METRICS if metric.unit != "fraction")
     lines, lower = [], argument == "at_most"
     values = dict(result.metrics)
     for row in result.per_class:
@@ -73,6 +99,11 @@ def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str
         if (name.partition("/")[0] in result.lower_is_better) != lower:
             better, other = ("higher", "at_least") if lower else ("lower", "at_most")
             raise DataError(argument, f"{better} {name} is better", f"use {other}=")
+        metric = name.partition("/")[0]
+        shown = metric in result.metrics or f"m{metric}" in result.metrics
+        if shown and limit > 1 >= values[name] and not metric.startswith(counted):
+            what = f"{limit:g} is not from 0 to 1"
+            raise DataError(f"{argument}[{name!r}]", what, f"give a fraction: {limit / 100:g}")
         if not (values[name] <= limit if lower else values[name] >= limit):
             side = "above" if lower else "below"
             lines.append(f"FAIL: {name} {values[name]:.4f} is {side} {limit:g}")

@@ -20,6 +20,8 @@ _MetricResult: Any = _core.MetricResult
 _Metric: Any = _core.Metric
 
 COLOR = "#A351FB"
+FROM_DATA = ("iscrowd", "area", "ignore")
+"""Keys of `data` that are read."""
 
 
 @dataclass
@@ -115,7 +117,7 @@ def _images(detections: list[Any]) -> list[dict[str, Any]]:
     images = []
     for each in detections:
         columns = {"labels": each.class_id, "scores": each.confidence}
-        columns |= {name: each.data[name] for name in ("iscrowd", "area") if name in each.data}
+        columns |= {name: each.data[name] for name in FROM_DATA if name in each.data}
         given = {name: value for name, value in columns.items() if value is not None}
         images.append({"boxes": each.xyxy, "labels": [], **given})
     return images

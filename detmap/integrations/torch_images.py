@@ -61,10 +61,15 @@ def moved(items: list[Any], device: Any) -> list[Any]:
     return [item.to(device) if isinstance(item, torch.Tensor) else item for item in items]
 
 
+def n_ranks(group: Any) -> int:
+    """Returns the number of ranks of a group of torch.distributed."""
+    return int(torch.distributed.get_world_size(group))
+
+
 def gathered(states: Mapping[str, list[Any]], group: Any) -> list[dict[str, list[Any]]]:
     """Returns the states of all ranks, on the CPU."""
     mine = {name: moved(items, "cpu") for name, items in states.items()}
-    everyone: list[Any] = [None] * torch.distributed.get_world_size(group)
+    everyone: list[Any] = [None] * n_ranks(group)
     torch.distributed.all_gather_object(everyone, mine, group=group)
     return everyone
 
@@ -74,15 +79,23 @@ def array(tensor: Any, dtype: Any = np.float64) -> Any:
     return tensor.detach().cpu().double().numpy().astype(dtype)
 
 
-def images(metric: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def images(
+    states: Mapping[str, list[Any]], kind: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Returns predictions and targets of all images, with boxes x, y, width, height.
+
+    Parameters
+    ----------
+    states : of the metric, by name; one item per image
+    kind : the metric's iou type
 
     An area of 0 is computed: that of the box in float32, or the pixels of the mask.
     """
-    kind = metric.iou_type[0]
     predictions = [
         {"labels": array(labels.reshape(-1), np.int64), "scores": array(scores.reshape(-1))}
-        for labels, scores in zip(metric.detection_labels, metric.detection_scores, strict=True)
+        for labels, scores in zip(
+            states["detection_labels"], states["detection_scores"], strict=True
+        )
     ]
     targets = [
         {
@@ -91,21 +104,21 @@ def images(metric: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             "area": array(area.reshape(-1)),
         }
         for labels, crowds, area in zip(
-            metric.groundtruth_labels,
-            metric.groundtruth_crowds,
-            metric.groundtruth_area,
+            states["groundtruth_labels"],
+            states["groundtruth_crowds"],
+            states["groundtruth_area"],
             strict=True,
         )
     ]
     for side, name in ((predictions, "detection"), (targets, "groundtruth")):
         for i, image in enumerate(side):
             if kind == "segm":
-                given = getattr(metric, f"{name}_mask")[i]
+                given = states[f"{name}_mask"][i]
                 image["segmentation"] = [{"size": list(s), "counts": c} for s, c in given]
             else:
-                image["boxes"] = array(getattr(metric, f"{name}_box")[i].reshape(-1, 4))
+                image["boxes"] = array(states[f"{name}_box"][i].reshape(-1, 4))
             if kind == "keypoints":
-                image["keypoints"] = array(getattr(metric, f"{name}_keypoints")[i])
+                image["keypoints"] = array(states[f"{name}_keypoints"][i])
     for target in targets:
         target["area"] = np.where(target["area"] > 0, target["area"], _sizes(target))
     return predictions, targets

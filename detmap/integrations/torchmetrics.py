@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 import detmap
 from detmap.compat import PycocotoolsQuirk, patch_pycocotools
@@ -27,6 +30,12 @@ try:
 except ImportError as error:
     fix = "pip install torch torchmetrics torchvision"
     raise DetmapError("detmap.integrations.torchmetrics", str(error), fix) from None
+
+LEFT_OUT = (
+    "image-without-masks",
+    "images have no ground-truth masks; they are left out, as in torchmetrics",
+)
+"""Code and text of the note of `MeanAveragePrecision.result`."""
 
 
 class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
@@ -62,6 +71,7 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         self._coco_backend = torchmetrics_backend.Backend(vars(self)["_coco_backend"].backend)
         self.protocol = protocol
         self.keypoint_sigmas = keypoint_sigmas
+        self._evaluated: dict[str, list[Any]] | None = None
         if with_points:
             self.iou_type = ("keypoints",)
             for side in ("detection", "groundtruth"):
@@ -69,6 +79,7 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
 
     def update(self, preds: list[dict[str, Any]], target: list[dict[str, Any]]) -> None:
         """Adds a batch. Raises `ValueError` for invalid input, and then adds nothing."""
+        self._evaluated = None
         if self.iou_type == ("keypoints",):
             torchmetrics_keypoints.append(self, preds, target)
             return
@@ -80,30 +91,79 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
 
     def compute(self) -> dict[str, Any]:
         """Returns what torchmetrics returns, in the same bits."""
+        # torchmetrics gathers the ranks for this call only; `result` needs the same images later.
+        # `forward` computes the batch alone, without this flag.
+        if self._should_unsync:
+            self._evaluated = {name: [*getattr(self, name)] for name in self._defaults}
         if self.iou_type == ("keypoints",):
-            result = self._result("coco-keypoints")
-            return torchmetrics_keypoints.computed(result, self.class_metrics)
+            by_class = result = self._result("coco-keypoints", pooled=False)
+            if self.average == "micro":
+                result = self._result("coco-keypoints", pooled=True)
+            return torchmetrics_keypoints.computed(result, by_class, self.class_metrics)
         with patch_pycocotools(), warnings.catch_warnings():
             warnings.simplefilter("ignore", PycocotoolsQuirk)
             computed: dict[str, Any] = super().compute()
         return computed
 
+    def reset(self) -> None:
+        """Removes all images."""
+        super().reset()
+        self._evaluated = None
+
     @property
     def result(self) -> detmap.Result:
         """The `detmap.Result` of all images so far, for intervals, curves and tables.
 
-        Classes are those seen, named by number; images are numbered from 0. Raises `DetmapError`
-        for several iou types.
+        Under torch.distributed, call `compute` first: the images are those of all ranks, as there.
+        Classes are those seen, named by number; with ``average="micro"``, all are class 0. Images
+        are numbered from 0. For masks and without `protocol`, images without ground-truth masks are
+        left out, as in torchmetrics; a note counts them.
+
+        Raises `DetmapError` for several iou types, for several ranks without `compute` after the
+        last batch, and for recall thresholds that are not ascending.
         """
+        where = "MeanAveragePrecision.result"
         if len(self.iou_type) > 1:
             what, fix = f"iou_type {self.iou_type}", "use a metric with one iou_type"
-            raise DetmapError("MeanAveragePrecision.result", what, fix)
-        return self._result(self.protocol)
+            raise DetmapError(where, what, fix)
+        if self._evaluated is None and self._must_gather():
+            what, fix = (
+                "the images of other ranks are not here",
+                "call compute() on all ranks first",
+            )
+            raise DetmapError(where, what, fix)
+        if self._own_rules() and list(self.rec_thresholds) != sorted(self.rec_thresholds):
+            what = "rec_thresholds are not ascending; torchmetrics reads precision in their order"
+            raise DetmapError(where, what, "sort them")
+        return self._result(self.protocol, pooled=self.average == "micro")
 
-    def _result(self, protocol: str | detmap.Protocol | None) -> detmap.Result:
+    def _must_gather(self) -> bool:
+        """Checks if `compute` would gather images of other ranks."""
+        wanted = self.sync_on_compute and not self._is_synced and self.distributed_available_fn()
+        group = self.process_group
+        return bool(wanted) and torch_images.n_ranks(group) > 1
+
+    def _own_rules(self) -> bool:
+        """Checks if `result` has the rules of torchmetrics."""
+        return self.iou_type != ("keypoints",) and self.protocol in (None, "torchmetrics")
+
+    def _result(self, protocol: str | detmap.Protocol | None, pooled: bool) -> detmap.Result:
+        """The result of the images of `compute`; `pooled`: all labels are one class, 0."""
+        states = self._evaluated or {name: getattr(self, name) for name in self._defaults}
+        predictions, targets = torch_images.images(states, self.iou_type[0])
+        if pooled:
+            for image in (*predictions, *targets):
+                image["labels"] = np.zeros_like(image["labels"])
+        notes = []
+        if self.iou_type[0] == "segm" and self._own_rules():
+            kept = [i for i, target in enumerate(targets) if len(target["labels"])]
+            if len(kept) < len(targets):
+                notes = [detmap.Note(*LEFT_OUT, len(targets) - len(kept))]
+                predictions, targets = ([side[i] for i in kept] for side in (predictions, targets))
         stream = self._evaluator(protocol)
-        stream.update(*torch_images.images(self))
-        return stream.compute()
+        stream.update(predictions, targets)
+        matches = stream.matches
+        return detmap.summarize(replace(matches, notes=(*matches.notes, *notes)))
 
     def _evaluator(self, protocol: str | detmap.Protocol | None) -> detmap.Evaluator:
         kind, settings = self.iou_type[0], {}
@@ -144,4 +204,4 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         for name in self._defaults:
             setattr(self, name, [*getattr(self, name), *incoming_state[name]])
         self._update_count += 1
-        self._computed = None
+        self._computed = self._evaluated = None

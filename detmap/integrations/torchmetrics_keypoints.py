@@ -65,13 +65,15 @@ def append(metric: Any, preds: Any, target: Any) -> None:
                 state.append(value.detach().to(metric.device))
 
 
-def computed(result: detmap.Result, class_metrics: bool) -> dict[str, Any]:
-    """Returns the numbers of a result under torchmetrics' names, as float32 tensors."""
+def computed(result: detmap.Result, by_class: detmap.Result, class_metrics: bool) -> dict[str, Any]:
+    """Returns the numbers of a result under torchmetrics' names, as float32 tensors; those of
+    classes, if wanted, are from `by_class`.
+    """
     numbers = {key: _tensor(result.metrics[name]) for key, name in KEYS.items()}
     for key, name in (("map_per_class", "AP"), ("mar_per_class", "AR")):
-        found = [row[name] for row in result.per_class] if class_metrics else [-1.0]
+        found = [row[name] for row in by_class.per_class] if class_metrics else [-1.0]
         numbers[key] = _tensor(found).squeeze()
-    ids = result.overview.categories.ids
+    ids = by_class.overview.categories.ids
     return numbers | {"classes": torch.tensor(ids, dtype=torch.int32).squeeze()}
 
 

@@ -145,10 +145,11 @@ class Result:
         Parameters
         ----------
         prefix : of every name, such as ``"val/"``
-        classes : whether to add the metrics of classes, as ``AP/person``
+        classes : whether to add the metrics of classes, as ``per_class/AP/person``
         intervals : from `intervals`, to add ``AP_low`` and ``AP_high``
 
-        Characters that MLflow refuses become ``_``; ``AR@100`` becomes ``AR_at_100``.
+        Characters that MLflow refuses become ``_``; ``AR@100`` becomes ``AR_at_100``. Names of
+        classes are cut to 180 bytes; a class whose name is taken by then gets a number (``_2``).
         """
         from detmap.results.flat_metrics import flat
 

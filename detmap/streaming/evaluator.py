@@ -213,7 +213,11 @@ class Evaluator(Locked):
         self._numbered, self._result = numbered, None
 
     def _check_labels(self, batch: Batch) -> None:
-        """Raises `DataError` if labels are names in some batches, ids in others."""
+        """Raises `DataError` if labels are names on one side or in some batches, ids in others."""
+        sides = [batch.found.label, *([] if batch.objects is None else [batch.objects.label])]
+        if len({side.dtype.kind for side in sides if len(side)}) > 1:
+            what = "class ids in predictions, names in targets, or the reverse"
+            raise DataError("targets[0].labels", what, "give ids everywhere, or names")
         labels = batch.labels()
         before = next((each.labels() for each in self._pending if len(each)), labels)
         if len(labels) and before.dtype.kind != labels.dtype.kind:

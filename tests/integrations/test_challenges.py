@@ -71,12 +71,22 @@ def test_a_bad_submission_does_not_show_paths_of_the_server(tmp_path: Path) -> N
 
 
 ENTRY = {"bbox_2d": [100, 200, 500, 800], "label": "cat"}
+PIXELS = {"bbox_2d": [100, 200, 500, 400], "label": "cat"}
+IN_PIXELS = {"unit": "pixels"}
 
 
 @pytest.mark.parametrize(
     "text, unit, options, expected",
     [
-        (json.dumps([ENTRY]), "pixels", {}, (100, 200, 500, 800)),
+        (json.dumps([PIXELS]), "pixels", {}, (100, 200, 500, 400)),
+        (json.dumps(PIXELS), "pixels", {}, (100, 200, 500, 400)),
+        (json.dumps({"note": [], "objects": [PIXELS]}), "pixels", {}, (100, 200, 500, 400)),
+        (
+            f"As in [1] [] {{x}} [a:\n```python\nx = 1\n```\n{[PIXELS]}".replace("'", '"'),
+            "pixels",
+            {},
+            (100, 200, 500, 400),
+        ),
         (f"Here:\n```json\n{json.dumps([ENTRY])}\n```", "thousandths", {}, (64, 96, 320, 384)),
         (f"I see {json.dumps([ENTRY])}.", "thousandths", {"order": "yxyx"}, (128, 48, 512, 240)),
         ('[{"box": [0, 0.5, 1, 1], "name": "cat"}]', "fractions", {}, (0, 240, 640, 480)),
@@ -108,6 +118,23 @@ def test_boxes_of_a_text(text: str, unit: str, options: Any, expected: Any) -> N
         ("[]", {"size": (640,)}, "size: .*give width and height"),
         ("[]", {"size": (0, float("nan"))}, "size: "),
         (b"[]", {}, "text: a bytes"),
+        ("[", {}, "the answer may be cut"),
+        ("```json\n[\n```", {}, "the answer may be cut"),
+        ("[[1, 2, 3, 4], [5,", {}, "the answer may be cut"),
+        ("[1, 2,", {}, "the answer may be cut"),
+        ('{"bbox_2d": [1, 2', {}, "the answer may be cut"),
+        ("[{'bbox': [0, 0, 1, 1], 'label': 'cat'}]", {}, "which has double quotes"),
+        ("[[1, 2, 3, 4], [5, 6, 7, 8]]", {}, "a list of numbers without labels"),
+        ("[0.1, 0.2, 0.3, 0.4]", {}, "a list of numbers without labels"),
+        (f"{json.dumps([PIXELS])} and {json.dumps([PIXELS])}", IN_PIXELS, "2 lists of boxes"),
+        (json.dumps([ENTRY]), IN_PIXELS, "outside the image of 640 x 480 pixels"),
+        ('[{"bbox": [-1, 0, 1, 1], "label": "cat"}]', IN_PIXELS, "outside the image"),
+        ('[{"bbox": [0, 0, 1' + "0" * 400 + ', 1], "label": "cat"}]', {}, "a box is four numbers"),
+        ("[]", {"labels": ["dog", 1]}, "give a list of names"),
+        ("[]", {"labels": [["dog"]]}, "give a list of names"),
+        ("[]", {"labels": 5}, "give a list of names"),
+        ("[]", {"size": ("640", "480")}, "give width and height"),
+        ("[]", {"size": "ab"}, "give width and height"),
     ],
 )
 def test_texts_that_are_refused(text: str, options: Any, message: str) -> None:
@@ -117,7 +144,7 @@ def test_texts_that_are_refused(text: str, options: Any, message: str) -> None:
 
 def test_boxes_of_a_text_under_the_scoreless_protocol() -> None:
     assert parse("There is no cat.", (640, 480), unit="pixels") == []
-    boxes = parse(json.dumps([ENTRY, ENTRY]), (640, 480), unit="pixels")
+    boxes = parse(json.dumps([PIXELS, PIXELS]), iter((640, 480)), unit="pixels")
     x, y, right, bottom = boxes[0].xyxy
     xywh = [[x, y, right - x, bottom - y]]
     truth = detmap.truth_from_arrays([1], [1], xywh, categories={1: "cat"})

@@ -78,4 +78,16 @@ def test_bad_input_is_exit_2_with_the_place(tmp_path: Path) -> None:
     assert code == 2
     assert said.startswith("::error title=detmap::detmap: error: ")
     assert "100%25.json" in said
-    assert "passed=false" in output
+    assert "%0A  fix: check the path" in said
+    assert output == "passed=false\n"
+
+
+@pytest.mark.slow
+def test_several_limits(tmp_path: Path) -> None:
+    inputs = {"truth": SHAPES, "baseline": BETTER, "detections": WORSE, "protocol": "coco-bbox"}
+    code, said, summary, output = act(tmp_path, **inputs, max_drop="AP=50, AP50=1", report="")
+    assert code == 1
+    assert said.count("::error") == 1
+    assert "- **PASS** AP dropped" in summary
+    assert "- **FAIL** AP50 dropped" in summary
+    assert output == "comparison=detmap-comparison.json\npassed=false\n"

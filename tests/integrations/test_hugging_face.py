@@ -84,7 +84,7 @@ def test_metrics_of_the_trainer() -> None:
     processor = transformers.YolosImageProcessor()
     compute = compute_metrics(processor, {0: "cat", 1: "dog", 2: "owl"}, classes=True)
     given = evaluated(torch)
-    assert compute(given)["AP/owl"] == pytest.approx(1)
+    assert compute(given)["per_class/AP/owl"] == pytest.approx(1)
     assert compute.result.metrics["AR100"] == pytest.approx(1)
     given.predictions = given.predictions[0]
     with pytest.raises(ValueError, match="eval_do_concat_batches=False"):

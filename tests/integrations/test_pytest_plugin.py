@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -47,10 +49,13 @@ def test_no_such_metric(detection_gate):
     detection_gate(TRUTH, GOOD, at_least={"AP9": 0.9})
 
 def test_no_such_file(detection_gate):
-    detection_gate(TRUTH, "missing.json")
+    detection_gate(TRUTH, "missing.json", at_least={"AP": 0.4})
 
 def test_drop_without_baseline(detection_gate):
     detection_gate(TRUTH, GOOD, max_drop={"AP50": 0.5})
+
+def test_percent(detection_gate):
+    detection_gate(TRUTH, GOOD, at_least={"AP": 45})
 """
 
 
@@ -68,7 +73,7 @@ def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(make.ROOT), "PYTEST_ADDOPTS": ""},
     )
     assert done.returncode == 1, done.stderr
-    assert "7 failed, 3 passed" in done.stdout
+    assert "8 failed, 3 passed" in done.stdout
     for line in (
         "FAIL: AP 0.4478 is below 0.9",
         "FAIL: AP50 dropped ",
@@ -76,9 +81,34 @@ def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
         "at_least: lower MR is better (use at_most=)",
         "at_least: there is no 'AP9'",
         "missing.json",
+        "at_least['AP']: 45 is not from 0 to 1 (give a fraction: 0.45)",
         "max_drop without baseline (give baseline=, or use at_least=)",
     ):
         assert line in done.stdout
     assert "Traceback" not in done.stdout
     properties = ElementTree.parse(tmp_path / "junit.xml").iter("property")
     assert {each.get("name") for each in properties} == {"detmap_signature"}
+
+
+@pytest.mark.parametrize(
+    "limits, message",
+    [
+        ({}, "no limit, so the test would always pass"),
+        ({"at_least": {}}, "no limit, so the test would always pass"),
+        ({"at_least": ["AP=0.4"]}, r"at_least: .* .give a dict"),
+        ({"at_least": {"AP": "0.4"}}, r"at_least\['AP'\]: '0.4' .give a number"),
+        ({"at_most": {"MR": True}}, r"at_most\['MR'\]: True .give a number"),
+        ({"at_least": {"AP": float("nan")}}, r"at_least\['AP'\]: nan .give a number"),
+        ({"max_drop": 0.5, "baseline": "baseline.json"}, r"max_drop: 0.5 .give a dict"),
+        ({"max_drop": {"AP": float("nan")}, "baseline": ""}, r"max_drop\['AP'\]: nan"),
+        ({"max_drop": {"AP": -1}, "baseline": ""}, r"max_drop\['AP'\]: -1 .give points"),
+    ],
+)
+def test_limits_that_are_refused(
+    detection_gate: Callable[..., Any], limits: dict[str, Any], message: str
+) -> None:
+    """Before the files are read: these do not exist."""
+    with pytest.raises(pytest.fail.Exception, match=message) as raised:
+        detection_gate("truth.json", "found.json", **limits)
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__

@@ -61,3 +61,15 @@ def test_nothing_and_empty_images_and_bad_input() -> None:
     )
     with pytest.raises(ValueError, match="not a finite number"):
         DetmapMetric().update(bad, empty).compute()
+
+
+def test_ignore_is_read_from_the_data() -> None:
+    from detmap.integrations.supervision import DetmapMetric
+
+    boxes, classes = np.array([[10, 10, 50, 50], [100, 100, 150, 150.0]]), np.array([0, 0])
+    found = sv.Detections(boxes[:1], class_id=classes[:1], confidence=np.array([0.9]))
+    values = []
+    for data in ({}, {"ignore": np.array([0, 1])}):
+        known = sv.Detections(boxes, class_id=classes, data=data)
+        values.append(DetmapMetric("lvis").update(found, known).compute().map50)
+    assert values == pytest.approx([51 / 101, 1])

@@ -160,6 +160,7 @@ from tests.support import stand_ins
 patch = pytest.MonkeyPatch(); stand_ins.torchvision(patch)
 from detmap.integrations.torchmetrics import MeanAveragePrecision
 from tests.compat.test_torchmetrics import batches
+from detmap.errors import DetmapError
 rank, place, share = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 start = torch.distributed.init_process_group
 start("gloo", init_method=f"file://{place}/store", rank=rank, world_size=2)
@@ -167,8 +168,11 @@ metric = MeanAveragePrecision(class_metrics=True)
 mine = list(batches("xyxy"))[:share] if rank == 0 else list(batches("xyxy"))[share:]
 for predictions, targets in mine:
     metric.update(predictions, targets)
+with pytest.raises(DetmapError, match="call compute"):
+    metric.result
 computed = metric.compute()
-torch.save((computed, len(metric.groundtruth_labels)), f"{place}/{rank}.pt")
+values = metric.result.metrics, metric.result.overview.n_images
+torch.save((computed, len(metric.groundtruth_labels), values), f"{place}/{rank}.pt")
 torch.distributed.destroy_process_group()
 """
 
@@ -184,9 +188,11 @@ def test_ranks_with_different_numbers_of_images(tmp_path: Path, share: int) -> N
         for rank in range(2)
     ]
     assert [rank.wait(timeout=120) for rank in ranks] == [0, 0]
-    expected = filled(ours(class_metrics=True)).compute()
+    whole = filled(ours(class_metrics=True))
+    expected = whole.compute()
     for rank, images in enumerate((5 * share, 20 - 5 * share)):
-        computed, own = torch.load(tmp_path / f"{rank}.pt")
+        computed, own, values = torch.load(tmp_path / f"{rank}.pt")
+        assert values == (whole.result.metrics, 20)
         assert equal(computed, expected)
         assert own == images
 
@@ -254,6 +260,54 @@ def test_the_result_of_masks() -> None:
     computed, result = metric.compute(), metric.result
     for name in ("map", "map_50", "map_small", "mar_10"):
         assert result.metrics[name] == pytest.approx(float(computed[name]), abs=1e-7), name
+
+
+def test_the_result_is_that_of_all_images_after_forward_update_and_reset() -> None:
+    one, other = ours(), ours()
+    for predictions, targets in batches("xyxy"):
+        one(predictions, targets), other.update(predictions, targets)
+        one.compute()
+        assert one.result.metrics == other.result.metrics
+    one(*next(iter(batches("xyxy"))))
+    assert one.result.overview.n_images == other.result.overview.n_images + 5
+    one.reset()
+    assert one.result.overview.n_images == 0
+
+
+def test_the_result_of_micro_pools_the_classes() -> None:
+    metric = filled(ours(average="micro"))
+    computed, result = metric.compute(), metric.result
+    for name in ("map", "map_50", "mar_100"):
+        assert result.metrics[name] == pytest.approx(float(computed[name]), abs=1e-7), name
+    assert [row["id"] for row in result.per_class] == [0]
+    rng = np.random.default_rng(3)
+    options = {"iou_type": "keypoints", "keypoint_sigmas": [0.05] * 5, "class_metrics": True}
+    pooled, single, by_class = ours(average="micro", **options), ours(**options), ours(**options)
+    for _ in range(4):
+        shown, target = keypoint_batch(rng)
+        zeros = [{**side, "labels": side["labels"] * 0} for side in (shown, target)]
+        pooled.update([shown], [target]), by_class.update([shown], [target])
+        single.update([zeros[0]], [zeros[1]])
+    assert equal({"map": pooled.compute()["map"]}, {"map": single.compute()["map"]})
+    for name in ("classes", "map_per_class"):
+        assert equal({name: pooled.compute()[name]}, {name: by_class.compute()[name]})
+
+
+def test_images_without_ground_truth_masks_are_left_out_of_the_result() -> None:
+    metric, image = ours(iou_type="segm"), {"masks": MASK, "labels": torch.tensor([1])}
+    nothing = {"masks": MASK[:0], "labels": torch.zeros(0, dtype=torch.int64)}
+    shown = {**image, "scores": torch.tensor([0.9])}
+    metric.update([shown, {**shown, "scores": torch.tensor([0.95])}], [image, nothing])
+    assert float(metric.compute()["map_50"]) == metric.result.metrics["map_50"] == 1
+    assert any("1 image has no ground-truth masks" in str(note) for note in metric.result.notes)
+    metric.protocol = "coco-segm"
+    assert metric.result.metrics["AP50"] == 0.5
+
+
+def test_recall_thresholds_that_are_not_ascending_have_no_result() -> None:
+    metric = filled(ours(rec_thresholds=[0.5, 0.0, 1.0]))
+    with pytest.raises(detmap.DetmapError, match="rec_thresholds are not ascending"):
+        _ = metric.result
 
 
 def keypoint_batch(rng: np.random.Generator, points: int = 5) -> tuple[Any, Any]:

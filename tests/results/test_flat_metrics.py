@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import posixpath
 import re
 from pathlib import Path
 
@@ -26,7 +27,9 @@ def test_flat_has_metrics_classes_and_intervals(result: detmap.Result) -> None:
     intervals = result.intervals(replicates=50)
     found = result.flat("val/", classes=True, intervals=intervals)
     assert found["val/AP50"] == result.metrics["AP50"]
-    assert found["val/AP/star"] == next(r["AP"] for r in result.per_class if r["name"] == "star")
+    assert found["val/per_class/AP/star"] == next(
+        r["AP"] for r in result.per_class if r["name"] == "star"
+    )
     assert found["val/AP_low"] == intervals.metrics["AP"].low
     assert result.flat() == result.metrics
 
@@ -37,9 +40,26 @@ def test_names_are_those_that_mlflow_accepts_and_nothing_is_undefined() -> None:
     settings = {"metrics": ["AP", "AR@limit", "AP@subset"]}
     made = detmap.evaluate(truth, found, "coco-bbox", settings=settings).flat("a:b/", classes=True)
     assert all(re.fullmatch(r"[\w./ -]+", name) for name in made)
-    assert "a_b/AP/person _ co_" in made
+    assert "a_b/per_class/AP/person _ co_" in made
     assert "a_b/AR_at_100" in made
     assert not any(math.isnan(value) for value in made.values())
+
+
+def test_names_of_classes_are_one_path_each_beside_the_metrics() -> None:
+    """MLflow's file store has a file per name, so no name is the folder of another."""
+    names = ["cat", "a/b", "a_b", "a:b", "", "..", ".", "猫" * 300, "x" * 300, "x" * 299, "tab\t"]
+    labels = list(range(len(names)))
+    box = {"boxes": [[i, 0, i + 5, 9] for i in labels], "labels": labels}
+    stream = detmap.Evaluator(classes=names)
+    stream.update([{**box, "scores": [0.5] * len(names)}], [box])
+    found = stream.compute().flat("val/", classes=True)
+    assert len([name for name in found if name.startswith("val/per_class/AP/")]) == len(names)
+    folders = {name.rpartition("/")[0] for name in found}
+    assert not folders & set(found)
+    for name in found:
+        assert posixpath.normpath(name) == name
+        assert len(name) <= 250
+        assert max(len(part.encode()) for part in name.split("/")) <= 255
 
 
 @pytest.mark.parametrize("seed", range(3))

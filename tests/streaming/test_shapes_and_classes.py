@@ -201,6 +201,8 @@ def test_names_and_numbers_do_not_mix_and_parts_are_checked(tmp_path: Path) -> N
         stream.update(numbers[0][4:], numbers[1][4:])
     with pytest.raises(DataError, match=r"labels: dtype"):
         Evaluator().update([predictions[4], numbers[0][5]], [targets[4], numbers[1][5]])
+    with pytest.raises(DataError, match="ids in predictions, names in targets"):
+        Evaluator().update(numbers[0][:4], targets[:4])
     for other, message in (
         (fed(Evaluator(), numbers[0][4:], numbers[1][4:], 2), "use one kind"),
         (fed(Evaluator(), predictions[:1], targets[:1], 2), "more than one part"),

@@ -95,6 +95,13 @@ def test_any_shards_in_any_order_through_cloudpickle() -> None:
     assert reduce(parts).signature == whole(rows()).signature
 
 
+def test_a_shard_without_rows() -> None:
+    table = arrow.Table.from_pylist(rows())
+    for nothing in ([], table[:0]):
+        parts = [match_shard(nothing, CLASSES), match_shard(table, CLASSES)]
+        assert reduce(parts).signature == whole(rows()).signature
+
+
 def test_bad_tables_and_parts_are_named() -> None:
     part = match_shard(rows(), CLASSES)
     for table, message in (
@@ -107,6 +114,13 @@ def test_bad_tables_and_parts_are_named() -> None:
     ):
         with pytest.raises(DataError, match=message):
             images_from_table(table)
+    listed = arrow.Table.from_pylist([*rows(), {"image_id": 9, "truth": None, "detections": []}])
+    for table in (listed, listed[6:], listed[6:].to_pylist()):
+        with pytest.raises(DataError, match=r"truth\[[06]\]: None .give an empty list"):
+            images_from_table(table)
+    sides = [{"bbox": boxes, "category_id": []} for boxes in ([], None)]
+    with pytest.raises(DataError, match=r"truth.bbox\[1\]: None"):
+        images_from_table([{"image_id": i, "truth": sides[i], "detections": []} for i in (0, 1)])
     with pytest.raises(DataError, match="no parts"):
         reduce([])
     with pytest.raises(MergeError, match="more than one part"):

@@ -34,9 +34,12 @@ def images_from_table(
 
     Raises
     ------
-    DataError : a column is missing or is not nested; a box without four numbers
+    DataError : a column is missing or is not nested; a row without a list; a box without four
+        numbers
     """
     arrow = require("pyarrow", "parquet")
+    if isinstance(table, list) and not table:
+        return [], []
     if isinstance(table, arrow.RecordBatch):
         table = arrow.Table.from_batches([table])
     elif isinstance(table, list):
@@ -55,17 +58,26 @@ def _images(ids: list[Any], table: Any, name: str, truth: str) -> list[dict[str,
     """Returns one dict an image; an image without rows has empty columns."""
     arrow = require("pyarrow", "parquet")
     column = table.column(name).combine_chunks()
+    _require_lists(f"table: {name}", column)
     images: list[dict[str, Any]] = [{"image_id": each} for each in ids]
     if _is_list(arrow, column.type) and arrow.types.is_null(column.type.value_type):
         nothing = {"boxes": np.zeros((0, 4)), "labels": np.zeros(0, np.int64)}
         scores = {} if name == truth else {"scores": np.zeros(0)}
         return [each | nothing | scores for each in images]  # no row in the whole table
     for key, lists in _fields(arrow, name, column):
-        sizes = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        _require_lists(f"table: {name}.{key}", lists)
+        sizes = lists.value_lengths().to_numpy(zero_copy_only=False)
         values = _values(arrow, f"{name}.{key}", lists.flatten())
         for image, part in zip(images, np.split(values, np.cumsum(sizes)[:-1]), strict=False):
             image[KEYS.get(key, key)] = part
     return images
+
+
+def _require_lists(where: str, column: Any) -> None:
+    """Raises `DataError` for a row that is null: it does not say that the image has nothing."""
+    if column.null_count:
+        row = column.is_null().index(True).as_py()
+        raise DataError(f"{where}[{row}]", "None", "give an empty list to an image without any")
 
 
 def _fields(arrow: Any, name: str, column: Any) -> list[tuple[str, Any]]:
