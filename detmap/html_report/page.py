@@ -20,6 +20,7 @@ from detmap.html_report.image_files import Pictures
 from detmap.html_report.verdict import better, decide
 from detmap.html_report.what_changed import changed
 from detmap.results.receipt import Receipt
+from detmap.tables import Note
 from detmap.version import __version__
 
 HERE = Path(__file__).parent
@@ -51,6 +52,7 @@ def html(
     pictures: Pictures,
     receipts: Mapping[str, Receipt],
     findings: Sequence[Finding] = (),
+    remarks: Sequence[Note] = (),
 ) -> str:
     """Render the page.
 
@@ -60,6 +62,8 @@ def html(
     inputs : names and values for the section on method
     pictures : where the images are
     receipts : of each detector, by its name
+    findings : of the doctor
+    remarks : on the comparison, shown below the verdict
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     environment.filters["safe_script"] = _inside_script
@@ -71,6 +75,7 @@ def html(
     return template.render(
         title=title,
         findings=findings,
+        remarks=[str(each) for each in remarks],
         policy=policy(style, script),
         style=Markup(style),
         script=Markup(script),
