@@ -67,7 +67,8 @@ def read_detections(
             _consult(arguments, path, truth, None, rules, time.process_time() - begin)
         raise
     boxes = rules.iou.of == "boxes" and rules.evaluation.rule == "matching"
-    if getattr(arguments, "strict", False) or (boxes and is_suspicious(truth, detections)):
+    strict, empty = getattr(arguments, "strict", False), not len(detections)
+    if strict or ((boxes or empty) and is_suspicious(truth, detections)):
         _consult(arguments, path, truth, detections, rules, time.process_time() - begin)
     return detections
 
