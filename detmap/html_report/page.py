@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from detmap.base.printable import shown
 from detmap.diagnosis import sections as diagnosed
 from detmap.doctor.findings import Finding
 from detmap.errors import counted
@@ -41,6 +43,10 @@ SECTIONS = (
     *((each.name, each.title) for each in diagnosed.SECTIONS if each.title),
     ("method", "Method"),
 )
+CONTROLS = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""Control characters, of the direction of text too: a name with them could disguise others."""
 FEW_CLASSES, MANY_CLASSES = 12, 30
 
 
@@ -72,7 +78,7 @@ def html(
     first, two = runs[0], len(runs) == 2
     counts = first.result.counts()
     reviewed = better(runs)
-    return template.render(
+    made = template.render(
         title=title,
         findings=findings,
         remarks=[str(each) for each in remarks],
@@ -88,6 +94,7 @@ def html(
         runs=runs,
         sections=SECTIONS,
         text_columns=TEXT_COLUMNS,
+        overlap=first.diagnosis.overlap_name,
         iou=f"{first.diagnosis.iou:g}",
         verdict=decide(runs),
         changed=changed(*runs) if two else [],
@@ -96,6 +103,7 @@ def html(
         metrics=report_tables.metrics(runs),
         class_rows=row_figures.classes(runs),
         classes=report_tables.classes(runs),
+        undefined_classes=report_tables.undefined_classes(runs),
         many=len(first.diagnosis.truth.categories) > MANY_CLASSES,
         few=len(first.diagnosis.truth.categories) <= FEW_CLASSES,
         multiples=figures.multiples(runs),
@@ -129,11 +137,18 @@ def html(
         notes=[str(note) for note in report_tables.notes(runs)] + pictures.notes(),
         version=__version__,
     )
+    return CONTROLS.sub(lambda sign: shown(sign[0]), made)
 
 
 def _inside_script(text: str) -> Markup:
-    """JSON or XML that cannot end its script element."""
-    return Markup(text.replace("<", "\\u003c") if text[0] in "[{" else text)
+    """JSON or XML that cannot end its script element, with control characters as references."""
+    if text[0] in "[{":
+        return Markup(CONTROLS.sub(_json_reference, text.replace("<", "\\u003c")))
+    return Markup(CONTROLS.sub(lambda sign: f"&#x{ord(sign[0]):x};", text))
+
+
+def _json_reference(sign: re.Match[str]) -> str:
+    return f"\\u{ord(sign[0]):04x}"
 
 
 def policy(style: str, script: str) -> str:

@@ -174,3 +174,20 @@ def test_too_few_images_have_no_interval_and_no_remark_on_one() -> None:
     verdict = whole(truth, every(8, 1), every(4, 1), kind="md").split("\n")[0]
     assert "without an interval" in verdict
     assert "approximate" not in verdict
+
+
+def test_controls_of_text_direction_are_escaped_in_the_page() -> None:
+    truth = truth_of("a\u202eb\u2066", "c")
+    text = whole(truth, every(8, 1))
+    assert "a\\u202eb\\u2066" in text
+    assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
+
+
+def test_a_class_without_objects_that_counts_in_the_mean_is_named() -> None:
+    truth = truth_of("a", "b").take(np.arange(0, 16, 2))
+    rules = detmap.load_protocol("coco-bbox")
+    tables = {"d": found_by(truth, every(8, 1))}
+    for undefined, named in (("skip", False), ("zero", True)):
+        own = rules.override({"mean.undefined": undefined})
+        text = page.report(truth, tables, own).decode()
+        assert ("Classes without objects count as 0 in the mean: b." in text) is named
