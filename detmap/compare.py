@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ from detmap.statistics.comparison import Comparison, Maker
 from detmap.statistics.comparison import check as check_test
 from detmap.statistics.paired_differences import pair_up, require_comparable
 from detmap.statistics.sampling_units import units
-from detmap.tables import Detections, Truth
-from detmap.tables.extension import extended
+from detmap.tables import Detections, Note, Truth
+from detmap.tables.extension import extended, extended_by_all
 
 Detector = Detections | Matches | Result | str | Path
 SAVED = ".npz"
@@ -69,10 +70,10 @@ def compare(
         detectors, truth = [truth, *detectors], None  # type: ignore[list-item]
     if len(detectors) < 2:
         raise DataError("compare", f"{len(detectors)} detectors", "give two or more")
-    matches = _match_all(truth, detectors, protocol, settings, threads)
     labels = _names(detectors, names)
+    matches, notes = _match_all(truth, detectors, labels, protocol, settings, threads)
     require_comparable(labels, matches)
-    return compare_matches(
+    comparison = compare_matches(
         labels,
         matches,
         alpha=alpha,
@@ -84,6 +85,7 @@ def compare(
         threads=threads,
         progress=progress,
     )
+    return replace(comparison, notes=(*comparison.notes, *notes))
 
 
 def compare_matches(
@@ -134,11 +136,14 @@ def compare_matches(
 def _match_all(
     truth: Any,
     detectors: Sequence[Any],
+    labels: Sequence[str],
     protocol: Protocol | str | None,
     settings: Mapping[str, Any] | None,
     threads: int | None,
-) -> list[Matches]:
-    """The matches of each detector; reads the truth only if needed."""
+) -> tuple[list[Matches], list[Note]]:
+    """The matches of each detector, and notes on classes that only some of them name; reads the
+    truth only if needed.
+    """
     ready: list[Matches | None] = [
         each.matches
         if isinstance(each, Result)
@@ -150,24 +155,29 @@ def _match_all(
         for each in detectors
     ]
     if None not in ready:
-        return [each for each in ready if each is not None]
+        return [each for each in ready if each is not None], []
     if truth is None:
         what = "no truth, and not all detectors are saved matches"
         raise DataError("compare", what, "give the truth first")
     known = next((each.protocol for each in ready if each is not None), None)
     wanted = protocol if protocol is not None or settings else known
     table, rules = read_truth_and_protocol(truth, wanted, settings)
-    given = list(detectors)
+    given, seen = list(detectors), table
     for i, each in enumerate(given):  # all before the first is matched: they name the images
         if rules.scope.unknown != "error" and ready[i] is None:
-            given[i] = _read(each, table, rules)
-            table = extended(table, given[i])
-    return [
-        match(table, extended(_read(each, table, rules), table), rules, threads=threads)
+            given[i] = _read(each, seen, rules)
+            seen = extended(seen, given[i])
+    tables = {
+        name: each for name, each in zip(labels, given, strict=True) if isinstance(each, Detections)
+    }
+    every, notes = extended_by_all(table, tables)
+    matches = [
+        match(every, extended(_read(each, every, rules), every), rules, threads=threads)
         if own is None
         else own
         for each, own in zip(given, ready, strict=True)
     ]
+    return matches, notes
 
 
 def _read(detector: Any, truth: Truth, rules: Protocol) -> Detections:

@@ -37,14 +37,16 @@ def add(command: argparse.ArgumentParser, *, strict: bool = False) -> None:
 
 
 def read(
-    arguments: argparse.Namespace, *, empty: bool = False
+    arguments: argparse.Namespace, *, empty: bool = False, extend: bool = True
 ) -> tuple[Truth, Detections, Protocol]:
-    """As `reading.read`; with the fixes that were asked for, and the quick doctor's findings."""
+    """As `reading.read`, with the fixes that were asked for and the findings. Without
+    `extend` the truth lacks the images and classes that the detections add.
+    """
     begin = time.process_time()
     truth, rules = reading.read_truth_of(arguments, empty=empty)
     spent = time.process_time() - begin
     detections = read_detections(arguments, arguments.detections, truth, rules, spent)
-    return extended(truth, detections), detections, rules
+    return extended(truth, detections) if extend else truth, detections, rules
 
 
 def read_detections(
@@ -65,7 +67,8 @@ def read_detections(
             _consult(arguments, path, truth, None, rules, time.process_time() - begin)
         raise
     boxes = rules.iou.of == "boxes" and rules.evaluation.rule == "matching"
-    if getattr(arguments, "strict", False) or (boxes and is_suspicious(truth, detections)):
+    strict, empty = getattr(arguments, "strict", False), not len(detections)
+    if strict or ((boxes or empty) and is_suspicious(truth, detections)):
         _consult(arguments, path, truth, detections, rules, time.process_time() - begin)
     return detections
 

@@ -111,6 +111,11 @@ class Diagnosis(Immutable, Tabular):
         """(D,) int32, rows of detections by image, by descending score, ties in input order."""
         return _ranked(self.detections, len(self.truth.images))[0]
 
+    @property
+    def overlap_name(self) -> str:
+        """The overlap of matching: ``OKS`` of keypoints, else ``IoU``."""
+        return "OKS" if self.protocol.iou.of == "keypoints" else "IoU"
+
     def fixer(self, *, ignored: bool = False) -> NDArray[np.int32]:
         """(G,) int32, the detection that would match an unmatched object if its class or location
         were fixed: the highest-scoring one whose best object it is; -1 for none.

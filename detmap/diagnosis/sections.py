@@ -129,7 +129,8 @@ class Section:
 def _sentences(known: Known) -> list[str]:
     """The key findings; first a sentence if tidecv's AP differs in a printed digit."""
     own, theirs = known.parts.tide, known.tide
-    if f"{own.ap:.1f}" == f"{theirs.ap:.1f}":
+    has_mode = known.diagnosis.protocol.iou.of != "keypoints"  # tidecv compares no keypoints
+    if not has_mode or f"{own.ap:.1f}" == f"{theirs.ap:.1f}":
         return known.sentences
     differs = (
         f"Under tidecv's rules AP{100 * own.iou:g} is {theirs.ap:.1f}, under the protocol's "

@@ -89,6 +89,9 @@ def _tide_sentence(costs: Tide) -> str:
         return "No class has a ground-truth object, so AP is undefined."
     gain = {kind: value for kind, value in costs.gain.items() if kind in ERRORS and value > 0}
     told = f"AP{100 * costs.iou:g} is {costs.ap:.1f}"
+    if not gain and np.isnan(costs.gain["Miss"]):
+        lost = counted(costs.counts["Miss"], "object")
+        return f"{told}: no object is matched. The loss is Miss ({MEANING['Miss']}): {lost}."
     if not gain:
         return f"{told}. Fixing a single kind of error would not raise it."
     worst = max(gain, key=lambda kind: gain[kind])

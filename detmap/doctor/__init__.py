@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from detmap.doctor.clock import Clock
-from detmap.doctor.findings import Finding, Findings, Repair
+from detmap.doctor.findings import BARE, NO_DETECTION, Finding, Findings, Repair
 from detmap.doctor.quick_checks import is_suspicious
 from detmap.errors import DataError, DetmapError
 from detmap.protocol import Protocol
@@ -97,6 +97,9 @@ def examine_quickly(
     seconds : of processor time; unlimited when left out
     """
     clock = Clock(seconds)
+    other_rule = protocol.iou.of != "boxes" or protocol.evaluation.rule != "matching"
+    if other_rule and detections is not None and len(truth) and not len(detections):
+        return Findings([Finding(BARE, NO_DETECTION)])
     if detections is not None and (
         protocol.iou.of != "boxes" or not (whole or is_suspicious(truth, detections))
     ):

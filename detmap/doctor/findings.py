@@ -16,6 +16,11 @@ AFTER = re.compile(r"[:;] AP50 after is [^;]*$")
 """The clause of a sentence that explains AP50 after the repair."""
 
 
+BARE = "images-without-detections"
+"""The name of the finding that images, or all of them, have no detection."""
+NO_DETECTION = "there is no detection at all"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong with detections or truth.

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.findings import Finding
+from detmap.doctor.findings import BARE, NO_DETECTION, Finding
 from detmap.doctor.raw_rows import Raw
 from detmap.doctor.trial import Sample, Trial, sample
 from detmap.errors import few
@@ -28,7 +28,7 @@ def facts(trial: Trial, raw: Raw, ap50: float) -> Iterator[Finding]:
     truth = trial.truth
     image, label = raw.places(truth)
     if not len(image) and len(truth):
-        yield Finding("images-without-detections", "there is no detection at all", ap50)
+        yield Finding(BARE, NO_DETECTION, ap50)
         return
     known = image >= 0
     if not known.any():
@@ -66,7 +66,7 @@ def _images(
         return
     kept = truth.select_images(covered)
     yield Finding(
-        "images-without-detections",
+        BARE,
         f"{int((n_rows == 0).sum()):,} of {len(truth.images):,} images have no detection: AP50 "
         "after is that of the others",
         ap50,

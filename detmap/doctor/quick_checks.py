@@ -107,9 +107,11 @@ class View:
 
 
 def is_suspicious(truth: Truth, detections: Detections) -> bool:
-    """Whether one quick check fails, the reader dropped many rows, or there is no object at all."""
-    if not len(truth):
-        return bool(len(detections))
+    """Whether one quick check fails, the reader dropped many rows, or there is no object or no
+    detection at all.
+    """
+    if not len(truth) or not len(detections):
+        return len(truth) != len(detections)
     dropped = sum(note.count for note in detections.notes if note.code.endswith("-unknown"))
     if dropped > DROPPED * (len(detections) + dropped):
         return True

@@ -15,6 +15,7 @@ from detmap.protocol import Protocol
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
+from detmap.tables.extension import extended, extended_by_all
 
 KINDS = ("html", "md")
 
@@ -74,9 +75,11 @@ def report(
     say = progress or (lambda step: None)
     many = max(map(len, detections.values())) >= MANY  # both are drawn alike
     many |= len(truth.categories) >= MANY_CLASSES
+    every, notes = extended_by_all(truth, detections)
+    tables = {name: extended(table, every) for name, table in detections.items()}
     runs = [
-        gather(name, truth, table, protocol, many=many, threads=threads, progress=say)
-        for name, table in detections.items()
+        gather(name, every, table, protocol, many=many, threads=threads, progress=say)
+        for name, table in tables.items()
     ]
     name = title or f"{' and '.join(detections)} on {Path(truth.source).name}"
     if figure is not None:
@@ -87,7 +90,7 @@ def report(
         made = picture(runs, path.suffix.lower().lstrip("."), column)
         atomic_files.write_bytes(path, made)
     if kind == "md":
-        return markdown.text(runs, name, findings).encode()
+        return markdown.text(runs, name, findings, notes).encode()
     from detmap.html_report import page
     from detmap.html_report.image_files import Pictures
 
@@ -104,4 +107,5 @@ def report(
         pictures=Pictures(images),
         receipts=receipts,
         findings=findings,
+        remarks=notes,
     ).encode()

@@ -78,7 +78,7 @@ def mean(runs: Sequence[Run]) -> Markup:
     for (style, name), run in zip(letters(runs), runs, strict=True):
         for i, t in enumerate(some):
             mean = nanmean(run.precision[t], axis=1)
-            label = f"{name} IoU {thresholds[t]:.2f}".strip()
+            label = f"{name} {run.diagnosis.overlap_name} {thresholds[t]:.2f}".strip()
             drawn.append(charts.Line(GRID, mean, label, f"{style} i{i}"))
     told = ", ".join(
         f"{line.name} {100 * nanmean(line.y, None):.1f}" for line in drawn if len(line.y)
@@ -102,7 +102,7 @@ def _each(drawn: Sequence[charts.Line], k: int, scale: float = 1.0) -> str:
 
 def over_iou(runs: Sequence[Run]) -> Markup:
     """AP over the threshold of overlap; nothing of a single one."""
-    thresholds = runs[0].result.protocol.thresholds()
+    thresholds, overlap = runs[0].result.protocol.thresholds(), runs[0].diagnosis.overlap_name
     if len(thresholds) == 1:
         return Markup()
     drawn = []
@@ -121,13 +121,12 @@ def over_iou(runs: Sequence[Run]) -> Markup:
         (
             max(iou - half, span[0]),
             min(iou + half, span[1]),
-            f"IoU {iou:.2f}, AP: {_each(drawn, k, 100)}",
+            f"{overlap} {iou:.2f}, AP: {_each(drawn, k, 100)}",
         )
         for k, iou in enumerate(thresholds.tolist())
     ]
-    return charts.lines(
-        "AP over IoU", told, drawn, ("IoU threshold", "AP"), x_range=span, readings=readings
-    )
+    axes = (f"{overlap} threshold", "AP")
+    return charts.lines(f"AP over {overlap}", told, drawn, axes, x_range=span, readings=readings)
 
 
 def nanmean(values: Any, axis: int | None) -> Any:
@@ -295,32 +294,33 @@ def _bins(
 
 
 def localized(runs: Sequence[Run]) -> dict[str, Any]:
-    """IoU of the true positives."""
+    """Overlaps of the true positives."""
     drawn, texts, most = [], [], 1.0
+    overlap = runs[0].diagnosis.overlap_name
     for (style, name), run in zip(letters(runs), runs, strict=True):
         edges, counts = run.overlaps
         most = max(most, float(counts.max(initial=0)))
         drawn.append(charts.stepped(edges, counts, name, f"{style} area"))
-        told = f"{int(counts.sum()):,} true positives, mean IoU {short(run.overlap)}"
+        told = f"{int(counts.sum()):,} true positives, mean {overlap} {short(run.overlap)}"
         texts.append(f"{name}: {told}" if name else told)
     edges, text = runs[0].overlaps[0], "; ".join(texts)
     readings = _bins(
         runs,
         edges,
-        lambda low, high: f"IoU {low:.3g} to {high:.3g}",
+        lambda low, high: f"{overlap} {low:.3g} to {high:.3g}",
         lambda run, k: f"{int(run.overlaps[1][k])} TP",
     )
     span = (float(edges[0]), float(edges[-1]))
     chart = charts.lines(
-        "IoU of true positives",
+        f"{overlap} of true positives",
         text,
         drawn,
-        ("IoU", "true positives"),
+        (overlap, "true positives"),
         x_range=span,
         y_range=(0.0, most),
         readings=readings,
     )
-    return {"title": "IoU of true positives", "chart": chart, "text": text}
+    return {"title": f"{overlap} of true positives", "chart": chart, "text": text}
 
 
 def shares(a: Run, b: Run) -> Markup:

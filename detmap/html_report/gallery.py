@@ -23,6 +23,7 @@ from detmap.html_report.figures import letters
 from detmap.html_report.gather import Run
 from detmap.html_report.image_files import Pictures, name_of
 from detmap.html_report.what_changed import one_only
+from detmap.overlaps.row_overlaps import edges, ious
 from detmap.tables import boxes_as
 
 SIDE, MARGIN, QUALITY = 220, 0.35, 60  # pixels of a crop; share of the box around it
@@ -118,7 +119,7 @@ def _mistake(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Shown:
     if each.kind == "Miss":
         k = int(diagnosis.truth.image[each.row])
         lost = np.arange(len(diagnosis.truth)) == each.row
-        boxes, text = _objects(diagnosis, k, lost), _missed_text(each)
+        boxes, text = _objects(diagnosis, k, lost), _missed_text(each, diagnosis.overlap_name)
     else:
         k = int(diagnosis.detections.image[each.row])
         boxes = [*_objects(diagnosis, k), ("mine", list(each.box))]
@@ -126,11 +127,11 @@ def _mistake(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Shown:
     return _shown(diagnosis, k, each.box, boxes, text, pictures)
 
 
-def _missed_text(each: Mistake) -> str:
+def _missed_text(each: Mistake, name: str) -> str:
     size = f"{each.box[2]:.0f} \N{MULTIPLICATION SIGN} {each.box[3]:.0f} px"
     best = f"no {each.category} detection on it"
     if each.overlap > 0:
-        best = f"best IoU of a {each.category} detection {each.overlap:.2f}"
+        best = f"best {name} of a {each.category} detection {each.overlap:.2f}"
     return f"{each.category} missed, {size}; {best}"
 
 
@@ -139,15 +140,35 @@ def _false_text(diagnosis: Diagnosis, each: Mistake) -> str:
     names, label = diagnosis.truth.categories.names, diagnosis.truth.label
     predicted, own = f"predicted {each.category} {each.score:.2f}", float(diagnosis.same[each.row])
     other, there = float(diagnosis.other[each.row]), int(diagnosis.other_object[each.row])
+    overlap = diagnosis.overlap_name
     if each.kind == "Cls":
-        return f"{predicted}, is {names[label[there]]}, IoU {other:.2f}"
+        return f"{predicted}, is {names[label[there]]}, {overlap} {other:.2f}"
     if each.kind == "Loc":
-        return f"{predicted}, IoU {own:.2f} with a {each.category}, needs {diagnosis.iou:g}"
+        return f"{predicted}, {overlap} {own:.2f} with a {each.category}, needs {diagnosis.iou:g}"
     if each.kind == "Both":
-        return f"{predicted}, is {names[label[there]]}, IoU {other:.2f}, needs {diagnosis.iou:g}"
+        return (
+            f"{predicted}, is {names[label[there]]}, {overlap} {other:.2f}, needs {diagnosis.iou:g}"
+        )
     if each.kind == "Dupe":
-        return f"{predicted}, IoU {own:.2f} with a {each.category} that is already matched"
-    return f"{predicted}, no object there (highest IoU {max(own, other):.2f})"
+        return f"{predicted}, {overlap} {own:.2f} with a {each.category} that is already matched"
+    return f"{predicted}, {_background_text(diagnosis, each, max(own, other))}"
+
+
+def _background_text(diagnosis: Diagnosis, each: Mistake, best: float) -> str:
+    """What is at a background error: the object whose box overlaps its box most, or none."""
+    truth, name = diagnosis.truth, diagnosis.overlap_name
+    here = truth.image == diagnosis.detections.image[each.row]
+    if name == "IoU":  # of the counted ones it is known that they hardly overlap
+        here &= ~diagnosis.to_find
+    rows = np.flatnonzero(here)
+    if len(rows):
+        overlaps = ious(edges(diagnosis.detections, np.array([each.row])), edges(truth, rows))
+        k = int(np.argmax(overlaps))
+        if overlaps[k] > diagnosis.background:
+            ignored = "" if diagnosis.to_find[rows[k]] else "ignored "
+            what = f"{ignored}{truth.categories.names[truth.label[rows[k]]]}"
+            return f"on the box of an object ({what}, box IoU {overlaps[k]:.2f}; {name} {best:.2f})"
+    return f"no object there (highest {name} {best:.2f})"
 
 
 def _suspect(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Shown:

@@ -12,12 +12,17 @@ from detmap.html_report.what_changed import changed, difference
 from detmap.output import formats
 from detmap.output.formats import escaped
 from detmap.output.table import Style, Table
+from detmap.tables import Note
 
 METRICS = 12
 
 
-def text(runs: Sequence[Run], title: str, findings: Sequence[Finding] = ()) -> str:
-    """The doctor's findings, metrics, costs of errors and key findings, as Markdown."""
+def text(
+    runs: Sequence[Run], title: str, findings: Sequence[Finding] = (), remarks: Sequence[Note] = ()
+) -> str:
+    """The doctor's findings, metrics, costs of errors and key findings, as Markdown; `remarks` are
+    about the comparison.
+    """
     two = len(runs) == 2
     names = [run.name for run in runs]
     metrics = list(runs[0].result.metrics)[:METRICS]
@@ -53,4 +58,5 @@ def text(runs: Sequence[Run], title: str, findings: Sequence[Finding] = ()) -> s
         ]
     above = "".join(f"> **Probable mistake:** {escaped(str(each))}\n\n" for each in findings)
     above += f"**{escaped(verdict.sentence)}** {escaped(verdict.more)}".strip() + "\n\n"
+    above += "".join(f"> **Note:** {escaped(str(each))}\n\n" for each in remarks)
     return above + formats.markdown(tables, Style()) + "\n" + "\n".join(lines)

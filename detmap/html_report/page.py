@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from detmap.base.printable import shown
 from detmap.diagnosis import sections as diagnosed
 from detmap.doctor.findings import Finding
 from detmap.errors import counted
@@ -20,6 +22,7 @@ from detmap.html_report.image_files import Pictures
 from detmap.html_report.verdict import better, decide
 from detmap.html_report.what_changed import changed
 from detmap.results.receipt import Receipt
+from detmap.tables import Note
 from detmap.version import __version__
 
 HERE = Path(__file__).parent
@@ -40,6 +43,10 @@ SECTIONS = (
     *((each.name, each.title) for each in diagnosed.SECTIONS if each.title),
     ("method", "Method"),
 )
+CONTROLS = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""Control characters, of the direction of text too: a name with them could disguise others."""
 FEW_CLASSES, MANY_CLASSES = 12, 30
 
 
@@ -51,6 +58,7 @@ def html(
     pictures: Pictures,
     receipts: Mapping[str, Receipt],
     findings: Sequence[Finding] = (),
+    remarks: Sequence[Note] = (),
 ) -> str:
     """Render the page.
 
@@ -60,6 +68,8 @@ def html(
     inputs : names and values for the section on method
     pictures : where the images are
     receipts : of each detector, by its name
+    findings : of the doctor
+    remarks : on the comparison, shown below the verdict
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     environment.filters["safe_script"] = _inside_script
@@ -68,9 +78,10 @@ def html(
     first, two = runs[0], len(runs) == 2
     counts = first.result.counts()
     reviewed = better(runs)
-    return template.render(
+    made = template.render(
         title=title,
         findings=findings,
+        remarks=[str(each) for each in remarks],
         policy=policy(style, script),
         style=Markup(style),
         script=Markup(script),
@@ -83,6 +94,7 @@ def html(
         runs=runs,
         sections=SECTIONS,
         text_columns=TEXT_COLUMNS,
+        overlap=first.diagnosis.overlap_name,
         iou=f"{first.diagnosis.iou:g}",
         verdict=decide(runs),
         changed=changed(*runs) if two else [],
@@ -91,6 +103,7 @@ def html(
         metrics=report_tables.metrics(runs),
         class_rows=row_figures.classes(runs),
         classes=report_tables.classes(runs),
+        undefined_classes=report_tables.undefined_classes(runs),
         many=len(first.diagnosis.truth.categories) > MANY_CLASSES,
         few=len(first.diagnosis.truth.categories) <= FEW_CLASSES,
         multiples=figures.multiples(runs),
@@ -124,11 +137,18 @@ def html(
         notes=[str(note) for note in report_tables.notes(runs)] + pictures.notes(),
         version=__version__,
     )
+    return CONTROLS.sub(lambda sign: shown(sign[0]), made)
 
 
 def _inside_script(text: str) -> Markup:
-    """JSON or XML that cannot end its script element."""
-    return Markup(text.replace("<", "\\u003c") if text[0] in "[{" else text)
+    """JSON or XML that cannot end its script element, with control characters as references."""
+    if text[0] in "[{":
+        return Markup(CONTROLS.sub(_json_reference, text.replace("<", "\\u003c")))
+    return Markup(CONTROLS.sub(lambda sign: f"&#x{ord(sign[0]):x};", text))
+
+
+def _json_reference(sign: re.Match[str]) -> str:
+    return f"\\u{ord(sign[0]):04x}"
 
 
 def policy(style: str, script: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from detmap.diagnosis.diagnosis_intervals import MOST_PAIRS, Uncertainty
 from detmap.diagnosis.operating_sweep import OVERALL
 from detmap.diagnosis.tide import MEANING
+from detmap.errors import few
 from detmap.html_report.gather import Run
 from detmap.html_report.image_files import named
 from detmap.html_report.numbers import Number, interval_at, known, moved
@@ -153,6 +154,22 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     return {"header": header, "rows": rows}
 
 
+def undefined_classes(runs: Sequence[Run]) -> str:
+    """A line on classes whose AP is undefined but counts in the mean; "" for none."""
+    protocol = runs[0].result.protocol
+    counts_as = {"zero": 0, "detected": 0, "one": 1}.get(protocol.mean.undefined)
+    if counts_as is None:
+        return ""
+    names = []
+    for rows in zip(*(run.result.per_class for run in runs), strict=True):
+        detected = any(row.get("detections", 1) for row in rows)
+        if not rows[0]["objects"] and (detected or protocol.mean.undefined != "detected"):
+            names.append(rows[0]["name"])
+    if not names:
+        return ""
+    return f"Classes without objects count as {counts_as} in the mean: {few(names)}."
+
+
 def _rates(run: Run, k: int) -> list[Number]:
     """Precision, recall and F1 of a class at its best score."""
     point, drawn = run.points[len(OVERALL) + k], run.uncertainty
@@ -174,7 +191,8 @@ def _class_interval(run: Run, k: int, value: str) -> Interval | None:
 
 def lrp(runs: Sequence[Run]) -> dict[str, Any]:
     """OLRP and its parts, and the mean overlap."""
-    header = ["detector", "oLRP", "localization", "false positives", "missed", "mean IoU"]
+    header = ["detector", "oLRP", "localization", "false positives", "missed"]
+    header.append(f"mean {runs[0].diagnosis.overlap_name}")
     rows = []
     for run in runs:
         whole, drawn = run.olrp[""], run.uncertainty
@@ -286,6 +304,7 @@ def method(
 ) -> list[tuple[str, str]]:
     """Inputs, rules and versions of the numbers."""
     rules, drawn = runs[0].result.protocol, runs[0].uncertainty
+    overlap = runs[0].diagnosis.overlap_name
     found = [*inputs, ("protocol", f"{rules.name}, version {rules.version}: {rules.source}")]
     found += [(f"signature, {run.name}", run.result.signature) for run in runs]
     if runs[0].intervals is not None:
@@ -301,8 +320,8 @@ def method(
         )
     found += [
         ("errors", "kinds and order of tidecv 1.0.1; AP, mean and ties by the protocol"),
-        ("IoU, background", f"{runs[0].diagnosis.iou:g}, {runs[0].diagnosis.background:g}"),
-        ("confusion", "one to one, same class first, then by IoU; without ignored detections"),
+        (f"{overlap}, background", f"{runs[0].diagnosis.iou:g}, {runs[0].diagnosis.background:g}"),
+        ("confusion", f"one to one, same class first, then by {overlap}; no ignored detections"),
         ("oLRP", "at the best of all scores"),
     ]
     for name, each in receipts.items():

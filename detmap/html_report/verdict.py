@@ -136,8 +136,10 @@ def _two(a: Run, b: Run) -> Verdict:
         lower = " (lower is better)" if is_rate else ""
         sentence = f"{style.upper()} is better: {own} {metric}{lower}, {interval}, {images}."
         more = _run_at(style.upper(), b if style == "b" else a)
-    if "interval" in sentence and 0 < len(a.result.matches.image_ids) < LEAST_UNITS:
+    has_interval = "interval" in sentence and "without an interval" not in sentence
+    if has_interval and 0 < len(a.result.matches.image_ids) < LEAST_UNITS:
         more += f" Fewer than {LEAST_UNITS} images: the interval is approximate."
+    sentence += _empty(a, b)
     winner, letter = (a, "A") if style == "a" else (b, "B")
     won, lost = (int(each.sum()) for each in one_only(a, b))
     facts = [
@@ -154,6 +156,18 @@ def _two(a: Run, b: Run) -> Verdict:
         note = f"{metric} of the same {images}, power 80 %"
         facts.append(Fact("smallest difference detected", points(pair.mdd, 1), note))
     return Verdict(sentence, more.strip(), style, tuple(facts))
+
+
+def _empty(a: Run, b: Run) -> str:
+    """Which detector has no detections; "" if both have some."""
+    empty = [
+        each for each, run in zip("AB", (a, b), strict=True) if not len(run.diagnosis.detections)
+    ]
+    if not empty:
+        return ""
+    who = "Neither detector has" if len(empty) == 2 else f"{empty[0]} has no"
+    some = "a detection" if len(empty) == 2 else "detections"
+    return f" {who} {some}: check the input files (detmap doctor)."
 
 
 def _is_rate(run: Run, metric: str) -> bool:

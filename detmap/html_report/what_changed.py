@@ -65,15 +65,7 @@ def changed(a: Run, b: Run) -> list[str]:
     before, after = (100 * run.result.metrics[first] for run in (a, b))
     if math.isnan(after - before):
         return [f"{first} is undefined: no class has a ground-truth object."]
-    found = []
-    gained = {kind: b.tide.gain[kind] - a.tide.gain[kind] for kind in ERRORS}
-    kind = max(gained, key=lambda name: abs(np.nan_to_num(gained[name])))
-    if abs(gained[kind]) >= 0.05:  # as it is printed
-        found.append(
-            f"Largest change of errors: {kind} ({MEANING[kind]}), AP gain if fixed "
-            f"{a.tide.gain[kind]:.1f} with A, {b.tide.gain[kind]:.1f} with B."
-        )
-    found += _classes(a, b)
+    found = [*_errors(a, b), *_classes(a, b)]
     won, lost = (int(each.sum()) for each in one_only(a, b))
     if not found and after == before and not won + lost:
         return [f"No change: {first} is {before:.2f}, and both detectors match the same objects."]
@@ -81,6 +73,30 @@ def changed(a: Run, b: Run) -> list[str]:
         f"Objects matched by one detector only, at its highest F1: {lost:,} by A, {won:,} by B."
     )
     return found
+
+
+def _errors(a: Run, b: Run) -> list[str]:
+    """The kind of error that changed most. A detector that matches almost nothing has no other
+    kind to compare than its missed objects.
+    """
+    weak = [each for each, run in zip("AB", (a, b), strict=True) if run.doubtful]
+    missed_a, missed_b = (run.tide.counts["Miss"] for run in (a, b))
+    if weak:
+        if missed_a == missed_b:
+            return []
+        who = "Both detectors match" if len(weak) == 2 else f"{weak[0]} matches"
+        return [
+            f"{who} almost no object, so AP gains cannot be compared. Miss ({MEANING['Miss']}): "
+            f"{counted(missed_a, 'case')} with A, {missed_b:,} with B."
+        ]
+    gained = {kind: b.tide.gain[kind] - a.tide.gain[kind] for kind in ERRORS}
+    kind = max(gained, key=lambda name: abs(np.nan_to_num(gained[name])))
+    if not abs(gained[kind]) >= 0.05:  # as it is printed
+        return []
+    return [
+        f"Largest change of errors: {kind} ({MEANING[kind]}), AP gain if fixed "
+        f"{a.tide.gain[kind]:.1f} with A, {b.tide.gain[kind]:.1f} with B."
+    ]
 
 
 def _classes(a: Run, b: Run) -> list[str]:

@@ -91,6 +91,10 @@ GROUPED = (
 """Tables with keys that differ between tools."""
 
 
+SUPPORTED = {"boxes": "coco-bbox or voc2012", "masks": "coco-segm", "keypoints": "coco-keypoints"}
+"""Protocols without special rules, by what they compare; of rotated boxes it is ``dota``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Protocol(Immutable):
     """All rules of an evaluation.
@@ -276,11 +280,12 @@ class Protocol(Immutable):
         if other or names:
             metric = f"the metric{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
             parts = [", ".join(other), metric]
+            similar = SUPPORTED.get(self.iou.of, "dota")
             raise ProtocolError(
                 f"protocol {self.name}",
                 f"{what} is not available with {' and '.join(filter(None, parts))}",
-                "use coco-bbox or voc2012, or set these keys and metrics to their values there "
-                "(`detmap show coco-bbox`)",
+                f"use {similar}, or set these keys and metrics to their values there "
+                f"(`detmap show {similar.split()[0]}`)",
             )
 
     def thresholds(self) -> NDArray[np.float64]:

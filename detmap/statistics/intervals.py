@@ -334,14 +334,17 @@ class Maker:
 
 
 def logit_interval(value: float, se: float, bias: float, q: float) -> tuple[float, float]:
-    """The estimate minus its bias, plus and minus q standard errors on the logit scale.
+    """The estimate minus its bias, plus and minus q standard errors on the logit scale. Where the
+    estimate is clipped, the interval reaches to 0 or 1: else it could exclude a value near there.
 
     Source: Boyd, Eng and Page 2013.
     """
     center = min(max(value - bias, CLIP), 1 - CLIP)
     g = math.log(center / (1 - center))
     h = q * se / (center * (1 - center))
-    return expit(g - h), expit(g + h)
+    low = 0.0 if value - bias < CLIP else expit(g - h)
+    high = 1.0 if value - bias > 1 - CLIP else expit(g + h)
+    return low, high
 
 
 def expit(x: float) -> float:

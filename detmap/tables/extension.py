@@ -1,14 +1,17 @@
-"""Adds images and classes without objects to a ground truth."""
+"""Adds images and classes without objects to a ground truth, for one detector or for several that
+are compared: then each is evaluated on the images and classes of all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from detmap.tables import Categories, Detections, Images, Truth
+from detmap.errors import few
+from detmap.tables import Categories, Detections, Images, Note, Truth
 from detmap.tables.grouping import positions
 
 Table = TypeVar("Table", Truth, Detections)
@@ -53,6 +56,11 @@ def extended(table: Table, like: Truth | Detections) -> Table:
     label = positions(categories.ids, table.categories.ids)
     if (image < 0).any() or (label < 0).any():
         return table
+    if any(
+        categories.names[k] != own
+        for k, own in zip(label.tolist(), table.categories.names, strict=True)
+    ):
+        return table
     return replace(
         table,
         images=images,
@@ -60,3 +68,36 @@ def extended(table: Table, like: Truth | Detections) -> Table:
         image=image[table.image].astype(np.int32),
         label=label[table.label].astype(np.int32),
     )
+
+
+def extended_by_all(truth: Truth, tables: Mapping[str, Detections]) -> tuple[Truth, list[Note]]:
+    """Returns the ground truth with the images and classes that the detections of any detector
+    added, and a note for each detector that lacks some of these classes.
+
+    Parameters
+    ----------
+    truth : as it was read
+    tables : detections by the detector's name; each was read with the ground truth that the ones
+        before it had extended
+    """
+    every = truth
+    for table in tables.values():
+        every = extended(every, table)
+    known = set(truth.categories.names)
+    used = {
+        name: {table.categories.names[k] for k in np.unique(table.label).tolist()} - known
+        for name, table in tables.items()
+    }
+    everywhere = {each for own in used.values() for each in own}
+    notes = [
+        Note(
+            "class-of-others",
+            "classes without objects that only other detections name "
+            f"({few(sorted(everywhere - own))}); `detmap eval` of {name} alone may give another "
+            "number",
+            len(everywhere - own),
+        )
+        for name, own in used.items()
+        if everywhere - own
+    ]
+    return every, notes

@@ -207,3 +207,14 @@ def test_five_images_have_no_finding() -> None:
     truth, right = good(232)
     ids = truth.images.ids[:: max(1, len(truth.images) // 5)][:5]
     assert detmap.doctor(*selection.part(truth, right, ids, None)) == []
+
+
+@pytest.mark.parametrize("rules", ["coco-bbox", "coco-segm", "kitti"])
+def test_no_detection_at_all_is_reported(tables: Any, rules: str) -> None:
+    truth, right = tables
+    nothing = right.take(np.arange(0))
+    assert is_suspicious(truth, nothing)
+    assert not is_suspicious(truth.take(np.arange(0)), nothing)
+    found = examine_quickly(truth, nothing, load(rules), seconds=60)
+    assert [each.name for each in found] == ["images-without-detections"]
+    assert "no detection at all" in found[0].sentence

@@ -151,3 +151,43 @@ def test_steps_of_any_edges_are_on_the_chart() -> None:
     text = charts.lines("T", "", [line], ("x", "y"), x_range=span, y_range=(0, 2))
     places = re.findall(r'points="([^"]+)"', text)[0].split()
     assert all(charts.LEFT <= float(each.split(",")[0]) <= charts.WIDTH for each in places)
+
+
+@pytest.mark.parametrize("empty", ["A", "B", "both"])
+def test_detectors_without_detections_are_named_in_the_verdict(empty: str) -> None:
+    truth = truth_of("a", "b", n=60)
+    good = every(60, 1) + every(60, 2)
+    rows = {"A": ([], good), "B": (good, []), "both": ([], [])}[empty]
+    text = whole(truth, *rows, kind="md")
+    verdict = text.split("\n")[0]
+    named = "Neither detector has a detection" if empty == "both" else f"{empty} has no detections"
+    assert named in verdict
+    assert text.count("Fixing a single kind") == int(empty != "both")  # of the one without errors
+    assert "no object is matched. The loss is Miss" in text
+    if empty != "both":
+        assert "almost no object, so AP gains cannot be compared. Miss" in text
+        assert "120" in text.split("cannot be compared.")[1].split("\n")[0]
+
+
+def test_too_few_images_have_no_interval_and_no_remark_on_one() -> None:
+    truth = truth_of("a", "b")
+    verdict = whole(truth, every(8, 1), every(4, 1), kind="md").split("\n")[0]
+    assert "without an interval" in verdict
+    assert "approximate" not in verdict
+
+
+def test_controls_of_text_direction_are_escaped_in_the_page() -> None:
+    truth = truth_of("a\u202eb\u2066", "c")
+    text = whole(truth, every(8, 1))
+    assert "a\\u202eb\\u2066" in text
+    assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
+
+
+def test_a_class_without_objects_that_counts_in_the_mean_is_named() -> None:
+    truth = truth_of("a", "b").take(np.arange(0, 16, 2))
+    rules = detmap.load_protocol("coco-bbox")
+    tables = {"d": found_by(truth, every(8, 1))}
+    for undefined, named in (("skip", False), ("zero", True)):
+        own = rules.override({"mean.undefined": undefined})
+        text = page.report(truth, tables, own).decode()
+        assert ("Classes without objects count as 0 in the mean: b." in text) is named

@@ -236,6 +236,9 @@ def test_options_that_cannot_be(options: tuple[str, ...], where: str) -> None:
 
 def test_a_clipped_center_stays_an_interval() -> None:
     assert made.logit_interval(0.999999, 0.1, -0.1, 2.0)[1] <= 1.0
+    assert made.logit_interval(0.0, 1e-6, 0.0, 2.0)[0] == 0.0
+    assert made.logit_interval(1e-5, 1e-6, 0.0, 2.0)[1] > 1e-5
+    assert made.logit_interval(1.0, 1e-6, 0.0, 2.0)[1] == 1.0
     low, high = made.logit_interval(1e-9, 5.0, 0.1, 200.0)
     assert 0.0 <= low < 1e-300
     assert high == 1.0

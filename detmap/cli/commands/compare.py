@@ -104,10 +104,11 @@ def run(arguments: argparse.Namespace) -> int:
         for path in given:
             check_file(path)
         truth, rules = evaluation_inputs.read_truth_of(arguments)
+        seen = truth
         for i, each in enumerate(given):
             if not is_saved(each):
-                given[i] = doctor_notes.read_detections(arguments, each, truth, rules)
-                truth = extended(truth, given[i])
+                given[i] = doctor_notes.read_detections(arguments, each, seen, rules)
+                seen = extended(seen, given[i])
     comparison = compare(
         truth,
         *given,

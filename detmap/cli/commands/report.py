@@ -15,6 +15,7 @@ from detmap.cli import browser, doctor_notes, evaluation_inputs, options, receip
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
+from detmap.tables.extension import extended
 
 EXAMPLES = (
     "detmap report instances_val2017.json results.json -o report.html",
@@ -78,14 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
 
         options.refuse_to_overwrite(arguments.figure, (*inputs, arguments.output))
         paper_figure.check(arguments.figure)
-    truth, detections, rules = doctor_notes.read(arguments)
+    truth, detections, rules = doctor_notes.read(arguments, extend=False)
     require_protocol(rules)
     page.require(pictures=arguments.images is not None)
     tables = {Path(arguments.detections).name: detections}
     places = [(detections, arguments.detections)]
     if arguments.other is not None:
         name = Path(arguments.other).name
-        other = doctor_notes.read_detections(arguments, arguments.other, truth, rules)
+        seen = extended(truth, detections)
+        other = doctor_notes.read_detections(arguments, arguments.other, seen, rules)
         tables[f"{name} (B)" if name in tables else name] = other
         places.append((other, arguments.other))
     made = page.report(
@@ -125,7 +127,8 @@ def _receipt(
     for option in ("-o", "--output"):
         if option in command:
             del command[command.index(option) : command.index(option) + 2]
-    made = receipt_files.made(truth, detections, result, argparse.Namespace(**one_run))
+    own = extended(truth, detections)
+    made = receipt_files.made(own, detections, result, argparse.Namespace(**one_run))
     inputs = {
         role: {key: value for key, value in one.items() if key != "members"}
         for role, one in made.content["inputs"].items()
