@@ -17,6 +17,7 @@ from detmap.base import column_checks
 from detmap.base.immutable import Immutable, blank, keep, own, vouched
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError
+from detmap.overlaps import mask_errors
 from detmap.overlaps.polygons import FIX, rasterised
 from detmap.overlaps.ragged_runs import Ragged, gathered, offsets, together
 from detmap.overlaps.shape_records import Place
@@ -316,7 +317,7 @@ def _counts(
     except (TypeError, KeyError):
         for i, each in zip(rows, given, strict=True):
             if not isinstance(each, dict) or not each.keys() >= {"size", "counts"}:
-                raise DataError(place(i), _not_runs(each), FIX) from None
+                raise DataError(place(i), mask_errors.not_runs(each), FIX) from None
         raise
     wanted = size[list(rows)]
     if not _are(sides, wanted):
@@ -344,28 +345,8 @@ def _are(sides: list[Any], size: NDArray[np.int64]) -> bool:
     return bool((np.array(numbers).reshape(-1, 2) == size).all())
 
 
-def _not_runs(value: Any) -> str:
-    """Says why a value is no run lengths; names the key that is missing."""
-    if isinstance(value, dict):
-        has = [name for name in ("counts", "size") if name in value]
-        if len(has) == 1:
-            lacking = "size" if has == ["counts"] else "counts"
-            return f"run lengths without {lacking!r}"
-    return "neither polygons nor run lengths"
-
-
 def _unfilled(pixels: int) -> str:
     return f"the counts do not add up to {pixels} pixels"
-
-
-def _wrong_count(runs: list[Any]) -> str:
-    """Says which count is none; "" if all are."""
-    if not runs:
-        return "the counts are empty; they are whole numbers >= 0"
-    for i, run in enumerate(runs):
-        if type(run) is not int or run < 0:
-            return f"counts[{i}] is {run!r:.40}; counts are whole numbers >= 0"
-    return ""
 
 
 def _unpacked(
@@ -402,5 +383,5 @@ def _listed(
         pixels = int(size[i].prod())
         legal = set(map(type, runs)) == {int} and min(runs) >= 0 and max(runs) <= MOST_PIXELS
         if not legal or sum(runs) != pixels:
-            raise DataError(place(i), _wrong_count(runs) or _unfilled(pixels), FIX)
+            raise DataError(place(i), mask_errors.wrong_count(runs) or _unfilled(pixels), FIX)
     return offsets(given), np.fromiter(chain.from_iterable(given), dtype=np.uint32)
