@@ -735,13 +735,13 @@ PAGES: dict[str, tuple[str | bytes, str, str, str]] = {
     "a corner that is a word": (
         corners("left", 1, 2, 2),
         ": object[1].bndbox.xmin",
-        "'left' is not a finite",
+        "'left' is not a number",
         "plain",
     ),
     "a corner with a comma": (
         corners(1, "1,5", 2, 2),
         ": object[1].bndbox.ymin",
-        "'1,5' is not a finite",
+        "'1,5' is not a number",
         "plain numbers",
     ),
     "a corner that is nan": (
@@ -902,7 +902,7 @@ TEXT: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
     "score a word": (
         {"test_cat": "000001 1 1 1 2 2\n000001 high 1 1 2 2"},
         "/comp4_det_test_cat.txt: line 2, score",
-        "'high' is not a finite number",
+        "'high' is not a number",
         "plain number",
     ),
     "score nan": (

@@ -7,7 +7,7 @@ would be understood differently (scores in some records only, fractions and pixe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,12 +42,14 @@ class Source:
     ----------
     path, size : the path, and its bytes
     n_rows : number of detections, estimated for JSON
+    memory : bytes that reading takes, estimated
     pieces : starts to read
     """
 
     path: Path
     size: int
     n_rows: int
+    memory: int
     pieces: Callable[[], Iterator[Piece]]
 
 
@@ -111,9 +113,14 @@ def source(
             from detmap.adapters.coco import result_pieces
 
             size = place.stat().st_size
-            return _guarded(
-                place, size, size // ROW_BYTES, lambda: result_pieces.read(place, truth, policy)
+            start = Source(
+                place,
+                size,
+                size // ROW_BYTES,
+                result_pieces.memory(size),
+                lambda: result_pieces.read(place, truth, policy),
             )
+            return _guarded(start)
         if row.name == "parquet":
             return _parquet(place, truth, policy, options)
     raise DataError(
@@ -144,19 +151,24 @@ def _parquet(path: Path, truth: Truth, policy: Policy, options: Mapping[str, Any
     files = csv_parquet.shards(path)
     sizes = [file.stat().st_size for file in files]
     n_rows = sum(map(parquet_pieces.n_rows, files))
-    return _guarded(
-        path, sum(sizes), n_rows, lambda: parquet_pieces.read(files, truth, policy, **options)
+    start = Source(
+        path,
+        sum(sizes),
+        n_rows,
+        parquet_pieces.memory(n_rows, truth),
+        lambda: parquet_pieces.read(files, truth, policy, **options),
     )
+    return _guarded(start)
 
 
-def _guarded(path: Path, size: int, n_rows: int, read: Callable[[], Iterable[Piece]]) -> Source:
+def _guarded(source: Source) -> Source:
     """A source whose errors of the system are those of `read_detections`."""
 
     def pieces() -> Iterator[Piece]:
-        with readable(path):
-            yield from read()
+        with readable(source.path):
+            yield from source.pieces()
 
-    return Source(path, size, n_rows, pieces)
+    return replace(source, pieces=pieces)
 
 
 def moved(error: DataError, path: str, by: int) -> DataError:

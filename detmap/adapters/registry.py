@@ -113,8 +113,9 @@ def choose_noted(
     for row, each in zip(rows, sure, strict=True):
         if row.name == preferred and (each or (max(sure) <= 1 and here in row.place)):
             return row, ()
-    for row in rows if path.is_dir() and max(sure) < MARKED else ():
-        if row.name == preferred:  # and it is a file
+    alone = path.is_dir() or path.suffix.lower() == ".txt"  # one label file is no JSON
+    for row in rows if alone and max(sure) < MARKED else ():
+        if row.name == preferred:  # and it is a file, or for one label file a folder
             what = f"{here}, but the benchmark's format {row.name} is {row.place}"
             files = {each.name: each.what for each in FORMATS}[row.name]
             raise DataError(shown(path), what, f"give {row.place} ({files})")

@@ -11,6 +11,7 @@ digits, no-break spaces, form feeds); here these are part of a word that is not 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -43,6 +44,15 @@ def number(word: str) -> float | None:
     if _DECIMAL.fullmatch(word) or _NOT_FINITE.fullmatch(word):
         return float(word)
     return None
+
+
+def not_finite(word: str) -> str:
+    """Says what is wrong with a word that is no finite number, or too large a one."""
+    value = number(word)
+    kind = "a number" if value is None else "a finite number"
+    if value is not None and math.isfinite(value):
+        return f"{short(word)} is too large"
+    return f"{short(word)} is not {kind}"
 
 
 def numbers(words: Sequence[str]) -> list[float]:

@@ -69,6 +69,14 @@ def parse_size(where: str, value: int | str) -> int:
     return int(size)
 
 
+def shown(size: float) -> str:
+    """Returns bytes for messages: ``1.2 GB``, ``300 MB``, ``20 kB``."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if size >= unit:
+            return f"{size / unit:.{1 if size < 10 * unit else 0}f} {name}"
+    return f"{size / 1e3:.0f} kB"
+
+
 def _reclaimable(folder: Path, prefix: str) -> int:
     """Returns the bytes of a container's file cache, 0 if unknown."""
     with suppress(OSError, ValueError, IndexError):

@@ -93,7 +93,7 @@ class Archive:
         except DataError:
             raise
         except Exception as error:  # zip and zlib fail in many ways
-            raise DataError(self.place(name), f"is damaged ({error})", WRITE_AGAIN) from None
+            raise DataError(self.place(name), _damaged(error), WRITE_AGAIN) from None
         if not size:
             return np.zeros(shape, dtype=dtype)
         if not by_byte:
@@ -118,6 +118,8 @@ class Archive:
 
 
 WRITE_AGAIN = "write it again"
+BEGIN, END = b"PK\x03\x04", b"PK\x05\x06"  # of a zip archive
+MOST_END = (1 << 16) + 22  # bytes of the record of its end, with a comment
 
 
 @contextmanager
@@ -132,7 +134,8 @@ def opened(path: str | Path | bytes, names: list[str], more: list[str]) -> Itera
     try:
         file = zipfile.ZipFile(io.BytesIO(content))
     except Exception as error:  # a damaged directory fails in many ways
-        raise DataError(shown, f"not a readable file of matches ({error})", WRITE_AGAIN) from None
+        what = f"not a readable file of matches ({_unreadable(content, error)})"
+        raise DataError(shown, what, WRITE_AGAIN) from None
     with file:
         there: dict[str, zipfile.ZipInfo] = {}
         for info in file.infolist():
@@ -152,6 +155,20 @@ def opened(path: str | Path | bytes, names: list[str], more: list[str]) -> Itera
         yield Archive(shown, members, file)
 
 
+def _damaged(error: Exception) -> str:
+    """Says that an array is damaged, and why; an error without a text is named by its class."""
+    return f"is damaged ({str(error) or type(error).__name__})"
+
+
+def _unreadable(content: bytes, error: Exception) -> str:
+    """Says why an archive cannot be opened: its directory is at the end, so a part has none."""
+    if not content:
+        return "the file is empty"
+    if content.startswith(BEGIN) and END not in content[-MOST_END:]:
+        return "the file is truncated: its end is missing"
+    return str(error) or type(error).__name__
+
+
 def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     """Reads the header of an array, but not its numbers."""
     if info.file_size > RATIO * info.compress_size + SLACK:
@@ -167,7 +184,7 @@ def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
             shape, by_columns, dtype = readers[version](stream)
             begin = stream.tell()
     except Exception as error:  # zip, zlib and the array's header fail in many ways
-        raise DataError(where, f"is damaged ({error})", WRITE_AGAIN) from None
+        raise DataError(where, _damaged(error), WRITE_AGAIN) from None
     by_byte = info.filename.removesuffix(".npy").partition("-")[2]
     if dtype.hasobject:
         raise DataError(where, "contains Python objects, which are not supported", WRITE_AGAIN)

@@ -73,17 +73,17 @@ def evaluate(
     DataError : invalid input; too small a bound; a full disk
     """
     bounds.refuse_protocol(protocol)
+    folder = bounds.folder()
     whole = match(truth, _nothing(truth), protocol, threads=threads)  # its objects, and its errors
     if not isinstance(bound, Limits):
-        bounds.require_reading(bound)
-    folder = bounds.folder()
+        bounds.require_reading(bound, source.memory)
     bounds.require_disk(source.n_rows, folder)
     borders = _borders(len(truth.images))
     with Spill(folder) as rows:
         with Spill(folder) as raw:
             read = _Read(truth, Parts(raw, len(borders) - 1), borders, protocol)
             notes = read.all(source, progress)
-            limits = bound if isinstance(bound, Limits) else bounds.limits(bound)
+            limits = bound if isinstance(bound, Limits) else bounds.limits(bound, len(truth))
             _require_room(read, limits, truth)
             matched = _Matched(rows, grouped(read.n_of_class, limits.group), protocol)
             columns: list[tuple[NDArray[Any], ...]] = []
@@ -202,7 +202,7 @@ def _require_room(read: _Read, limits: Limits, truth: Truth) -> None:
             raise DataError(
                 "memory",
                 f"{of[largest]} has {rows[largest]} detections, and {most} fit",
-                f"raise the bound by {more / 1e9 + 0.01:.2f}GB",
+                f"raise the bound by {more / 1e6 / bounds.FILLED + 5:.0f}MB",
             )
 
 

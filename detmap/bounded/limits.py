@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -16,10 +17,12 @@ from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import POINT
 
 MATCHED = 240  # bytes of memory that matching takes per detection, at its peak
-RANKED = 64  # bytes that the curves of a class take per detection, at their peak
+RANKED = 92  # bytes that the curves of a class take per detection, at their peak
+HELD = 80  # bytes per object that matching adds to the ground truth
 FILLED = 0.92  # of the bound that the estimates fill
-READ = 320 << 20  # bytes that reading takes, whatever the size of the file
+FIXED = 40 << 20  # bytes that matching and ranking take, whatever the number of rows
 IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
+OTHER_FOLDER = "create it, or set TMPDIR to another folder"
 ON_DISK = 92  # bytes per detection in the temporary file
 SHARE = 0.8  # of the available memory that a bound takes if the user gives none
 
@@ -72,21 +75,28 @@ _REASONS: tuple[tuple[str, Callable[[Protocol], bool], str], ...] = (
 )
 
 
-def require_reading(bound: int) -> None:
-    """Raises `DataError` if the bound is too small to read, beside what this process uses now."""
-    used = memory.resident()
-    if FILLED * bound - used < READ:
+def require_reading(bound: int, reading: int) -> None:
+    """Raises `DataError` if the bound is too small to read, beside what this process uses now.
+
+    Parameters
+    ----------
+    bound : bytes of memory that this process may use
+    reading : those that reading takes
+    """
+    used, more = memory.resident(), max(reading, FIXED)
+    if FILLED * bound - used < more:
         raise DataError(
             "memory",
-            f"a bound of {bound / 1e9:.2f} GB, and {used / 1e9:.2f} GB are in use after reading "
-            "the ground truth",
-            f"give at least {(used + READ) / FILLED / 1e9 + 0.01:.2f}GB",
+            f"the bound is {memory.shown(bound)}: {memory.shown(used)} are in use after reading "
+            f"the ground truth, reading the detections takes about {memory.shown(more)}, and "
+            f"{1 - FILLED:.0%} are kept free",
+            f"give at least {(used + more) / FILLED / 1e6 + 5:.0f}MB",
         )
 
 
-def limits(bound: int) -> Limits:
-    """Returns the rows that fit, beside what this process uses now."""
-    room = max(int(FILLED * bound) - memory.resident(), 0)
+def limits(bound: int, n_objects: int) -> Limits:
+    """Returns the rows that fit, beside what this process uses now and what it adds to objects."""
+    room = max(int(FILLED * bound) - memory.resident() - FIXED - HELD * n_objects, 0)
     return Limits(room // MATCHED, room // RANKED)
 
 
@@ -96,15 +106,27 @@ def require_disk(n_rows: int, folder: Path) -> None:
     if needed > free:
         raise DataError(
             str(folder),
-            f"about {n_rows} detections need {needed / 1e9:.1f} GB for temporary files, "
-            f"{free / 1e9:.1f} GB are free",
+            f"about {n_rows} detections need {memory.shown(needed)} for temporary files, "
+            f"{memory.shown(free)} are free",
             MORE_SPACE,
         )
 
 
 def folder() -> Path:
-    """Returns the folder of temporary files: TMPDIR, or the default of the system."""
-    return Path(tempfile.gettempdir())
+    """Returns the folder of temporary files: TMPDIR, or the default of the system.
+
+    Raises `DataError` if TMPDIR is not a folder that can be written; `tempfile` would take another.
+    """
+    given = os.environ.get("TMPDIR")
+    if not given:
+        return Path(tempfile.gettempdir())
+    if not os.path.isdir(given):
+        kind = "is not a folder" if os.path.exists(given) else "does not exist"
+        raise DataError("TMPDIR", f"the folder of temporary files, {given!r}, {kind}", OTHER_FOLDER)
+    if not os.access(given, os.W_OK | os.X_OK):
+        what = f"the folder of temporary files, {given!r}, cannot be written"
+        raise DataError("TMPDIR", what, OTHER_FOLDER)
+    return Path(given)
 
 
 def automatic(path: str | Path, protocol: Protocol | None = None) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base import memory
 from detmap.errors import DataError
 
 MORE_SPACE = "make room, raise the quota, or set TMPDIR to a folder on a larger disk"
@@ -88,7 +89,7 @@ class Spill:
             raise self._failed(error) from None
 
     def _failed(self, error: OSError) -> DataError:
-        what = f"temporary file of {self.size / 1e9:.1f} GB: {error.strerror or error}"
+        what = f"temporary file of {memory.shown(self.size)}: {error.strerror or error}"
         return DataError(str(self.folder), what, MORE_SPACE)
 
 

@@ -73,7 +73,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
         bound = limits.automatic(arguments.detections, rules)
         if bound is None:
             return None
-        text = f"the detections do not fit into memory: evaluated in {bound / 1e9:.1f} GB"
+        text = f"the detections do not fit into memory: evaluated in {memory.shown(bound)}"
         streams.say(f"note: {text} (--memory)\n")
     limits.refuse_protocol(rules)
     source = pieces.source(

@@ -17,6 +17,7 @@ from detmap.base import column_checks
 from detmap.base.immutable import Immutable, blank, keep, own, vouched
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError
+from detmap.overlaps import mask_errors
 from detmap.overlaps.polygons import FIX, rasterised
 from detmap.overlaps.ragged_runs import Ragged, gathered, offsets, together
 from detmap.overlaps.shape_records import Place
@@ -316,7 +317,7 @@ def _counts(
     except (TypeError, KeyError):
         for i, each in zip(rows, given, strict=True):
             if not isinstance(each, dict) or not each.keys() >= {"size", "counts"}:
-                raise DataError(place(i), "neither polygons nor run lengths", FIX) from None
+                raise DataError(place(i), mask_errors.not_runs(each), FIX) from None
         raise
     wanted = size[list(rows)]
     if not _are(sides, wanted):
@@ -382,5 +383,5 @@ def _listed(
         pixels = int(size[i].prod())
         legal = set(map(type, runs)) == {int} and min(runs) >= 0 and max(runs) <= MOST_PIXELS
         if not legal or sum(runs) != pixels:
-            raise DataError(place(i), _unfilled(pixels), FIX)
+            raise DataError(place(i), mask_errors.wrong_count(runs) or _unfilled(pixels), FIX)
     return offsets(given), np.fromiter(chain.from_iterable(given), dtype=np.uint32)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap import DataError, read_detections, read_truth
+from detmap import DataError, adapters, read_detections, read_truth
 from tests.support import builders as make
 from tests.support.running import run
 
@@ -124,7 +124,7 @@ def test_bad_lines_of_a_truth(tmp_path: Path, name: str) -> None:
     ("text", "message"),
     {
         "no score": (LINE, r"r/a.txt: line 1: 15 words: .*and the score\)"),
-        "bad score": (f"{LINE.rstrip()} x", r"a.txt: line 1, score: 'x' is not a finite number"),
+        "bad score": (f"{LINE.rstrip()} x", r"a.txt: line 1, score: 'x' is not a number"),
         "class": (f"{LINE.replace('cat', 'cow').rstrip()} .5", r"r/a.txt: line 1: no class 'cow'"),
     }.values(),
 )
@@ -153,3 +153,20 @@ def test_a_class_may_be_named_by_digits(tmp_path: Path, ending: str) -> None:
     (tmp_path / "found").mkdir()
     (tmp_path / "found" / "a.txt").write_text(f"{line} 0.5\n")
     assert detmap.read_detections(tmp_path / "found", truth).score.tolist() == [0.5]
+
+
+def test_one_label_file_is_no_folder(tmp_path: Path) -> None:
+    file = tmp_path / "000001.txt"
+    file.write_text(LINE)
+    with pytest.raises(DataError, match="a file, but the benchmark's format kitti is a folder"):
+        adapters.read_truth_for(file, detmap.load_protocol("kitti"))
+
+
+def test_empty_labels_are_no_objects(tmp_path: Path) -> None:
+    (tmp_path / "label_2").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "label_2" / "000001.txt").touch()
+    (tmp_path / "data" / "000001.txt").write_text(f"{LINE.rstrip()} 0.5")
+    truth = detmap.read_truth(tmp_path / "label_2", format="kitti")
+    with pytest.raises(DataError, match="the ground truth has no objects"):
+        detmap.read_detections(tmp_path / "data", truth, format="kitti")

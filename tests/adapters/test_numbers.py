@@ -83,7 +83,7 @@ def test_words_of_xml_that_are_no_numbers_are_refused(word: str, tmp_path: Path)
         pytest.skip("XML has no such characters")
     page = make.page(make.voc_object(box=(11, 11, word, 30)))
     root = make.write_voc(tmp_path / "VOC2007", {"000001": page})
-    with pytest.raises(DataError, match="is not a finite number") as refused:
+    with pytest.raises(DataError, match=r"is not a (finite )?number") as refused:
         read_truth(root)
     assert refused.value.where.endswith("object[0].bndbox.xmax")
 
@@ -95,7 +95,7 @@ def test_numbers_of_voc_text(column: int, word: str, tmp_path: Path) -> None:
     line = ["000001", "0.5", "11", "11", "30", "30"]
     line[column] = word
     folder = make.write_voc_text(tmp_path / "text", {"test_cat": " ".join(line)})
-    with pytest.raises(DataError, match=r"is not a finite number"):
+    with pytest.raises(DataError, match=r"is not a (finite )?number"):
         read_detections(folder, truth)
 
 
@@ -399,7 +399,7 @@ def test_an_id_that_a_float_cannot_hold_is_refused(tmp_path: Path) -> None:
 def test_a_word_of_a_megabyte_is_shown_in_part(tmp_path: Path) -> None:
     truth = read_truth(make.write_voc(tmp_path / "VOC2007"))
     line = f"000001 {'x' * 1_000_000} 1 1 2 2"
-    with pytest.raises(DataError, match="is not a finite number") as refused:
+    with pytest.raises(DataError, match=r"is not a (finite )?number") as refused:
         read_detections(make.write_voc_text(tmp_path / "text", {"test_cat": line}), truth)
     assert len(str(refused.value)) < 1000
 

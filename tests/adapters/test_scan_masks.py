@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import detmap
 from detmap.adapters.coco import scan_json
+from detmap.errors import DataError
+from tests.support import builders as make
 from tests.support.lanes import LANES, taken
 from tests.support.mutation import FILES
 
@@ -98,3 +102,62 @@ def test_attributes_may_hold_an_area(tmp_path: Path) -> None:
     annotation["attributes"] = {"area": 3}
     file.write_text(json.dumps(groups | {"annotations": [annotation]}))
     assert not taken("mask instances", file)
+
+
+def masks_in(folder: Path, segmentation: str, kind: str) -> str:
+    """The error of a truth or of results with this text as the segmentation of record 1."""
+    plain = '{"size": [4, 5], "counts": [3, 4, 13]}'
+    given = {"truth": plain, "results": plain, kind: segmentation}
+    truth, found = (
+        ", ".join(
+            f'{{"id": {i + 1}, "image_id": 1, "category_id": 3, "bbox": [0, 0, 2, 2], "area": 4, '
+            f'"iscrowd": 0, "score": 0.5, "segmentation": {text}}}'
+            for i, text in enumerate((plain, given[name]))
+        )
+        for name in ("truth", "results")
+    )
+    images = '[{"id": 1, "width": 5, "height": 4}]'
+    classes = '[{"id": 3, "name": "a"}]'
+    objects = f'{{"images": {images}, "categories": {classes}, "annotations": [{truth}]}}'
+    paths = (
+        make.write(folder / "truth.json", objects),
+        make.write(folder / "results.json", f"[{found}]"),
+    )
+    try:
+        detmap.evaluate(*paths, "coco-segm")
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("least", [0, 1 << 20])
+@pytest.mark.parametrize("kind", ["truth", "results"])
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ('{"size": [4, 5], "counts": [3, 4, 13]}', ""),
+        ('{"counts": [3, 4, 13], "counts": [2, 5, 13], "size": [4, 5]}', "counts: occurs twice"),
+        ('{"size": [4, 5], "counts": [3, 4, 13], "counts": "34="}', "counts: occurs twice"),
+        ('{"size": [5, 4], "size": [4, 5], "counts": [3, 4, 13]}', "size: occurs twice"),
+        ('{"size": [4, 5], "counts": [1], "c\\u006funts": [3, 4, 13]}', "counts: occurs twice"),
+        ('{"counts": [3, 4, 13]}', "run lengths without 'size'"),
+        ('{"size": [4, 5]}', "run lengths without 'counts'"),
+        ('{"size": [4, 5], "counts": [3.0, 2.0, 15.0]}', r"counts\[0\] is 3.0; counts are whole"),
+        ('{"size": [4, 5], "counts": [3, true, 16]}', r"counts\[1\] is True; counts are whole"),
+        ('{"size": [4, 5], "counts": [3, -1, 18]}', r"counts\[1\] is -1; counts are whole"),
+        ('{"size": [4, 5], "counts": []}', "the counts are empty"),
+        ('{"size": [4, 5], "counts": [3, 4, 5]}', "do not add up to 20 pixels"),
+    ],
+)
+def test_segmentations_that_are_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int, kind: str, text: str, error: str
+) -> None:
+    """Both readers refuse them, with file, record and key."""
+    monkeypatch.setattr(scan_json, "LEAST_SIZE", least)
+    group = ": annotations" if kind == "truth" else ""
+    found = masks_in(tmp_path, text, kind)
+    if not error:
+        assert found == ""
+        return
+    assert f"{kind}.json{group}[1].segmentation" in found
+    assert re.search(error, found)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detmap.adapters.text_per_image import label_files
+from detmap.errors import DataError
 
 TEXTS = st.lists(st.text(st.sampled_from("ab \t\n\r1.-"), max_size=12), min_size=1, max_size=3)
 
@@ -44,3 +45,25 @@ def test_letters_in_unread_words_are_counted(tmp_path: Path) -> None:
     assert lines.n_unreadable(1, 3) == 2
     assert lines.n_unreadable(2, 2) == 1
     assert lines.take(np.array([], dtype=np.int64)).n_unreadable(1, 3) == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [
+        ("1_000", "'1_000' is not a number"),
+        ("\u0661", "'\u0661' is not a number"),
+        ("nan", "'nan' is not a finite number"),
+        ("1e999", "'1e999' is not a finite number"),
+        ("1e300", "'1e300' is too large"),
+    ],
+)
+@pytest.mark.parametrize("separator", [" ", ","])
+def test_a_word_that_is_no_number_is_named(
+    tmp_path: Path, word: str, what: str, separator: str
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text(separator.join(["1", word]), encoding="utf-8")
+    lines = label_files.read([file], separator.encode())
+    by = "spaces" if separator == " " else "commas"
+    with pytest.raises(DataError, match=f"line 1, y: {what}.*separated by {by}"):
+        lines.numbers(("x", "y"))

@@ -314,13 +314,13 @@ BAD_ROWS = {
     "0 .5 .5 .1 .1 .9 .9 2": "8 columns are read as keypoints, but there is no kpt_shape",
     "0 .5 .5 .1 nan": "line 2, height: 'nan' is not a finite number",
     "0 .5 .5 .1 1e999": "line 2, height: '1e999' is not a finite number",
-    "0 .5 .5 .1 x": "line 2, height: 'x' is not a finite number",
+    "0 .5 .5 .1 x": "line 2, height: 'x' is not a number",
     "0 .5 .5 .1 -.005": "line 2: box 0.5 0.5 0.1 -0.005 has a negative width or height",
     "0 120 80 30 40": "line 2, x: 120 is not a fraction of the image",
     "2 .5 .5 .1 .1": "line 2, class: no class 2 .classes are 0 to 1",
     "0.5 .5 .5 .1 .1": "line 2, class: no class 0.5",
     "-1 .5 .5 .1 .1": "line 2, class: no class -1",
-    "cat .5 .5 .1 .1": "line 2, class: 'cat' is not a finite number",
+    "cat .5 .5 .1 .1": "line 2, class: 'cat' is not a number",
 }
 
 

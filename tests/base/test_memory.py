@@ -157,3 +157,10 @@ def test_curves_that_do_not_fit_name_a_way_out_that_helps(nothing_left: None) ->
         detmap.summarize(matches)
     assert "merge" not in caught.value.fix
     assert "--set ap.integrator=all_points" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 kB"), (20_000, "20 kB"), (3e8, "300 MB"), (1.25e9, "1.2 GB")]
+)
+def test_sizes_are_shown_in_a_unit_that_fits(size: float, text: str) -> None:
+    assert memory.shown(size) == text

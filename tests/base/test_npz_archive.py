@@ -364,3 +364,17 @@ def test_names_and_notes_of_a_file_write_no_lines_of_their_own(
         assert all(c == "\n" or c.isprintable() for c in text)
     assert r"a\x1b[2J\nAP  1.0000" in texts[0]
     assert r"note: 1 y\x1b[31m\nz" in texts[2]
+
+
+def test_a_part_of_a_file_is_called_truncated(matches: Matches, tmp_path: Path) -> None:
+    path = tmp_path / "matches.npz"
+    matches.save(path)
+    content = path.read_bytes()
+    for size, what in ((0, "is empty"), (100, "truncated"), (len(content) // 2, "truncated")):
+        path.write_bytes(content[:size])
+        with pytest.raises(DataError, match=what):
+            read(path)
+
+
+def test_an_error_without_a_text_has_a_reason() -> None:
+    assert npz_archive._damaged(EOFError()) == "is damaged (EOFError)"

@@ -34,6 +34,7 @@ ROWS_ALONE = ("ties-show", "score-equal", "reference-stops")  # notes that need 
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_pieces, "PIECE", 700)
     monkeypatch.setattr(parquet_pieces, "ROWS", 7)
+    monkeypatch.setattr(parquet_pieces, "MOST_ROWS", 7)
 
 
 def write(folder: Path, form: str, rows: list[dict[str, Any]]) -> Path:
@@ -368,3 +369,37 @@ def test_the_pieces_are_the_rows_of_the_file(tmp_path: Path) -> None:
 
 def _read(path: Path, truth: detmap.Truth) -> Iterator[pieces.Piece]:
     return pieces.source(path, truth).pieces()
+
+
+@pytest.mark.parametrize("form", ["list", "lines", "parquet"])
+def test_few_detections_need_little_memory(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The estimate grows with the file, and the message names its parts."""
+    truth, rows = few(tmp_path)
+    source = pieces.source(write(tmp_path, form, rows), truth)
+    used = 120_000_000
+    monkeypatch.setattr(evaluation.bounds.memory, "resident", lambda: used)
+    rules = prepare("coco-bbox", None)
+    assert evaluation.evaluate(truth, source, rules, 300_000_000).metrics
+    parts = "120 MB are in use after reading the ground truth, reading the detections takes about"
+    with pytest.raises(DataError, match=f"the bound is 130 MB: {parts}.*give at least [12]..MB"):
+        evaluation.evaluate(truth, source, rules, 130_000_000)
+
+
+def test_the_estimate_of_reading_grows_up_to_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_pieces, "PIECE", 1 << 23)
+    sizes = [result_pieces.memory(size) for size in (0, 1 << 20, 1 << 23, 1 << 40)]
+    assert sizes[0] < sizes[1] < sizes[2] == sizes[3] < 140_000_000
+
+
+@pytest.mark.parametrize(("given", "what"), [("missing", "does not exist"), ("file", "not a fold")])
+def test_a_folder_of_temporary_files_that_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, what: str
+) -> None:
+    truth, rows = few(tmp_path)
+    path = write(tmp_path, "list", rows)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / given))
+    with pytest.raises(DataError, match=f"^TMPDIR: .*{given}.*{what}.*set TMPDIR"):
+        detmap.evaluate(truth, path, "coco-bbox", memory="3GB")

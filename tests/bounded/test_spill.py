@@ -56,7 +56,7 @@ def test_grouped(sizes: list[int], most: int, expected: list[tuple[int, int]]) -
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"temporary file of 0.0 GB.*set TMPDIR"):
+    with pytest.raises(DataError, match=r"temporary file of 0 kB.*set TMPDIR"):
         Spill(tmp_path / "missing")
 
 
@@ -89,7 +89,8 @@ def test_a_full_disk_is_an_error_with_its_place(tmp_path: Path) -> None:
     # Without compiled modules, which Python would cut at the limit too.
     done = python("-c", code, *EVAL, TMPDIR=str(tmp_path), PYTHONDONTWRITEBYTECODE="1")
     assert done.code == 2
-    assert f"detmap: error: {tmp_path}: temporary file of 0.0 GB: File too large" in done.err
+    assert f"detmap: error: {tmp_path}: temporary file of " in done.err
+    assert "File too large" in done.err
     assert "set TMPDIR to a folder on a larger disk" in done.err
     assert done.out == ""
     assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -191,8 +191,17 @@ def _other_protocol(missing: str, record: Mapping[str, Any]) -> str:
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how JSON spells half of a surrogate pair
 
 
+RUNS = ("size", "counts")
+"""The keys of a segmentation by run lengths."""
+
 ESCAPED = (b"\\u005", b"\\u006", b"\\u007")
 """How escapes of the letters of keys begin."""
+
+
+def surely_once(data: bytes, least: Mapping[str, int]) -> bool:
+    """Checks that keys occur no more often than these lower bounds, and that none is escaped."""
+    seldom = all(data.count(b'"%s"' % name.encode()) <= n for name, n in least.items())
+    return seldom and not any(escape in data for escape in ESCAPED)
 
 
 def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str, int]) -> None:
@@ -203,8 +212,7 @@ def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str
     least : lower bounds of how often each key occurs; if they are exact and no key is escaped, the
         file is not read again
     """
-    seldom = all(data.count(b'"%s"' % name.encode()) <= n for name, n in least.items())
-    if seldom and not any(escape in data for escape in ESCAPED):
+    if surely_once(data, least):
         return
     groups = expected[1]
     twice = False
@@ -233,6 +241,14 @@ def require_once(path: Path, data: bytes, expected: Expected, least: Mapping[str
             for name, value in record:
                 if name == "attributes" and isinstance(value, _Pairs):
                     _refuse_twice(value, least, f"{where}{name}.")
+                if name == "segmentation" and name in least and isinstance(value, _Pairs):
+                    _refuse_twice(value, RUNS, f"{where}{name}.")
+
+
+def least_runs(segmentations: Iterable[Any]) -> dict[str, int]:
+    """Returns how often the keys of run lengths occur in segmentations, at least."""
+    given = [each for each in segmentations if isinstance(each, dict)]
+    return {name: sum(name in each for each in given) for name in RUNS}
 
 
 def first_record(path: Path) -> Mapping[str, Any]:

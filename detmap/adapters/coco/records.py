@@ -88,6 +88,7 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
                 each.get(name) if own is None else own
                 for own, each in zip(values[name], inner, strict=True)
             ]
+    least |= record_errors.least_runs(values.get("segmentation", ()))
     record_errors.require_once(path, data, record_errors.INSTANCES, least)
     image_ids = ids.read(path, "annotations", "image_id", [row.image_id for row in annotations])
     image = join.places(truth.images.ids, image_ids)
@@ -116,6 +117,7 @@ def results(path: Path, data: bytes, names: Sequence[str]) -> Results:
         **dict.fromkeys(("image_id", "category_id", "score"), len(annotations)),
     }
     least |= {name: sum(x is not None for x in of) for name, of in values.items()}
+    least |= record_errors.least_runs(values.get("segmentation", ()))
     record_errors.require_once(path, data, record_errors.SHAPED, least)
     records = Records(path, group, range(len(annotations)), values)
     image_ids = ids.read(path, group, "image_id", [each.image_id for each in annotations])

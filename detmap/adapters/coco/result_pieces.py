@@ -22,13 +22,19 @@ from detmap.tables import Detections, Truth
 from detmap.tables.catalog import DROPPED
 from detmap.tables.grouping import Positions
 
-PIECE = 1 << 24  # bytes of text that are read at a time
+PIECE = 1 << 23  # bytes of text that are read at a time
+FIXED, PER_BYTE = (16 << 20, 14)  # bytes that reading takes, and those per byte of a piece
 MOST_RECORD = 1 << 26  # bytes of one record
 SPACE = b" \t\r\n"
 LIST = "give the list of records, JSON lines with image_id and category_id, or Parquet"
 
 Fast = Callable[[bytes], Detections | None]
 Strict = Callable[[bytes, int], Detections]
+
+
+def memory(size: int) -> int:
+    """Returns the bytes of memory that reading a file of `size` bytes takes."""
+    return FIXED + PER_BYTE * min(size, PIECE)
 
 
 def read(path: Path, truth: Truth, policy: Policy) -> Iterator[Piece]:

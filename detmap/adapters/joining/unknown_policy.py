@@ -239,6 +239,10 @@ def refusal(
         if 2 * len(names) < len(table) == len(np.unique(truth.image)):
             why = "the truth must list images without objects too, in CSV as a row without a box"
         has = f"{why}: {has}"
+    if kind == "class" and not table:
+        fix = "check that this is the annotated split, and the path of its annotations"
+        what = f"{_lacking(kind, names, count, truth, things)}; the ground truth has no objects"
+        return DataError(where, what, fix)
     if kind == "class" and is_nameless(truth) and isinstance(names[0], str):
         has = f"the truth has only class numbers: name them, --class-names FILE; {has}"
     if counted_from_zero(names, truth) and kind == "class":

@@ -15,7 +15,8 @@ from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Truth
 
-ROWS = 1 << 18  # that are read at a time
+ROWS, MOST_ROWS = 1 << 15, 1 << 18  # that are read at a time, with few and with many images
+FIXED, PER_ROW = (96 << 20, 1000)  # bytes that reading takes, and those per row of a piece
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 
@@ -23,6 +24,16 @@ def n_rows(file: Path) -> int:
     """Returns the number of rows of a file. Raises `DataError` if it is not Parquet."""
     with _opened(file) as parquet:
         return int(parquet.metadata.num_rows)
+
+
+def memory(n_rows: int, truth: Truth) -> int:
+    """Returns the bytes of memory that reading a file of `n_rows` rows takes."""
+    return FIXED + PER_ROW * min(n_rows, _rows(truth))
+
+
+def _rows(truth: Truth) -> int:
+    """The rows of a piece: the work per piece grows with the number of images."""
+    return max(ROWS, min(len(truth.images), MOST_ROWS))
 
 
 def read(
@@ -46,7 +57,7 @@ def read(
             known = known or names
             csv_parquet.require_same(known, names, shown(file))
             n = max(parquet.metadata.num_rows, 1)
-            for batch in parquet.iter_batches(ROWS, columns=names):
+            for batch in parquet.iter_batches(_rows(truth), columns=names):
                 try:
                     table = pyarrow.Table.from_batches([batch])
                     sheet = csv_parquet.sheet_of(table, shown(file))

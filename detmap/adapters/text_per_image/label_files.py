@@ -39,6 +39,7 @@ class Lines:
     number : (n,) line numbers, from 1
     words : all words, one line after the other
     first, count : (n,) the first word of each line, and how many it has
+    separated_by : what separates the words, for messages
     """
 
     files: Sequence[Path]
@@ -47,6 +48,7 @@ class Lines:
     words: Cells
     first: NDArray[Any]
     count: NDArray[Any]
+    separated_by: str = "spaces"
 
     def __len__(self) -> int:
         return len(self.file)
@@ -83,8 +85,8 @@ class Lines:
             row, column = np.argwhere(bad)[0].tolist()
             raise DataError(
                 f"{self.place(row)}, {names[column]}",
-                f"{text_fields.short(cells[row * len(names) + column])} is not a finite number",
-                "write plain numbers, parted by spaces",
+                text_fields.not_finite(cells[row * len(names) + column]),
+                f"write plain numbers, separated by {self.separated_by}",
             )
         return table
 
@@ -112,7 +114,7 @@ class Lines:
     def take(self, rows: NDArray[Any]) -> Lines:
         """Some of the lines."""
         some = [column[rows] for column in (self.file, self.number, self.first, self.count)]
-        return Lines(self.files, some[0], some[1], self.words, some[2], some[3])
+        return Lines(self.files, some[0], some[1], self.words, some[2], some[3], self.separated_by)
 
 
 def read(files: Sequence[Path], separator: bytes = b" ") -> Lines:
@@ -140,7 +142,8 @@ def read(files: Sequence[Path], separator: bytes = b" ") -> Lines:
     last = np.searchsorted(ends, begins[:-1])  # the line that begins with each file
     file = np.searchsorted(last, rows + 1, side="right") - 1
     number = rows + 2 - last[file]
-    return Lines(files, file.astype(np.int32), number, words, upto[rows], count[rows])
+    by = "spaces" if separator == b" " else "commas"
+    return Lines(files, file.astype(np.int32), number, words, upto[rows], count[rows], by)
 
 
 def _word_edges(data: NDArray[np.uint8]) -> NDArray[Any]:

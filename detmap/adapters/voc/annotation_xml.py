@@ -171,7 +171,7 @@ class _Reader:
         if number is None or not abs(number) <= join.MAX_PIXEL:
             raise DataError(
                 f"{self.file}: {where}",
-                f"{text_fields.short(word)} is not a finite number",
+                text_fields.not_finite(word),
                 "write pixels as plain numbers",
             )
         return number

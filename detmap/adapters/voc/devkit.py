@@ -219,7 +219,7 @@ def _not_a_number(file: Path, rows: list[tuple[int, list[str]]]) -> DataError:
             if number is None or not abs(number) <= most:
                 return DataError(
                     f"{file}: line {line}, {column}",
-                    f"{text_fields.short(word)} is not a finite number",
+                    text_fields.not_finite(word),
                     "write a plain number",
                 )
     raise AssertionError("called for a file whose numbers are all finite")
