@@ -90,7 +90,6 @@ GROUPED = (
 )
 """Tables with keys that differ between tools."""
 
-
 SUPPORTED = {"boxes": "coco-bbox or voc2012", "masks": "coco-segm", "keypoints": "coco-keypoints"}
 """Protocols without special rules, by what they compare; of rotated boxes it is ``dota``."""
 
