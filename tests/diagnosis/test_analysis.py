@@ -144,7 +144,7 @@ def test_a_notebook_shows_what_stands_out() -> None:
     truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], categories={1: "<i>"})
     detections = detmap.detections_from_arrays(truth, [1], [1], [[50, 50, 9, 9]], [0.5])
     shown = diagnose(truth, detections)._repr_html_()
-    assert "<li>AP50 is 0.0. Fixing a single kind of error" in shown
+    assert "<li>AP50 is 0.0: no object is matched. The loss is Miss" in shown
     assert '<div class="tile"><span>AP at IoU 0.5</span><b>0.00</b></div>' in shown
     assert "<i>" not in shown
 
