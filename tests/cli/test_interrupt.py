@@ -73,7 +73,7 @@ def check(outcome: tuple[int, bytes, bytes, float], output: Path) -> bool:
         assert output.exists()
         return False
     assert code == 130
-    assert err.endswith(b"detmap: interrupted\n")
+    assert b"detmap: interrupted\n" in err  # the main thread may write a last line after it
     # In the moment between the last line and the exit, everything is written.
     assert out == b"" or (out.endswith(b"\n") and output.exists())
     return True
@@ -96,6 +96,7 @@ def test_ctrl_c_while_it_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.skipif("DETMAP_INTERRUPTS" not in os.environ, reason="set DETMAP_INTERRUPTS=1")
 @pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
 def test_ctrl_c_at_any_moment(tmp_path: Path, cold: bool) -> None:
     rng, output, interrupted = random.Random(2), tmp_path / "out", 0
