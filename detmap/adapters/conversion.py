@@ -13,8 +13,6 @@ import io
 import json
 import os
 import re
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -83,22 +81,16 @@ def _write_folder(path: Path, files: Files) -> None:
         raise DataError(str(path), "exists", "name a new folder")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".detmap-", dir=path.parent))
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise DataError(str(path), what, "write to another place") from None
-    try:
-        for name, content in files.items():
-            file = draft / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content, encoding="utf-8", newline="")
-        os.chmod(draft, 0o777 & ~_umask())
-        os.replace(draft, path)
+        with atomic_files.temporary_folder(path.parent) as draft:
+            for name, content in files.items():
+                file = draft / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(content, encoding="utf-8", newline="")
+            os.chmod(draft, 0o777 & ~_umask())
+            atomic_files.rename(draft, path)
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
         raise DataError(str(path), what, "write to another place, or make room") from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -1,12 +1,15 @@
-"""Writes files atomically: into a draft in the same folder, which is then renamed."""
+"""Writes files and folders atomically: into a draft in the same folder, which is then renamed."""
 
 from __future__ import annotations
 
+import _thread
 import errno
 import hashlib
 import io
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +23,10 @@ except ImportError:  # Windows: what a killed writer leaves stays
     fcntl = None  # type: ignore[assignment]
 
 _drafts: set[str] = set()
+_changing = _thread.RLock()  # held while a draft is created or renamed; `abandon` keeps it
 MOST_WRITERS = 1000  # of one place at a time
+MOST_TRIES = 100  # to delete a folder
+LONGEST_CHANGE = 2.0  # seconds; a network disk may never answer
 
 
 @contextmanager
@@ -52,23 +58,58 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             if mode is not None:
                 os.fchmod(raw.fileno(), mode)
             os.fsync(raw.fileno())
-            os.replace(raw.place, place)
+            rename(raw.place, place)
         raw.replaced = True
         _settle(place.parent)
     finally:
         if not raw.replaced:  # while it is open: it could be another writer's afterwards
             with suppress(OSError):
                 os.unlink(raw.place)
-        _drafts.discard(raw.place)
+            _drafts.discard(raw.place)
         with suppress(OSError):
             file.close()
 
 
 def abandon() -> None:
-    """Removes all open drafts, for a process that ends at once (Ctrl-C)."""
+    """Removes all open drafts, for a process that ends at once (Ctrl-C).
+
+    No thread creates or renames a draft afterwards: it waits for the end of the process.
+    """
+    _changing.acquire(timeout=LONGEST_CHANGE)
     for draft in tuple(_drafts):
-        with suppress(OSError):
+        try:
             os.unlink(draft)
+        except FileNotFoundError:
+            continue
+        except OSError:  # a folder; another thread may still write into it
+            for _ in range(MOST_TRIES):
+                shutil.rmtree(draft, ignore_errors=True)
+                if not os.path.lexists(draft):
+                    break
+
+
+def rename(draft: str | Path, place: str | Path) -> None:
+    """Renames a draft, which replaces a file or an empty folder at `place`."""
+    with _changing:
+        os.replace(draft, place)
+        _drafts.discard(str(draft))
+
+
+@contextmanager
+def temporary_folder(parent: str | Path | None = None) -> Iterator[Path]:
+    """Creates a folder that is deleted at the end of the block, also on Ctrl-C.
+
+    It is in `parent`, or in the system's folder of temporary files. In the block it can be renamed,
+    which keeps it. Raises `OSError` if it cannot be created.
+    """
+    with _changing:
+        folder = tempfile.mkdtemp(prefix=".detmap-", dir=parent)
+        _drafts.add(folder)
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _drafts.discard(folder)
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
@@ -106,14 +147,15 @@ def _draft_of(place: Path) -> _Draft:
     for number in range(MOST_WRITERS):
         name = str(place.parent / f".detmap-{key}-{number}.part")
         _remove_stale(name)
-        try:
-            draft = _Draft(name)
-        except FileExistsError:
-            continue
-        if _lock(draft.fileno()) is not False and _is_at(draft.fileno(), name):
-            _drafts.add(name)
-            return draft
-        draft.close()  # who looked for stale drafts was faster than the lock
+        with _changing:
+            try:
+                draft = _Draft(name)
+            except FileExistsError:
+                continue
+            if _lock(draft.fileno()) is not False and _is_at(draft.fileno(), name):
+                _drafts.add(name)
+                return draft
+            draft.close()  # who looked for stale drafts was faster than the lock
     raise OSError(errno.EBUSY, f"{MOST_WRITERS} other processes write to it")
 
 

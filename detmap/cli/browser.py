@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
+from detmap.base import atomic_files
 from detmap.errors import DetmapError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -41,8 +41,8 @@ def pdf(page: bytes) -> bytes:
     ------
     DetmapError : Chromium fails or times out
     """
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder, "report.pdf")
+    with atomic_files.temporary_folder() as folder:
+        made = folder / "report.pdf"
         _run(folder, page, "--no-pdf-header-footer", f"--print-to-pdf={made}")
         return _content(made)
 
@@ -57,19 +57,19 @@ def png(page: bytes) -> bytes:
     begin = page.index(b'<meta http-equiv="Content-Security-Policy"')
     open_page = page[:begin] + page[page.index(b">", begin) + 1 :]  # to run a script that measures
     measured = open_page.replace(b"</body>", MEASURE + b"</body>")
-    with tempfile.TemporaryDirectory() as folder:
+    with atomic_files.temporary_folder() as folder:
         size = f"--window-size={WIDTH},900"
         found = re.search(rb"data-height=\"(\d+)\"", _run(folder, measured, size, "--dump-dom"))
         height = min(int(found[1]) if found else HIGHEST, HIGHEST)
-        made = Path(folder, "report.png")
+        made = folder / "report.png"
         size = f"--window-size={WIDTH},{height}"
         _run(folder, page, size, "--hide-scrollbars", f"--screenshot={made}")
         return _content(made)
 
 
-def _run(folder: str, page: bytes, *wanted: str) -> bytes:
+def _run(folder: Path, page: bytes, *wanted: str) -> bytes:
     """Open a page in Chromium; return what it prints."""
-    source = Path(folder, "report.html")
+    source = folder / "report.html"
     source.write_bytes(page)
     command = [
         find(),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 INTERRUPTED = 130
+_ending = _thread.allocate_lock()  # held by the thread that ends the process; the other one waits
 OBJECTS = 100_000  # new objects per garbage collection; imports allocate about as many
 
 
@@ -37,8 +38,6 @@ def begin() -> None:
 
 def end(code: int) -> NoReturn:
     """Flush the streams and exit with this code."""
-    if signal.getsignal(signal.SIGINT) is not None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # everything is written
     from detmap.cli import streams
 
     watched = sys.gettrace() or sys.getprofile()  # by a tool that writes at interpreter exit
@@ -50,6 +49,7 @@ def end(code: int) -> NoReturn:
                 stream.flush()
             except OSError:
                 streams.drop(stream)
+    _ending.acquire()  # everything is written: Ctrl-C is too late
     if watched:
         sys.exit(code)
     os._exit(code)  # skips 20 ms of interpreter shutdown
@@ -87,17 +87,20 @@ def _watch_for_interrupt() -> None:
 def _wait(reader: int) -> None:
     while os.read(reader, 1) != bytes([signal.SIGINT]):
         pass
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        _leave()
+    _leave()
 
 
 def _leave() -> None:
     """End the process and delete temporary files."""
+    if not _ending.acquire(False):
+        return
     try:
+        terminal = os.dup(2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the main thread may still write a line
         # Halfway through its import the module has no such function yet, and no drafts either.
         abandon = getattr(sys.modules.get("detmap.base.atomic_files"), "abandon", None)
         if abandon is not None:
             abandon()
-        os.write(2, b"detmap: interrupted\n")
+        os.write(terminal, b"detmap: interrupted\n")
     finally:
         os._exit(INTERRUPTED)

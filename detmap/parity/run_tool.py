@@ -6,15 +6,13 @@ import contextlib
 import json
 import os
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from detmap.base import parallel
+from detmap.base import atomic_files, parallel
 from detmap.errors import DataError, DetmapError, hint
 from detmap.peers import Classes, Peer, Settings, numbers
 from detmap.tables import Detections, Truth, boxes_as
@@ -117,8 +115,8 @@ def silence() -> Iterator[None]:
 @contextlib.contextmanager
 def coco_files(truth: Truth, detections: Detections) -> Iterator[tuple[str, str]]:
     """Writes the tables as two temporary COCO files."""
-    with tempfile.TemporaryDirectory(prefix="detmap-") as folder:
-        paths = Path(folder, "truth.json"), Path(folder, "detections.json")
+    with atomic_files.temporary_folder() as folder:
+        paths = folder / "truth.json", folder / "detections.json"
         for path, content in zip(paths, to_coco(truth, detections), strict=True):
             path.write_text(json.dumps(content, allow_nan=False), encoding="ascii")
         yield str(paths[0]), str(paths[1])
