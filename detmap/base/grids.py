@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,20 +31,7 @@ class Grid:
         """Returns (n,) float64 numbers. Raises `ValueError` if the recipe is invalid."""
         if isinstance(self.recipe, tuple):
             return np.array(self.recipe, dtype=np.float64)
-        kind, start, step, stop = _parse(self.recipe)
-        n = round((stop - start) / step) + 1
-        if kind == "matlab":
-            k = np.arange(n)
-            return np.where(k <= (n - 1) / 2, start + k * step, stop - (n - 1 - k) * step)
-        if kind == "arange":
-            return np.asarray(start + np.arange(n) * step, dtype=np.float64)
-        if kind == "decimal":
-            return np.array([round(start + k * step, 9) for k in range(n)])
-        if kind == "float32":  # from both ends, each number rounded once
-            single, k = float(np.float32((stop - start) / max(n - 1, 1))), np.arange(n)
-            spaced = np.where(k < n // 2, start + single * k, stop - single * (n - 1 - k))
-            return spaced.astype(np.float32).astype(np.float64)
-        return np.linspace(start, stop, n, endpoint=True)
+        return _spaced(self.recipe).copy()
 
     def __str__(self) -> str:
         if isinstance(self.recipe, str):
@@ -65,3 +53,22 @@ def _parse(recipe: str) -> tuple[str, float, float, float]:
     if not (finite and step > 0 and stop >= start and (stop - start) / step < 1e6):
         raise ValueError
     return match.group(1) or "linspace", start, step, stop
+
+
+@lru_cache(maxsize=16)  # parsed again for each batch of an `Evaluator`
+def _spaced(recipe: str) -> NDArray[np.float64]:
+    """The numbers of a text."""
+    kind, start, step, stop = _parse(recipe)
+    n = round((stop - start) / step) + 1
+    if kind == "matlab":
+        k = np.arange(n)
+        return np.where(k <= (n - 1) / 2, start + k * step, stop - (n - 1 - k) * step)
+    if kind == "arange":
+        return np.asarray(start + np.arange(n) * step, dtype=np.float64)
+    if kind == "decimal":
+        return np.array([round(start + k * step, 9) for k in range(n)])
+    if kind == "float32":  # from both ends, each number rounded once
+        single, k = float(np.float32((stop - start) / max(n - 1, 1))), np.arange(n)
+        spaced = np.where(k < n // 2, start + single * k, stop - single * (n - 1 - k))
+        return spaced.astype(np.float32).astype(np.float64)
+    return np.linspace(start, stop, n, endpoint=True)

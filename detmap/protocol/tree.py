@@ -3,6 +3,7 @@
 import math
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -84,12 +85,6 @@ OF_BOXES: dict[str, tuple[Any, ...]] = {
 compared as in pycocotools, for any box convention."""
 ORDER_ALONE = ("boxes.area", "evaluation.extra")
 """Keys of tools that do not concern the order of detections."""
-GROUPED = (
-    *("boxes", "iou", "matching", "detections", "ranking", "ap", "mean", "operating"),
-    *("evaluation", "miss_rate", "kitti", "froc", "cgf1"),
-)
-"""Tables with keys that differ between tools."""
-
 SUPPORTED = {"boxes": "coco-bbox or voc2012", "masks": "coco-segm", "keypoints": "coco-keypoints"}
 """Protocols without special rules, by what they compare; of rotated boxes it is ``dota``."""
 
@@ -255,25 +250,9 @@ class Protocol(Immutable):
         ------
         ProtocolError : a key that differs only between tools does not have its default
         """
-        from detmap.protocol.keys import LATER
+        from detmap.protocol.supported_rules import differences
 
-        tree = self.to_dict()
-        own = {f"{table}.{key}": v for table in GROUPED for key, v in tree[table].items()}
-        other = [key for key, default in LATER.items() if own.get(key, default) != default]
-        if self.ap.rule.kernel < 0:
-            other.append("ap.integrator")
-        new = {"mean.undefined": ("no_mean", "detected"), "mean.weights": ("objects",)}
-        new |= {"boxes.empty": ("detections",)}
-        new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
-        other += [key for key, values in new.items() if own[key] in values]
-        below = self.lower_limits()
-        names = [
-            row.name
-            for row in self.rows()[0]
-            if not row.metric.influence or (row.kind == "AP" and row.max_dets in below)
-        ]
-        if self.limits.scope == "dataset":
-            other.append("limits.scope")
+        other, names = differences(self)
         other = [key for key in other if key not in besides]
         names = [name for name in names if name not in besides]
         if other or names:
@@ -351,17 +330,24 @@ class Protocol(Immutable):
         ------
         ProtocolError : the benchmark has a special evaluation rule with other metrics
         """
-        if self.evaluation.rule != "matching":
-            raise ProtocolError(
-                f"protocol {self.name}",
-                f"evaluation.rule {self.evaluation.rule} has no matches at IoU thresholds",
-                "use `detmap.evaluate` or `detmap eval`, or a protocol with the rule matching",
-            )
-        texts = self.metrics
-        if any(key.startswith("miss_rate.references") for key, _ in self.changes):
-            # a name such as MR-2 tells the references of the stock protocol
-            texts = tuple(metrics.RENAMED_MISS_RATE.sub("", text) for text in texts)
-        return metrics.metric_rows(texts, self.axes())
+        rows, left_out = _metric_rows(self)
+        return list(rows), list(left_out)
+
+
+@lru_cache(maxsize=64)  # an evaluation asks for the rows of its protocol dozens of times
+def _metric_rows(protocol: Protocol) -> tuple[list[MetricRow], list[str]]:
+    """`Protocol.rows`."""
+    if protocol.evaluation.rule != "matching":
+        raise ProtocolError(
+            f"protocol {protocol.name}",
+            f"evaluation.rule {protocol.evaluation.rule} has no matches at IoU thresholds",
+            "use `detmap.evaluate` or `detmap eval`, or a protocol with the rule matching",
+        )
+    texts = protocol.metrics
+    if any(key.startswith("miss_rate.references") for key, _ in protocol.changes):
+        # a name such as MR-2 tells the references of the stock protocol
+        texts = tuple(metrics.RENAMED_MISS_RATE.sub("", text) for text in texts)
+    return metrics.metric_rows(texts, protocol.axes())
 
 
 def values_of(value: Any) -> Any:
