@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from detmap.adapters import box_conventions, registry, text_fields
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
+from detmap.adapters.joining.unknown_policy import Policy
 from detmap.adapters.joining.unknown_policy import policy as unknown_policy
 from detmap.errors import DataError
 from detmap.overlaps import kind_of
@@ -145,6 +146,46 @@ def read_detections(
     ------
     DataError : names the file, record and field, what is wrong, and how to fix it
     """
+    with detection_reader(
+        path,
+        truth,
+        format=format,
+        box_format=box_format,
+        unknown=unknown,
+        class_names=class_names,
+        preferred_format=preferred_format,
+        protocol_unknown=protocol_unknown,
+    ) as reader:
+        return reader.row.read_detections(
+            reader.path, truth, policy=reader.policy, **reader.options
+        )
+
+
+class DetectionReader(NamedTuple):
+    """The format chosen for a path of detections, and what its reader needs."""
+
+    path: Path
+    row: registry.Format
+    policy: Policy
+    options: dict[str, Any]
+
+
+@contextmanager
+def detection_reader(
+    path: str | Path,
+    truth: Truth,
+    *,
+    format: str | None = None,
+    box_format: str | None = None,
+    unknown: str = "error",
+    class_names: ClassNames | None = None,
+    preferred_format: str | None = None,
+    protocol_unknown: str = "error",
+) -> Iterator[DetectionReader]:
+    """Chooses the reader of detections; reads inside the ``with`` get its error messages.
+
+    Parameters and errors are those of `read_detections`.
+    """
     if not isinstance(truth, Truth):
         what = f"a {type(truth).__name__} instead of a ground truth"
         raise DataError("read_detections: truth", what, "give the result of `read_truth`")
@@ -161,7 +202,7 @@ def read_detections(
             registry.FORMATS, path, lambda row: row.detections_look, format, preferred_format
         )
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)
-        return row.read_detections(path, truth, policy=policy, **told)
+        yield DetectionReader(path, row, policy, told)
 
 
 def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from detmap.adapters import explained, folder_files, readable, registry
-from detmap.adapters.joining.unknown_policy import ClassNames, Policy
-from detmap.adapters.joining.unknown_policy import policy as unknown_policy
+from detmap.adapters import detection_reader, folder_files, readable
+from detmap.adapters.joining.unknown_policy import Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Note, Truth
@@ -85,31 +84,16 @@ class Summary:
         return tuple(self.counts.values())
 
 
-def source(
-    path: str | Path,
-    truth: Truth,
-    *,
-    format: str | None = None,
-    box_format: str | None = None,
-    unknown: str = "error",
-    class_names: ClassNames | None = None,
-    preferred_format: str | None = None,
-    protocol_unknown: str = "error",
-) -> Source:
+def source(path: str | Path, truth: Truth, **options: Any) -> Source:
     """Opens detections to be read in pieces; parameters as of `detmap.adapters.read_detections`.
 
     Raises
     ------
     DataError : a format that is read as a whole; invalid options
     """
-    policy = unknown_policy(protocol_unknown if unknown == "error" else unknown, class_names)
-    place = registry.checked_path(path)
-    with readable(place), explained(place, "detections", format or preferred_format or None):
-        row = registry.choose(
-            registry.FORMATS, place, lambda row: row.detections_look, format, preferred_format
-        )
-        options = registry.told(row.name, row.detection_options, place, box_format=box_format)
-        if row.name == "coco" and place.suffix.lower() != ".gz":
+    with detection_reader(path, truth, **options) as reader:
+        place = reader.path
+        if reader.row.name == "coco" and place.suffix.lower() != ".gz":
             from detmap.adapters.coco import result_pieces
 
             size = place.stat().st_size
@@ -118,14 +102,14 @@ def source(
                 size,
                 size // ROW_BYTES,
                 result_pieces.memory(size),
-                lambda: result_pieces.read(place, truth, policy),
+                lambda: result_pieces.read(place, truth, reader.policy),
             )
             return _guarded(start)
-        if row.name == "parquet":
-            return _parquet(place, truth, policy, options)
+        if reader.row.name == "parquet":
+            return _parquet(place, truth, reader.policy, reader.options)
     raise DataError(
         shown(place),
-        f"format {row.name} is read as a whole, not in bounded memory",
+        f"format {reader.row.name} is read as a whole, not in bounded memory",
         "give a COCO results list, JSON lines or Parquet, unpacked; `detmap convert` writes them",
     )
 

@@ -52,30 +52,26 @@ class Batch:
         return replace(self, ids=self.ids + by, notes=renumbered(self.notes, by))
 
 
+@dataclass(eq=False)
 class Joiner:
     """Joins checked rows to tables.
 
     Parameters
     ----------
-    categories : classes of the labels; None: they come as they are
+    categories : classes of the labels, also of predictions without `truth`; None: they come as they
+        are
     box_format : one of `box_conventions.IN_MEMORY`
     roles, attributes : keys of targets, with flags and numbers
     truth : known in advance, or None
     shapes : reader of the shapes that the protocol compares; None if it compares boxes
     """
 
-    def __init__(
-        self,
-        categories: Categories | None,
-        box_format: str,
-        roles: Sequence[str] = (),
-        attributes: Sequence[str] = (),
-        truth: Known | None = None,
-        shapes: ShapeReader | None = None,
-    ) -> None:
-        self.categories, self.box_format = categories, box_format
-        self.roles, self.attributes = tuple(roles), tuple(attributes)
-        self.truth, self.shapes = truth, shapes
+    categories: Categories | None
+    box_format: str
+    roles: Sequence[str] = ()
+    attributes: Sequence[str] = ()
+    truth: Known | None = None
+    shapes: ShapeReader | None = None
 
     def join(self, parts: Sequence[Batch]) -> Batch:
         """Returns one batch of the images of all; they are distinct."""

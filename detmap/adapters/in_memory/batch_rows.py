@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,41 +16,27 @@ from detmap.adapters.in_memory.batches import Fields, Rows
 from detmap.adapters.joining import unknown_policy
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.errors import DataError, few
-from detmap.overlaps.shape_records import ShapeReader
-from detmap.tables import Categories, Note
+from detmap.tables import Note
 from detmap.tables.catalog import distinct
 from detmap.tables.grouping import Positions
 
 
+@dataclass(eq=False)
 class Reader(Joiner):
-    """Reads batches.
+    """Reads batches; a `Joiner` whose roles and attributes are required keys of targets.
 
     Parameters
     ----------
-    categories : classes of the targets' labels, and of predictions if `truth` is None; None: they
-        come as they are
-    box_format : one of `box_conventions.IN_MEMORY`
-    roles, attributes : required keys of targets, with flags and numbers
     policy : about images and classes that are not in the truth
-    truth : known in advance, or None
-    shapes : reader of the shapes that the protocol compares; None if it compares boxes
     """
 
-    def __init__(
-        self,
-        categories: Categories | None,
-        box_format: str,
-        roles: Sequence[str] = (),
-        attributes: Sequence[str] = (),
-        policy: Policy = STRICT,
-        truth: Known | None = None,
-        shapes: ShapeReader | None = None,
-    ) -> None:
-        if policy.class_names is not None and truth is None:
+    policy: Policy = STRICT
+
+    def __post_init__(self) -> None:
+        if self.policy.class_names is not None and self.truth is None:
             raise DataError("class_names", "given without truth", "give them as classes=")
-        super().__init__(categories, box_format, roles, attributes, truth, shapes)
-        self.policy = policy
-        self._positions = None if categories is None else Positions(categories.ids)
+        ids = None if self.categories is None else self.categories.ids
+        self._positions = None if ids is None else Positions(ids)
         self._predicted: tuple[Positions, NDArray[np.int32]] | None = None
 
     def read(
@@ -139,13 +125,8 @@ class Reader(Joiner):
         rows, _ = self._rows(where, images, {"scores": None}, sizes, like)
         score = np.asarray(rows.more["scores"], dtype=np.float64)
         bad = ~np.isfinite(score)
-        if bad.any():
-            i, row = batches.place_of(rows.count, bad)
-            raise DataError(
-                f"{where}[{i}].scores[{row}]",
-                f"{score[bad][0]} is not a finite number",
-                "a score is a number",
-            )
+        what = "{} is not a finite number"
+        _refuse_first(bad, rows.count, (where, "scores"), score, what, "a score is a number")
         rows = replace(rows, more={"scores": score})
         if self.categories is None:
             return rows, ()
@@ -207,23 +188,16 @@ class Reader(Joiner):
         required = dict.fromkeys((*self.roles, *self.attributes))
         rows, sizes = self._rows(where, images, asked | required, sizes)
         for key in (*(asked.keys() & FLAG_KEYS.keys()), *self.roles):
-            bad = (rows.more[key] != 0) & (rows.more[key] != 1)
-            if bad.any():
-                i, row = batches.place_of(rows.count, bad)
-                what = f"{rows.more[key][bad][0]} is not a flag"
-                raise DataError(f"{where}[{i}].{key}[{row}]", what, "flags are 0 or 1")
+            given = rows.more[key]
+            bad, what = (given != 0) & (given != 1), "{} is not a flag"
+            _refuse_first(bad, rows.count, (where, key), given, what, "flags are 0 or 1")
         n_rows = len(rows.boxes)
         area = np.asarray(rows.more.get("area", np.full(n_rows, np.nan)), dtype=np.float64)
         if "area" in asked:
-            given = np.repeat(["area" in image for image in images], rows.count)
-            bad = given & ~(np.isfinite(area) & (area >= 0))
-            if bad.any():
-                i, row = batches.place_of(rows.count, bad)
-                raise DataError(
-                    f"{where}[{i}].area[{row}]",
-                    f"{rows.more['area'][bad][0]} is negative or not a finite number",
-                    "areas are square pixels",
-                )
+            known = np.repeat(["area" in image for image in images], rows.count)
+            bad = known & ~(np.isfinite(area) & (area >= 0))
+            what, fix = "{} is negative or not a finite number", "areas are square pixels"
+            _refuse_first(bad, rows.count, (where, "area"), rows.more["area"], what, fix)
         flags = {
             FLAG_KEYS.get(key, key): rows.more.get(key, np.zeros(n_rows)).astype(bool)
             for key in (*FLAG_KEYS, *self.roles)
@@ -238,15 +212,26 @@ class Reader(Joiner):
         assert self._positions is not None
         _refuse_names(where, rows)
         label = self._positions(rows.label)
-        bad = label < 0
-        if bad.any():
-            i, row = batches.place_of(rows.count, bad)
-            raise DataError(
-                f"{where}[{i}].labels[{row}]",
-                f"no class {rows.label[bad][0]}",
-                f"the class ids are {few(self.categories.ids.tolist())}",
-            )
+        fix = f"the class ids are {few(self.categories.ids.tolist())}"
+        _refuse_first(label < 0, rows.count, (where, "labels"), rows.label, "no class {}", fix)
         return replace(rows, label=label)
+
+
+def _refuse_first(
+    bad: NDArray[np.bool_],
+    count: NDArray[np.int64],
+    place: tuple[str, str],
+    values: NDArray[Any],
+    what: str,
+    fix: str,
+) -> None:
+    """Raises `DataError` for the first bad row, if any.
+
+    `place` is the name of the batch and the key; `what` has ``{}`` for the row's value.
+    """
+    if bad.any():
+        (where, key), (i, row) = place, batches.place_of(count, bad)
+        raise DataError(f"{where}[{i}].{key}[{row}]", what.format(values[bad][0]), fix)
 
 
 def _refuse_names(where: str, rows: Rows) -> None:
