@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from detmap.base.parallel import CHUNK
 from detmap.benchmarks.benchmark_result import Numbers
 from detmap.benchmarks.image_pairs import corners, image_pairs, overlaps, ratio, table_areas
-from detmap.errors import ProtocolError, few
+from detmap.errors import DataError, ProtocolError, few
 from detmap.kernels import score_samples as kernels
 from detmap.kernels.score_samples import ABSENT, IGNORED, VALID
 from detmap.matching.subsets import EVERY_SUBSET, ObjectWords, object_words
@@ -35,6 +35,7 @@ CLASSES = (
 """Source: readme.txt of the development kit."""
 CURVES = {"R11": slice(0, SAMPLES, 4), "R40": slice(1, SAMPLES)}
 NO_ORIENTATION = -10.0  # alpha of a detection without orientation
+NO_DETECTION = -1e7  # the score that means none: computeStatistics
 Flags = NDArray[np.int8]
 Floats = NDArray[np.float64]
 _Curves = dict[str, tuple[Floats | None, Floats | None]]
@@ -59,9 +60,16 @@ class _Inputs:
 
 
 def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Numbers:
-    """Computes AP and AOS of each class in ``iou.classes`` and each level in ``subsets``."""
+    """Computes AP and AOS of each class in ``iou.classes`` and each level in ``subsets``.
+
+    Raises
+    ------
+    DataError : a score that the development kit takes for that of no detection
+    ProtocolError : no class
+    """
     if not protocol.iou.classes:
         raise ProtocolError("iou.classes", "no class", "give each evaluated class a threshold")
+    _refuse_no_detection(detections)
     words = object_words(truth, _strict(protocol))
     lowest = min(least for _, least in protocol.iou.classes)
     pairs = _pairs(truth, detections, words.absorb == EVERY_SUBSET, lowest)
@@ -88,6 +96,18 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
                     row[f"{kind}{points}-{level}"] = metrics[metric]
         per_class.append(row)
     return Numbers(metrics, definitions, per_class, [*notes, *_unknown_classes(truth)])
+
+
+def _refuse_no_detection(detections: Detections) -> None:
+    lowest = detections.score.min(initial=0.0)
+    if lowest <= NO_DETECTION:
+        row = int(np.argmin(detections.score))
+        image = detections.images.ids[detections.image[row]].item()
+        raise DataError(
+            f"{detections.source}: image {image!r}, score",
+            f"{lowest:g}: KITTI's program never matches a detection with {NO_DETECTION:g} or less",
+            "scale the scores, for example to 0 to 1",
+        )
 
 
 def _unknown_classes(truth: Truth) -> list[Note]:
@@ -271,10 +291,13 @@ def _candidates(
     if alphas is not None:
         angle = alphas[0][pairs.object] - alphas[1][pairs.detection]
         similarity = (1.0 + np.cos(angle)) / 2.0
-    objects, first = np.unique(pairs.object, return_index=True)
-    off = np.append(first, len(pairs.object)).astype(np.int64)
-    found, detection = np.unique(pairs.detection, return_inverse=True)
-    columns = (off, detection.astype(np.int64), pairs.overlap, similarity, role[objects])
+    off = np.flatnonzero(np.diff(pairs.object, prepend=-1, append=-2)).astype(np.int64)
+    objects = pairs.object[off[:-1]]  # the pairs are sorted by object
+    is_found = np.zeros(len(state), dtype=bool)
+    is_found[pairs.detection] = True
+    found = np.flatnonzero(is_found)
+    detection = (np.cumsum(is_found) - 1)[pairs.detection]
+    columns = (off, detection, pairs.overlap, similarity, role[objects])
     return objects, found, kernels.Candidates(*columns, state[found], pairs.score[found])
 
 

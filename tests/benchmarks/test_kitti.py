@@ -208,3 +208,16 @@ def test_a_low_detection_of_a_class_without_objects_takes_part(tmp_path: Path, o
     assert result.metrics["R40-Pedestrian-moderate"] == (
         0 if other == "Pedestrian" else pytest.approx(np.nan, nan_ok=True)
     )
+
+
+@pytest.mark.parametrize("score", [-1e7, -2e9])
+def test_a_score_that_means_no_detection_is_refused(score: float) -> None:
+    """The program's NO_DETECTION: it would leave such a detection unmatched."""
+    truth, detections = tables(1)
+    scores = detections.score.copy()
+    scores[3] = np.nextafter(-1e7, 0)
+    detmap.evaluate(truth, replace(detections, score=scores), "kitti")
+    scores[3] = score
+    with pytest.raises(detmap.DataError, match=r"image \d, score: -.*never matches") as error:
+        detmap.evaluate(truth, replace(detections, score=scores), "kitti")
+    assert "scale the scores" in error.value.fix

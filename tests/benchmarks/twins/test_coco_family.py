@@ -1,5 +1,5 @@
-"""CityPersons, Caltech, TinyPerson, LVIS fixed AP, OV-COCO, CrowdPose and ImageNet DET under all of
-their subsets, against slow twins, on any small data.
+"""CityPersons, Caltech, TinyPerson, LVIS fixed AP, OV-COCO and ImageNet DET under all of their
+subsets, against slow twins, on any small data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import detmap
-from tests.benchmarks.test_twins import tables, things
+from tests.benchmarks.twins.test_video import tables, things
 from tests.reference import coco_family as twin
 from tests.reference import ilsvrc_visdrone, people
 from tests.reference.coco_family import Thing
