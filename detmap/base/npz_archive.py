@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,14 +123,15 @@ MOST_END = (1 << 16) + 22  # bytes of the record of its end, with a comment
 
 
 @contextmanager
-def opened(path: str | Path | bytes, names: list[str], more: list[str]) -> Iterator[Archive]:
+def opened(
+    path: str | Path | bytes | BinaryIO, names: list[str], more: list[str]
+) -> Iterator[Archive]:
     """Opens an archive, or the bytes of one, with exactly these arrays, and all or none of `more`.
 
     Raises `DataError` if it is damaged, an array is missing, unknown or repeated, or a size is
     impossible.
     """
-    shown = "matches" if isinstance(path, bytes) else open_files.shown(path)
-    content = path if isinstance(path, bytes) else open_files.read_bytes(path)
+    shown, content = shown_name(path), _content(path)
     try:
         file = zipfile.ZipFile(io.BytesIO(content))
     except Exception as error:  # a damaged directory fails in many ways
@@ -153,6 +154,24 @@ def opened(path: str | Path | bytes, names: list[str], more: list[str]) -> Itera
                 raise DataError(f"{shown}: {name}", "is missing", WRITE_AGAIN)
         members = {name: _member(f"{shown}: {name}", file, there[name]) for name in names}
         yield Archive(shown, members, file)
+
+
+def shown_name(source: Any) -> str:
+    """Returns the name of a file for messages; bytes and file objects are called ``matches``."""
+    unnamed = isinstance(source, bytes) or hasattr(source, "read")
+    return "matches" if unnamed else open_files.shown(source)
+
+
+def _content(source: Any) -> bytes:
+    """The bytes of a file, given by path or as a file object, or bytes as they are."""
+    if isinstance(source, bytes):
+        return source
+    if not hasattr(source, "read"):
+        return open_files.read_bytes(source)
+    content = source.read()
+    if not isinstance(content, bytes):
+        raise DataError("file object", f"it reads a {type(content).__name__}", 'open it with "rb"')
+    return content
 
 
 def _damaged(error: Exception) -> str:
@@ -201,13 +220,19 @@ def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     return Member(info, wanted, shape[1:], begin, by_byte=True)
 
 
-def write(path: str | Path | io.BytesIO, header: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Writes arrays and a header, files atomically. Raises `DetmapError` if the system refuses."""
+def write(path: str | Path | BinaryIO, header: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Writes arrays and a header to a file object, or to a path, atomically.
+
+    Raises `DetmapError` if the system refuses, or for a file object that takes text.
+    """
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    if isinstance(path, io.BytesIO):
-        _write(path, {"header": text, **arrays})
+    if isinstance(path, io.TextIOBase):
+        raise DataError("file object", "it is opened for text", 'open it with "wb"')
+    target: Any = path
+    if hasattr(target, "write"):
+        _write(target, {"header": text, **arrays})
         return
-    with atomic_files.replacing(path) as file:
+    with atomic_files.replacing(target) as file:
         _write(file, {"header": text, **arrays})
 
 

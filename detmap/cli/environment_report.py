@@ -20,7 +20,14 @@ OPTIONAL = {
     "report": "jinja2",
     "completion": "shtab",
 }
-"""The package that each extra of detmap-eval stands on."""
+"""The package of each extra of detmap-eval."""
+
+HOSTS = (
+    *("torchmetrics", "lightning", "ultralytics", "torchvision", "mmengine", "detectron2"),
+    *("mlflow", "wandb", "tensorboard", "evaluate", "huggingface_hub", "transformers"),
+    *("supervision", "sahi", "fiftyone", "ray", "pyspark", "distributed", "pytest", "pre-commit"),
+)
+"""Packages in which detmap's integrations run."""
 
 
 def text() -> str:
@@ -32,16 +39,22 @@ def text() -> str:
         "kernels": "the compiled library" if known is not None else f"numba ({reason})",
         "DETMAP_KERNELS": os.environ.get("DETMAP_KERNELS", "not set"),
     }
-    extras = {f"extra {name}": _version(package) for name, package in OPTIONAL.items()}
-    width = max(map(len, facts | extras))
-    return "".join(f"{name:<{width}}  {value}\n" for name, value in (facts | extras).items())
+    extras = {
+        f"extra {name}": f"{package} {_version(package) or 'is not installed'}"
+        for name, package in OPTIONAL.items()
+    }
+    found = [f"{host} {version}" for host in HOSTS if (version := _version(host))]
+    lines = facts | extras | {"hosts found": ", ".join(found) or "none"}
+    width = max(map(len, lines))
+    return "".join(f"{name:<{width}}  {value}\n" for name, value in lines.items())
 
 
-def _version(package: str) -> str:
+def _version(package: str) -> str | None:
+    """The version of an installed package."""
     try:
-        return f"{package} {metadata.version(package)}"
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return f"{package} is not installed"
+        return None
 
 
 def _instructions() -> list[str]:

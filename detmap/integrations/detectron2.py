@@ -14,8 +14,8 @@ from typing import Any
 
 import detmap
 from detmap.errors import DetmapError
-from detmap.integrations import coco_rows
 from detmap.integrations.host_errors import HostError, value_errors
+from detmap.integrations.inputs import coco_rows
 
 try:
     from detectron2.evaluation import DatasetEvaluator

@@ -9,23 +9,18 @@ Evaluate the boxes with the protocol ``scoreless``: the text has no scores.
 
 from __future__ import annotations
 
-import json
 import math
 import numbers
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from detmap.integrations.host_errors import HostError
+from detmap.integrations.inputs.json_boxes import BOX_KEYS, box_entries
 
 UNITS = {"pixels": None, "fractions": 1.0, "thousandths": 1000.0}
 """Size of an image in each unit; None: its own."""
-BOX_KEYS = ("bbox_2d", "bbox", "box_2d", "box")
 LABEL_KEYS = ("label", "category", "class", "name")
-_START = re.compile(r"[\[{]")
-_MEANT = re.compile(r"""\[\s*(?:[\[{]|```|$)|\[[\s\d.,-]*$|\{\s*["'](?:bbox|box)""")
-"""The start of boxes, also of an unfinished list; other brackets are part of a sentence."""
 
 
 class Box(NamedTuple):
@@ -79,53 +74,8 @@ def parse(
     if labels is not None and not all(listed and isinstance(each, str) for each in names):
         raise HostError("labels", f"{labels!r:.80}", "give a list of names")
     known = None if labels is None else {str(each) for each in names}
-    entries = _entries(text)
+    entries = box_entries(text)
     return [_box(f"entry {i}", each, sides, unit, order, known) for i, each in enumerate(entries)]
-
-
-def _entries(text: str) -> list[Any]:
-    """The entries of the only list of a text, or the entries outside of lists."""
-    lists: list[list[Any]] = []
-    single: list[Any] = []
-    start = _START.search(text)
-    while start is not None:
-        value, end = _decoded(text, start.start())
-        if isinstance(value, Mapping) and any(key in value for key in BOX_KEYS):
-            single.append(value)
-        elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
-            lists.append(value)
-        elif isinstance(value, list) and _are_numbers(value):
-            fix = 'ask for entries such as {"bbox_2d": [0, 0, 9, 9], "label": "cat"}'
-            raise HostError("text", f"{value!r:.80} is a list of numbers without labels", fix)
-        else:
-            end = start.end()  # a list of boxes may be inside
-        start = _START.search(text, end)
-    lists += [single] if single else []
-    if len(lists) > 1:
-        raise HostError("text", f"{len(lists)} lists of boxes", "ask for one list")
-    return lists[0] if lists else []
-
-
-def _decoded(text: str, start: int) -> tuple[Any, int]:
-    """The JSON value at a position of a text, and its end; None if it is part of a sentence."""
-    try:
-        return json.JSONDecoder().raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        if not _MEANT.match(text, start):
-            return None, start + 1
-        fix = "the answer may be cut: raise the token limit of the model"
-        if text[error.pos : error.pos + 1] == "'":
-            fix = "the answer is not JSON, which has double quotes: ask for JSON"
-        raise HostError(f"character {error.pos} of the text", error.msg, fix) from None
-    except (ValueError, RecursionError) as error:  # a number with thousands of digits; deep lists
-        fix = "the answer is not a list of boxes: check the prompt"
-        raise HostError("text", str(error).partition(";")[0], fix) from None
-
-
-def _are_numbers(value: list[Any]) -> bool:
-    """Checks for [[1, 2, 3, 4], ...] and [1, 2, 3, 4]; [1] is a reference in a sentence."""
-    rows = value if value and all(isinstance(each, list) for each in value) else [value]
-    return all(len(row) >= 4 and all(type(each) in (int, float) for each in row) for row in rows)
 
 
 def _box(

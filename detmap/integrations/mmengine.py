@@ -14,8 +14,8 @@ from typing import Any
 
 import detmap
 from detmap.errors import require
-from detmap.integrations import coco_rows
 from detmap.integrations.host_errors import HostError, value_errors
+from detmap.integrations.inputs import coco_rows, field_values
 
 _BaseMetric: Any = require("mmengine.evaluator", "mmengine").BaseMetric
 _registry = require("mmengine.registry", "mmengine")
@@ -66,7 +66,7 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
         for sample in data_samples:
             found = sample["pred_instances"]
             with value_errors("pred_instances"):
-                categories = self._categories(coco_rows.label_list(found["labels"], "labels"))
+                categories = self._categories(field_values.label_list(found["labels"], "labels"))
                 self.results.append(
                     {
                         kind: coco_rows.rows(

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from detmap.compat import COCOeval, PycocotoolsQuirk, patch_pycocotools
-from detmap.integrations import coco_rows
 from detmap.integrations.host_errors import HostError, value_errors
+from detmap.integrations.inputs import coco_rows, field_values
 from detmap.overlaps.polygons import routines
 
 FIELDS = {"bbox": "boxes", "segm": "masks", "keypoints": "keypoints"}
@@ -53,9 +53,9 @@ class CocoEvaluator:
                 raise HostError(f"predictions[{image!r}]", "the image is not in coco_gt", fix)
             with value_errors("predictions"):
                 where = f"image {image!r}"
-                labels = coco_rows.field(found, "labels", where)
-                labels = coco_rows.label_list(labels, f"{where}: labels")
-                scores = coco_rows.field(found, "scores", where)
+                labels = field_values.field(found, "labels", where)
+                labels = field_values.label_list(labels, f"{where}: labels")
+                scores = field_values.field(found, "scores", where)
                 self._rows[image] = {
                     kind: coco_rows.rows(image, scores, labels, kind, _shapes(found, kind, where))
                     for kind in self.iou_types
@@ -102,8 +102,8 @@ def _compressed(runs: Mapping[str, Any]) -> Any:
 
 
 def _shapes(found: Mapping[str, Any], kind: str, where: str) -> Any:
-    shapes = coco_rows.field(found, FIELDS[kind], where)
+    shapes = field_values.field(found, FIELDS[kind], where)
     if kind != "segm":
         return shapes
-    masks = coco_rows.array(shapes)
+    masks = field_values.array(shapes)
     return (masks[:, 0] if masks.ndim == 4 else masks) > MASK_CUT if masks.size else np.zeros((0,))

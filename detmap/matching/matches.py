@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -306,22 +306,25 @@ class Matches(Immutable):
             taken=None if self.taken is None else self.taken.take(rows),
         )
 
-    def save(self, path: str | Path, **remarks: Any) -> None:
-        """Writes a ``.npz`` file atomically: arrays, and a JSON header with protocol and notes.
+    def save(self, path: str | Path | BinaryIO, **remarks: Any) -> None:
+        """Writes a ``.npz`` file: arrays, and a JSON header with protocol and notes.
+
+        A path is written atomically; a file object takes bytes (``"wb"``).
 
         The header also has the `remarks`, plain values that `read` returns and `load` does not.
 
         Raises
         ------
-        DetmapError : the path is a folder or a device, or the write fails
+        DetmapError : the path is a folder or a device, the file object takes text, or the write
+            fails
         """
         from detmap.matching import matches_file
 
         matches_file.write(path, self, ARRAYS, remarks)
 
     @staticmethod
-    def load(path: str | Path) -> Matches:
-        """Reads a file of `save`.
+    def load(path: str | Path | BinaryIO) -> Matches:
+        """Reads a file of `save`, given by path or as a file object (``"rb"``).
 
         Raises
         ------
@@ -347,7 +350,7 @@ _OTHERS = ("protocol", "categories", "notes", "taken")
 ARRAYS = [f.name for f in fields(Matches) if f.name not in _OTHERS]
 
 
-def read(path: str | Path) -> tuple[Matches, dict[str, Any]]:
+def read(path: str | Path | BinaryIO) -> tuple[Matches, dict[str, Any]]:
     """Reads a file of `Matches.save`, with the remarks in its header; errors as `Matches.load`."""
     from detmap.matching import matches_file
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -21,9 +21,9 @@ Made = TypeVar("Made")
 
 
 def write(
-    path: str | Path | BytesIO, matches: Any, columns: Sequence[str], remarks: dict[str, Any]
+    path: str | Path | BinaryIO, matches: Any, columns: Sequence[str], remarks: dict[str, Any]
 ) -> None:
-    """Writes matches with the arrays of these names.
+    """Writes matches with the arrays of these names to a path or a file object.
 
     Raises
     ------
@@ -52,9 +52,9 @@ def from_bytes(content: Any, columns: Sequence[str], make: Callable[..., Made]) 
 
 
 def read(
-    path: str | Path | bytes, columns: Sequence[str], make: Callable[..., Made]
+    path: str | Path | bytes | BinaryIO, columns: Sequence[str], make: Callable[..., Made]
 ) -> tuple[Made, dict[str, Any]]:
-    """Calls `make` with the parts of a file of `write`; also returns the remarks.
+    """Calls `make` with the parts of what `write` wrote; also returns the remarks.
 
     Raises
     ------

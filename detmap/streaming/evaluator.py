@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from detmap.adapters.in_memory.batch_rows import Reader
 from detmap.adapters.in_memory.batch_tables import Known, identify, pair, read_classes
 from detmap.adapters.joining.unknown_policy import policy
 from detmap.base.locks import Locked, one_at_a_time
+from detmap.base.npz_archive import shown_name
 from detmap.base.reprs import outline
 from detmap.errors import DataError, MergeError, counted
 from detmap.evaluate import summarize
@@ -373,8 +374,8 @@ class Evaluator(Locked):
         return self
 
     @one_at_a_time
-    def save(self, path: str | Path) -> None:
-        """Writes the match rows to a ``.npz`` file for `load` or ``detmap merge``.
+    def save(self, path: str | Path | BinaryIO) -> None:
+        """Writes the match rows to a ``.npz`` file or file object for `load` or ``detmap merge``.
 
         Classes that came as they are become the classes of the loaded evaluator.
         """
@@ -382,7 +383,7 @@ class Evaluator(Locked):
 
     @staticmethod
     def load(
-        path: str | Path,
+        path: str | Path | BinaryIO,
         *,
         truth: Truth | str | Path | None = None,
         unknown: str = "error",
@@ -392,7 +393,7 @@ class Evaluator(Locked):
 
         Parameters
         ----------
-        path : path of the file
+        path : path of the file, or a file object that reads bytes
         truth, unknown, class_names : as in `Evaluator`; the file does not contain them
 
         Raises
@@ -400,6 +401,7 @@ class Evaluator(Locked):
         DataError : not such a file, damaged, or other classes than the truth
         """
         matches, remarks = read(path)
+        place = shown_name(path)
         loaded = Evaluator(
             matches.protocol,
             classes=None if truth is not None else matches.categories,
@@ -411,19 +413,19 @@ class Evaluator(Locked):
         numbered = remarks.get("numbered", False if matches.n_images else None)
         if not isinstance(numbered, bool | None) or (numbered is None) != (not matches.n_images):
             what = f"{numbered!r} with {matches.n_images} images"
-            raise DataError(f"{path}: header.remarks.numbered", what, "write it again")
+            raise DataError(f"{place}: header.remarks.numbered", what, "write it again")
         if numbered and not np.array_equal(matches.image_ids, np.arange(matches.n_images)):
             what = "images are not numbered from 0"
-            raise DataError(f"{path}: image_ids", what, "write it again")
+            raise DataError(f"{place}: image_ids", what, "write it again")
         if loaded.categories != matches.categories:
             raise DataError(
-                str(path), "other classes than the truth", "give the truth of the first run"
+                place, "other classes than the truth", "give the truth of the first run"
             )
         if loaded.truth is not None:
             strange = ~np.isin(matches.image_ids, loaded.truth.table.images.ids)
             if strange.any():
                 what = f"image {matches.image_ids[strange][0].item()!r} is not in the truth"
-                raise DataError(f"{path}: image_ids", what, "give the truth of the first run")
+                raise DataError(f"{place}: image_ids", what, "give the truth of the first run")
         return loaded._with(matches, numbered)
 
     def _with(self, matches: Matches | None, numbered: bool | None) -> Evaluator:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from typing import Any
 
 import pytest
 
 import detmap
+from detmap.cli import environment_report
 from detmap.version import __version__
 from tests.support import builders as make
 from tests.support.running import run
+from tools import hosts
 
 INPUTS = (make.SHAPES, make.SHAPES / "detections" / "contours", "-p", "coco-bbox")
 
@@ -64,6 +68,22 @@ def test_the_environment_is_printed_without_inputs() -> None:
     assert lines["detmap"].strip() == __version__
     assert "library" in lines["kernels"] or "numba" in lines["kernels"]
     assert "matplotlib" in lines["extra plot"]
+    assert f"pytest {pytest.__version__}" in lines["hosts found"]
+
+
+def test_the_environment_names_the_packages_of_extras_and_of_every_host() -> None:
+    project = tomllib.loads((make.ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for extra, package in environment_report.OPTIONAL.items():
+        assert any(re.split(r"[\[<>=]", each)[0] == package for each in extras[extra]), extra
+    known = {*environment_report.HOSTS, *environment_report.OPTIONAL.values()}
+    for name, host in hosts.HOSTS.items():
+        package = re.split(r"[\[=]", host.packages[0])[0] if host.packages else "pytest"
+        assert {name, package} & known, name
+    # detectron2 is not on the package index; pytest and pre-commit are there where they are used.
+    without = {"detectron2", "torchvision", "pytest", "pre-commit", "challenges"}
+    named = {"evaluate": "huggingface", "huggingface_hub": "huggingface"}
+    assert {named.get(host, host) for host in {*hosts.HOSTS} - without} <= set(extras)
 
 
 def test_the_doctor_needs_inputs() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detmap.integrations import coco_rows
+from detmap.integrations.inputs import coco_rows
 from tests.integrations import host_samples as sample
 from tests.support import builders as make
 

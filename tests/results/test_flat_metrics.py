@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import pickle
 import posixpath
@@ -74,6 +75,27 @@ def test_matches_go_through_bytes(seed: int, tmp_path: Path) -> None:
         list(detmap.summarize(matches).metrics.values()),
         equal_nan=True,
     )
+
+
+def test_matches_and_evaluators_go_through_file_objects() -> None:
+    image = {"boxes": [[0, 0, 9, 9]], "labels": [0]}
+    stream = detmap.Evaluator(classes=["cat"])
+    stream.update([{**image, "scores": [0.5]}], [image])
+    file = io.BytesIO()
+    stream.matches.save(file)
+    assert detmap.Matches.load(io.BytesIO(file.getvalue())).to_bytes() == stream.matches.to_bytes()
+    stream.save(state := io.BytesIO())
+    state.seek(0)
+    assert detmap.Evaluator.load(state).compute().to_dict() == stream.compute().to_dict()
+    with pytest.raises(detmap.DataError, match=r"opened for text .open it with \"wb\""):
+        stream.save(io.StringIO())  # type: ignore[arg-type]
+    with pytest.raises(detmap.DataError, match=r"reads a str .open it with \"rb\""):
+        detmap.Matches.load(io.StringIO())  # type: ignore[arg-type]
+    with pytest.raises(detmap.DataError, match="matches: not a readable file"):
+        detmap.Evaluator.load(io.BytesIO(b"text"))
+    for call in (detmap.Matches.load, stream.save):
+        with pytest.raises(detmap.DetmapError, match="path: a int"):
+            call(5)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", pickle.dumps({})])

@@ -292,6 +292,13 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     for words in ("leaderboard", "classes that changed most", "images that changed", "needs "):
         assert words in " ".join(text.split())
     assert run("compare", *saved, "-p", "coco-bbox").code == 2
+    by_suffix = tmp_path / "x.json"  # the table's option, as the action passes it
+    done = run(
+        "compare", *saved, "--replicates=30", "--names=old,new", "--percent", "-o", by_suffix
+    )
+    assert done.code == 0
+    assert "--percent has no effect" in done.err
+    assert json.loads(by_suffix.read_text()) == json.loads(again.out)
 
 
 @pytest.mark.slow

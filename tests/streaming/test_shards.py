@@ -102,6 +102,18 @@ def test_a_shard_without_rows() -> None:
         assert reduce(parts).signature == whole(rows()).signature
 
 
+def test_a_shard_whose_lists_are_all_empty() -> None:
+    """Arrow has no type for them, so the struct of lists holds lists of nulls."""
+    nothing = {"bbox": [], "category_id": []}
+    table = [
+        {"image_id": 90 + i, "truth": nothing, "detections": {**nothing, "score": []}}
+        for i in range(2)
+    ]
+    result = reduce([match_shard(table, CLASSES), match_shard(rows(), CLASSES)])
+    plain = [{"image_id": 90 + i, "truth": [], "detections": []} for i in range(2)]
+    assert result.signature == whole([*rows(), *plain]).signature
+
+
 def test_bad_tables_and_parts_are_named() -> None:
     part = match_shard(rows(), CLASSES)
     for table, message in (

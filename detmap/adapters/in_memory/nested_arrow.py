@@ -101,6 +101,9 @@ def _fields(arrow: Any, name: str, column: Any) -> list[tuple[str, Any]]:
 
 
 def _values(arrow: Any, where: str, values: Any) -> Any:
+    """The rows of all images: (n, 4) boxes, or n values."""
+    if not len(values) and arrow.types.is_null(values.type):
+        return np.zeros(0)  # lists that are all empty have no type
     if not _is_list(arrow, values.type):
         array = values.to_numpy(zero_copy_only=False)
         return array.astype(str) if array.dtype.kind == "O" and len(array) else array

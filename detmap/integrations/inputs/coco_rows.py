@@ -1,6 +1,6 @@
 """Results of a model as rows of a COCO results file, and their evaluation.
 
-Boxes are corners. Tensors may be on any device and of half precision.
+Boxes are corners.
 """
 
 from __future__ import annotations
@@ -16,43 +16,10 @@ from numpy.typing import NDArray
 
 import detmap
 from detmap.errors import DataError
+from detmap.integrations.inputs.field_values import array, label_list
 
 Row = dict[str, Any]
 PROTOCOLS = {"bbox": "coco-bbox", "segm": "coco-segm", "keypoints": "coco-keypoints"}
-
-
-def array(values: Any, dtype: Any = np.float64, where: str = "values") -> NDArray[Any]:
-    """Converts a list or tensor to an array on the CPU.
-
-    Raises `DataError` for values that are not numbers, or of different lengths.
-    """
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = values.float() if values.is_floating_point() else values
-    try:
-        return np.asarray(values).astype(dtype)
-    except (TypeError, ValueError):
-        raise DataError(where, "not an array of numbers", "give a tensor or an array") from None
-
-
-def label_list(values: Any, where: str) -> list[int]:
-    """Returns labels as whole numbers. Raises `DataError` for other numbers."""
-    labels = array(values, where=where).reshape(-1)
-    bad = ~(np.isfinite(labels) & (labels == np.round(labels)))
-    if bad.any():
-        what = f"{labels[bad][0]} is not a whole number"
-        raise DataError(f"{where}[{int(bad.argmax())}]", what, "labels are class ids")
-    return [int(each) for each in labels.tolist()]
-
-
-def field(found: Any, name: str, where: str) -> Any:
-    """Returns a field of predictions. Raises `DataError` if it is missing."""
-    try:
-        return found[name]
-    except (KeyError, TypeError):
-        raise DataError(
-            where, f"no {name!r}", "give a dict with boxes, scores and labels"
-        ) from None
 
 
 def rows(

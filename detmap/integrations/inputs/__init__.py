@@ -1,0 +1,1 @@
+"""What hosts pass to detmap: fields, rows and texts, checked."""
