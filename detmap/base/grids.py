@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,25 +31,30 @@ class Grid:
         """Returns (n,) float64 numbers. Raises `ValueError` if the recipe is invalid."""
         if isinstance(self.recipe, tuple):
             return np.array(self.recipe, dtype=np.float64)
-        kind, start, step, stop = _parse(self.recipe)
-        n = round((stop - start) / step) + 1
-        if kind == "matlab":
-            k = np.arange(n)
-            return np.where(k <= (n - 1) / 2, start + k * step, stop - (n - 1 - k) * step)
-        if kind == "arange":
-            return np.asarray(start + np.arange(n) * step, dtype=np.float64)
-        if kind == "decimal":
-            return np.array([round(start + k * step, 9) for k in range(n)])
-        if kind == "float32":  # from both ends, each number rounded once
-            single, k = float(np.float32((stop - start) / max(n - 1, 1))), np.arange(n)
-            spaced = np.where(k < n // 2, start + single * k, stop - single * (n - 1 - k))
-            return spaced.astype(np.float32).astype(np.float64)
-        return np.linspace(start, stop, n, endpoint=True)
+        return _spaced(self.recipe).copy()
 
     def __str__(self) -> str:
         if isinstance(self.recipe, str):
             return self.recipe
         return ", ".join(f"{x:g}" for x in self.recipe)
+
+
+@lru_cache(maxsize=128)  # a protocol's thresholds are asked for many times in an evaluation
+def _spaced(recipe: str) -> NDArray[np.float64]:
+    kind, start, step, stop = _parse(recipe)
+    n = round((stop - start) / step) + 1
+    if kind == "matlab":
+        k = np.arange(n)
+        return np.where(k <= (n - 1) / 2, start + k * step, stop - (n - 1 - k) * step)
+    if kind == "arange":
+        return np.asarray(start + np.arange(n) * step, dtype=np.float64)
+    if kind == "decimal":
+        return np.array([round(start + k * step, 9) for k in range(n)])
+    if kind == "float32":  # from both ends, each number rounded once
+        single, k = float(np.float32((stop - start) / max(n - 1, 1))), np.arange(n)
+        spaced = np.where(k < n // 2, start + single * k, stop - single * (n - 1 - k))
+        return spaced.astype(np.float32).astype(np.float64)
+    return np.linspace(start, stop, n, endpoint=True)
 
 
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -255,25 +256,7 @@ class Protocol(Immutable):
         ------
         ProtocolError : a key that differs only between tools does not have its default
         """
-        from detmap.protocol.keys import LATER
-
-        tree = self.to_dict()
-        own = {f"{table}.{key}": v for table in GROUPED for key, v in tree[table].items()}
-        other = [key for key, default in LATER.items() if own.get(key, default) != default]
-        if self.ap.rule.kernel < 0:
-            other.append("ap.integrator")
-        new = {"mean.undefined": ("no_mean", "detected"), "mean.weights": ("objects",)}
-        new |= {"boxes.empty": ("detections",)}
-        new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
-        other += [key for key, values in new.items() if own[key] in values]
-        below = self.lower_limits()
-        names = [
-            row.name
-            for row in self.rows()[0]
-            if not row.metric.influence or (row.kind == "AP" and row.max_dets in below)
-        ]
-        if self.limits.scope == "dataset":
-            other.append("limits.scope")
+        other, names = _beyond_stock(self)
         other = [key for key in other if key not in besides]
         names = [name for name in names if name not in besides]
         if other or names:
@@ -362,6 +345,31 @@ class Protocol(Immutable):
             # a name such as MR-2 tells the references of the stock protocol
             texts = tuple(metrics.RENAMED_MISS_RATE.sub("", text) for text in texts)
         return metrics.metric_rows(texts, self.axes())
+
+
+@lru_cache(maxsize=32)  # asked for each order of tied scores
+def _beyond_stock(protocol: Protocol) -> tuple[list[str], list[str]]:
+    """The keys and metrics that `Protocol.require_stock` refuses."""
+    from detmap.protocol.keys import LATER
+
+    tree = protocol.to_dict()
+    own = {f"{table}.{key}": v for table in GROUPED for key, v in tree[table].items()}
+    other = [key for key, default in LATER.items() if own.get(key, default) != default]
+    if protocol.ap.rule.kernel < 0:
+        other.append("ap.integrator")
+    new = {"mean.undefined": ("no_mean", "detected"), "mean.weights": ("objects",)}
+    new |= {"boxes.empty": ("detections",)}
+    new |= {"boxes.extent": ("padded", "as_written"), "ranking.ties": ("matched", "first_seen")}
+    other += [key for key, values in new.items() if own[key] in values]
+    if protocol.limits.scope == "dataset":
+        other.append("limits.scope")
+    below = protocol.lower_limits()
+    names = [
+        row.name
+        for row in protocol.rows()[0]
+        if not row.metric.influence or (row.kind == "AP" and row.max_dets in below)
+    ]
+    return other, names
 
 
 def values_of(value: Any) -> Any:

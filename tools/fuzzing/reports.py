@@ -7,6 +7,7 @@ import random
 from html.parser import HTMLParser
 from pathlib import Path
 
+from detmap.base import parallel
 from tests.support.running import run
 
 NAMES = [
@@ -25,6 +26,11 @@ VOID = {"meta", "link", "br", "hr", "img", "input", "col", "wbr", "source", "pat
 VOID |= {"circle", "use", "polyline", "polygon", "stop"}
 COUNTS = {"reports": 0}
 FOLDER = Path()
+
+
+def prepare() -> None:
+    """Small files gain nothing by threads, and starting them takes half of the time."""
+    parallel.default_threads = lambda: 1
 
 
 class Page(HTMLParser):
