@@ -4,6 +4,7 @@ a test fails.
     python tools/mutate.py                     # every mutant of every module: long
     python tools/mutate.py --sample 20         # the same twenty of each module in every run
     python tools/mutate.py counts --sample 50  # modules whose path contains the word
+    python tools/mutate.py --kills FILE        # go on where an earlier run of this ended
 
 The bodies of functions and methods are changed. `tools/mutants.toml` names the modules with their
 tests, and the mutants that no test can kill, each with the reason; where a test kills one of these,
@@ -11,7 +12,8 @@ the reason is wrong, and the run fails as it does where a mutant survives.
 
 pytest collects the tests once. A first pass sees which of them pass, how long each takes and which
 functions it enters; then each mutant is a fork of that process, in which the code of one function
-is replaced and the tests that enter it are run, quick ones first, until one fails.
+is replaced and the tests that enter it are run until one fails: first the quick ones and those that
+have killed other mutants of the function.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import hashlib
 import importlib
 import inspect
 import io
+import json
 import os
 import pickle
 import resource
@@ -85,6 +88,10 @@ class Mutant:
     @property
     def key(self) -> tuple[str, str, str, str]:
         return self.module, self.function, self.line, self.mutation
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.module, self.function
 
     def __str__(self) -> str:
         return f"{self.module}:{self.number} {self.function}: {self.mutation}\n    {self.line}"
@@ -214,7 +221,10 @@ class Runner:
     modules: dict[str, list[str]]
     chosen: list[Mutant]
     jobs: int
+    file: Path | None = None
     killed: set[Mutant] = field(default_factory=set)
+    kills: Counter[tuple[tuple[str, str], str]] = field(default_factory=Counter)
+    folder: str = ""
     entered: dict[str, tuple[float, bool, set[tuple[str, str]]]] = field(default_factory=dict)
 
     @pytest.hookimpl(tryfirst=True)
@@ -222,25 +232,52 @@ class Runner:
         for module in self.modules:
             importlib.import_module(dotted(module))
         warnings.simplefilter("ignore")
-        self.first_pass(session)
+        self.recall()
+        with tempfile.TemporaryDirectory() as self.folder:
+            self.first_pass(session)
+            self.run_mutants(session)
+        return True
+
+    def run_mutants(self, session: pytest.Session) -> None:
         running: dict[int, Mutant] = {}
         for i, mutant in enumerate(self.chosen):
             if len(running) == self.jobs:
                 self.reap(running)
             print(f"\r{i + 1} of {len(self.chosen)}", end="", file=sys.stderr, flush=True)
-            items = self.tests(session, mutant)
+            items = [] if mutant in self.killed else self.tests(session, mutant)
             if items:
                 running[self.fork(session, items, mutant)] = mutant
         while running:
             self.reap(running)
         print(file=sys.stderr)
-        return True
+
+    def recall(self) -> None:
+        """Count as killed what the file lists, unless the module or the test has changed since."""
+        if self.file is None or not self.file.exists():
+            return
+        rows = [json.loads(line) for line in self.file.read_text(encoding="utf-8").splitlines()]
+        known = {tuple(row["mutant"]): row for row in rows}
+        for mutant in self.chosen:
+            row = known.get(mutant.key)
+            if row and row["digest"] == digest(mutant.module, row["test"]):
+                self.killed.add(mutant)
+                self.kills[mutant.place, row["test"]] += 1
+
+    def remember(self, mutant: Mutant, test: str) -> None:
+        """Count a kill, and add it to the file; without a test it is a crash or an endless loop."""
+        self.killed.add(mutant)
+        self.kills[mutant.place, test] += 1
+        if self.file is not None:
+            row = {"mutant": mutant.key, "test": test, "digest": digest(mutant.module, test)}
+            with self.file.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(row) + "\n")
 
     def reap(self, running: dict[int, Mutant]) -> None:
         pid, status = os.wait()
         mutant = running.pop(pid)
         if status:
-            self.killed.add(mutant)
+            said = Path(self.folder, str(pid))
+            self.remember(mutant, said.read_text() if said.exists() else "")
         else:
             print(f"\rsurvived: {mutant}", file=sys.stderr)
 
@@ -257,35 +294,40 @@ class Runner:
         for item, following in zip(items, [*items[1:], None], strict=True):
             run(item, following)
             if session.testsfailed:
+                Path(self.folder, str(os.getpid())).write_text(item.nodeid)
                 os._exit(1)
         os._exit(0)
 
     def tests(self, session: pytest.Session, mutant: Mutant) -> list[Any]:
-        """Those of its module that pass and enter its function, quick ones first."""
+        """Those of its module that pass and enter its function, in the order to run them in."""
         wanted = tuple(self.modules[mutant.module])
         items = [
             item
             for item in session.items
             if item.nodeid.startswith(wanted)
             and self.entered[item.nodeid][1]
-            and (mutant.module, mutant.function) in self.entered[item.nodeid][2]
+            and mutant.place in self.entered[item.nodeid][2]
         ]
-        return sorted(items, key=lambda item: self.entered[item.nodeid][0])
+
+        def seconds_per_kill(item: Any) -> float:
+            return self.entered[item.nodeid][0] / (1 + self.kills[mutant.place, item.nodeid])
+
+        return sorted(items, key=seconds_per_kill)
 
     def first_pass(self, session: pytest.Session) -> None:
         """Time every test, and see what it enters, in forks: the state of this process stays."""
-        with tempfile.TemporaryDirectory() as folder:
-            for job in range(self.jobs):
-                if os.fork() == 0:
-                    silence()
-                    size = -(-len(session.items) // self.jobs)
-                    found = self.watch(session, session.items[job * size : (job + 1) * size])
-                    Path(folder, str(job)).write_bytes(pickle.dumps(found))
-                    os._exit(0)
-            for _ in range(self.jobs):
-                os.wait()
-            for path in sorted(Path(folder).iterdir()):
-                self.entered |= pickle.loads(path.read_bytes())
+        paths = [Path(self.folder, f"pass-{job}") for job in range(self.jobs)]
+        size = -(-len(session.items) // self.jobs)
+        for job, path in enumerate(paths):
+            if os.fork() == 0:
+                silence()
+                found = self.watch(session, session.items[job * size : (job + 1) * size])
+                path.write_bytes(pickle.dumps(found))
+                os._exit(0)
+        for _ in paths:
+            os.wait()
+        for path in paths:
+            self.entered |= pickle.loads(path.read_bytes())
 
     def watch(self, session: pytest.Session, items: list[Any]) -> dict[str, Any]:
         files = {str(Path(module).resolve()): module for module in self.modules}
@@ -308,6 +350,12 @@ class Runner:
             passed = session.testsfailed == failed
             found[item.nodeid] = time.process_time() - begin, passed, set(names)
         return found
+
+
+def digest(module: str, test: str) -> str:
+    """Of the texts of a module and of the file of a test."""
+    files = [Path(name) for name in (module, test.split("::")[0]) if name]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files if f.exists())).hexdigest()
 
 
 def run(item: Any, following: Any) -> None:
@@ -352,6 +400,9 @@ def main() -> int:
     parser.add_argument("--sample", type=int, help="mutants of each module; all when left out")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--kills", type=Path, help="file with the mutants killed so far: read, and appended to"
+    )
     arguments = parser.parse_args()
     listed = tomllib.loads(arguments.list.read_text(encoding="utf-8"))
     words = arguments.words or [""]
@@ -364,7 +415,7 @@ def main() -> int:
     for key in sorted(stale):
         print(f"listed, but there is no such mutant: {', '.join(key)}")
     chosen = [m for v in every.values() for m in sample(v, arguments.sample, arguments.seed)]
-    runner = Runner(modules, chosen, arguments.jobs)
+    runner = Runner(modules, chosen, arguments.jobs, arguments.kills)
     files = sorted({file for tests in modules.values() for file in tests})
     sys.path.insert(0, os.getcwd())
     plain = ["-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:faulthandler"]  # no workers

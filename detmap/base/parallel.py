@@ -109,6 +109,9 @@ def map_ordered(
 ) -> Iterator[Outcome]:
     """Yields ``work(item)`` for every item, in order, with a bounded number of pending calls."""
     threads = n_threads(threads)
+    if threads == 1:
+        yield from map(work, items)
+        return
     under_way: deque[Future[Outcome]] = deque()
     with _pool(threads) as pool:
         try:

@@ -53,7 +53,8 @@ def read_detections(
     arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol, spent: float = 0.0
 ) -> Detections:
     """As `reading.read_detections_of`, with fixes and findings; the doctor takes no longer than
-    reading did, or `doctor.SECONDS`. `spent` is the processor time of reading the truth (seconds).
+    reading did, except for `doctor.ROWS`. `spent` is the processor time of reading the truth
+    (seconds).
     """
     begin = time.process_time() - spent
 
@@ -107,13 +108,13 @@ def _consult(
     spent: float,
 ) -> None:
     """Print the findings as notes, and keep them as `arguments.findings`."""
-    from detmap.doctor import SECONDS, Findings, examine_quickly
+    from detmap.doctor import ROWS, Findings, examine_quickly
 
     streams.progress("checking input files for common mistakes")
-    seconds = max(SECONDS, SHARE * spent)
+    limits = {"seconds": SHARE * spent, "rows": ROWS}
     again = None if arguments.fix else path
     try:
-        found = examine_quickly(truth, detections, rules, path=again, seconds=seconds, whole=True)
+        found = examine_quickly(truth, detections, rules, path=again, whole=True, **limits)
     except DataError:  # the reader has reported it
         return
     if _several(arguments):

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from detmap.doctor.loose_readers import Given
 
 SECONDS = 2.0
-"""Processor time of an examination that nobody asked for, also of small files."""
+"""Processor time of the examination of a `Result`."""
+ROWS = 300_000
+"""Objects and detections that the trials of an examination match however short its time is: about
+0.6 seconds, in which files of 3,000 detections are examined in full."""
 
 __all__ = ["Finding", "Findings", "Repair", "Repaired", "doctor", "repaired"]
 
@@ -86,6 +89,7 @@ def examine_quickly(
     *,
     path: Given | None = None,
     seconds: float | None = None,
+    rows: int = 0,
     whole: bool = False,
 ) -> Findings:
     """Examine tables whose quick checks fail (`signs`), or any with `whole`.
@@ -95,8 +99,9 @@ def examine_quickly(
     truth, detections : detections are None where the reader refused them
     path : of the detections, read once more where the reader refused them or dropped rows
     seconds : of processor time; unlimited when left out
+    rows : objects and detections that trials may match before the time matters
     """
-    clock = Clock(seconds)
+    clock = Clock(seconds, rows)
     other_rule = protocol.iou.of != "boxes" or protocol.evaluation.rule != "matching"
     if other_rule and detections is not None and len(truth) and not len(detections):
         return Findings([Finding(BARE, NO_DETECTION)])

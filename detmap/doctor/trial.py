@@ -68,7 +68,7 @@ class Trial:
 
     def outcome(self, raw: Raw) -> Outcome:
         """AP50 and the objects found on all images."""
-        with self.clock.trial(len(self.truth.images)):
+        with self.clock.trial(len(self.truth.images), len(self.truth) + len(raw)):
             return self._outcome(raw)
 
     def _outcome(self, raw: Raw) -> Outcome:

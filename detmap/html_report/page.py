@@ -6,9 +6,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from detmap.base.printable import shown
@@ -71,14 +72,11 @@ def html(
     findings : of the doctor
     remarks : on the comparison, shown below the verdict
     """
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
-    environment.filters["safe_script"] = _inside_script
-    template = environment.from_string((HERE / "report.html.j2").read_text("utf-8"))
     style, script = ((HERE / name).read_text("utf-8") for name in ("style.css", "script.js"))
     first, two = runs[0], len(runs) == 2
     counts = first.result.counts()
     reviewed = better(runs)
-    made = template.render(
+    made = _template().render(
         title=title,
         findings=findings,
         remarks=[str(each) for each in remarks],
@@ -138,6 +136,13 @@ def html(
         version=__version__,
     )
     return CONTROLS.sub(lambda sign: shown(sign[0]), made)
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
+    environment.filters["safe_script"] = _inside_script
+    return environment.from_string((HERE / "report.html.j2").read_text("utf-8"))
 
 
 def _inside_script(text: str) -> Markup:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from detmap.errors import ProtocolError
 
@@ -159,6 +160,12 @@ def metric_rows(texts: Sequence[str], axes: Axes) -> tuple[list[MetricRow], list
     ------
     ProtocolError : invalid syntax, or two rows with one name
     """
+    rows, left_out = _parsed(tuple(texts), axes)
+    return list(rows), list(left_out)
+
+
+@lru_cache(maxsize=128)  # asked for many times in an evaluation
+def _parsed(texts: tuple[str, ...], axes: Axes) -> tuple[list[MetricRow], list[str]]:
     rows: list[MetricRow] = []
     left_out: list[str] = []
     named: dict[str, MetricRow] = {}

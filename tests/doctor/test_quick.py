@@ -13,7 +13,7 @@ import pytest
 import detmap
 from detmap.base.resources import folder
 from detmap.cli import doctor_notes, evaluation_inputs
-from detmap.doctor import SECONDS, clock, examine_quickly, trial
+from detmap.doctor import ROWS, clock, examine_quickly, trial
 from detmap.doctor.clock import Clock
 from detmap.doctor.examine import Examination
 from detmap.doctor.findings import Findings
@@ -147,7 +147,27 @@ def test_trials_end_within_the_budget(
     assert left_out == [True, True, True, False]
 
 
-@pytest.mark.parametrize(("reading", "allowed"), [(0.0, SECONDS), (100.0, 90.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [0, 20_000, ROWS])
+def test_small_files_are_examined_in_counted_work_whatever_the_time(
+    tables: Any, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, wrong = MISTAKES["shift"][0](*tables, 20.0)
+    done = 0
+
+    def counted(truth: Any, detections: Any, *others: Any, **options: Any) -> Any:
+        nonlocal done
+        done += len(truth) + len(detections)
+        return match(truth, detections, *others, **options)
+
+    monkeypatch.setattr(trial, "match", counted)
+    found = examine_quickly(truth, wrong, load("coco-bbox"), seconds=-1.0, rows=rows, whole=True)
+    assert done <= rows
+    assert [each.name for each in found] == ["boxes-shifted"] * (rows == ROWS)
+    assert bool(found.left_out) == (rows < ROWS)
+
+
+@pytest.mark.parametrize(("reading", "allowed"), [(0.0, 0.0), (100.0, 90.0)])
 def test_the_budget_of_a_command_is_below_its_reading(
     reading: float, allowed: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +178,8 @@ def test_the_budget_of_a_command_is_below_its_reading(
         now += reading
         return detections_of(*given)
 
-    def examine(*given: Any, seconds: float, **options: Any) -> Findings:
+    def examine(*given: Any, seconds: float, rows: int, **options: Any) -> Findings:
+        assert rows == ROWS
         budgets.append(seconds)
         return Findings()
 

@@ -7,6 +7,9 @@ import random
 from html.parser import HTMLParser
 from pathlib import Path
 
+from detmap.base import parallel
+from detmap.diagnosis import diagnosis_intervals
+from detmap.html_report import gather
 from tests.support.running import run
 
 NAMES = [
@@ -25,6 +28,22 @@ VOID = {"meta", "link", "br", "hr", "img", "input", "col", "wbr", "source", "pat
 VOID |= {"circle", "use", "polyline", "polygon", "stop"}
 COUNTS = {"reports": 0}
 FOLDER = Path()
+
+
+FULL, FEW = 1000, 16  # replicates
+WITH_FULL = 20  # one report of so many has as many replicates as those of users
+
+
+def prepare() -> None:
+    """Small files gain nothing by threads, and starting them takes half of the time."""
+    parallel.default_threads = lambda: 1
+
+
+def set_replicates(n: int) -> None:
+    """The number of replicates changes no element of the page, but takes most of the time."""
+    gather.REPLICATES = (n, min(n, 96))
+    defaults = diagnosis_intervals.uncertainty.__kwdefaults__
+    defaults |= {"replicates": n, "of_lists": min(n, 200)}
 
 
 class Page(HTMLParser):
@@ -49,6 +68,7 @@ class Page(HTMLParser):
 def case(seed: int) -> str | None:
     """What is wrong with the report about one drawn pair of files."""
     rng = random.Random(seed)
+    set_replicates(FULL if seed % WITH_FULL == 0 else FEW)
 
     def number() -> object:
         return rng.choice(NUMBERS) if rng.random() < 0.02 else rng.randrange(40)

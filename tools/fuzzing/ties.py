@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 import detmap
+from detmap.curves import aggregation
+from detmap.curves import scores as curves
+from detmap.curves.scores import Scores
 from detmap.errors import DetmapError
 from detmap.matching.engine import match
 from detmap.protocol.integrators import AT_TRUE_POSITIVES
@@ -78,10 +81,58 @@ def orders(found: detmap.Detections, protocol: detmap.Protocol) -> list[np.ndarr
     return every
 
 
-def reordered(found: detmap.Detections, truth: detmap.Truth, order: Any) -> detmap.Detections:
-    """The detections with their rows in another order."""
-    return detmap.detections_from_arrays(
-        truth, found.image[order], found.label[order], found.boxes[order], found.score[order]
+def metrics_by_order(
+    truth: detmap.Truth,
+    found: detmap.Detections,
+    protocol: detmap.Protocol,
+    every: list[np.ndarray[Any, Any]],
+) -> list[list[float]]:
+    """The metrics under each order of the rows, from one evaluation in which each order has images
+    and classes of its own.
+    """
+    n, n_images, n_classes = len(every), len(truth.images), len(truth.categories)
+
+    def copied(column: Any, step: int) -> Any:
+        """The numbers of images or classes in each copy."""
+        return column + step * np.arange(n).repeat(len(column) // n)
+
+    whole = detmap.truth_from_arrays(
+        copied(np.tile(truth.image, n), n_images),
+        copied(np.tile(truth.label, n), n_classes),
+        np.tile(truth.boxes, (n, 1)),
+        crowd=np.tile(truth.roles["crowd"], n),
+        images=np.arange(n * n_images),
+        categories={k: str(k) for k in range(n * n_classes)},
+    )
+    rows = np.concatenate(every)
+    ordered = detmap.detections_from_arrays(
+        whole,
+        copied(found.image[rows], n_images),
+        copied(found.label[rows], n_classes),
+        found.boxes[rows],
+        found.score[rows],
+    )
+    made = curves.scores(match(whole, ordered, protocol, threads=1), threads=1)
+    return [
+        [aggregation.mean(part, row, protocol, truth.categories) for row in protocol.rows()[0]]
+        for part in (classes_of(made, k, n_classes) for k in range(0, n * n_classes, n_classes))
+    ]
+
+
+def classes_of(scores: Scores, first: int, n: int) -> Scores:
+    """The scores of n classes."""
+    some, judged = slice(first, first + n), scores.judged
+    mine = slice(*np.searchsorted(judged, [first, first + n]))
+    return Scores(
+        judged[mine] - first,
+        scores.terms[..., mine],
+        scores.recall[..., mine],
+        scores.n_objects[some],
+        scores.n_tp[..., some],
+        scores.n_fp[..., some],
+        scores.n_ignored[..., some],
+        scores.n_images[some],
+        lower={limit: classes_of(each, first, n) for limit, each in scores.lower.items()},
     )
 
 
@@ -96,12 +147,7 @@ def case(seed: int) -> str | None:
     by_input = protocol.override({"ranking.ties": "input"})
     result = detmap.evaluate(truth, found, protocol, threads=1)
     names = list(result.metrics)
-    parts = [
-        list(
-            detmap.summarize(match(truth, reordered(found, truth, each), by_input)).metrics.values()
-        )
-        for each in every
-    ]
+    parts = metrics_by_order(truth, found, by_input, every)
     values = np.array([list(result.metrics.values()), *parts])
     COUNTS["orders"] += len(values)
     bounds = result.ties(orders=5, threads=1)
