@@ -111,10 +111,12 @@ def _consult(
     from detmap.doctor import ROWS, Findings, examine_quickly
 
     streams.progress("checking input files for common mistakes")
-    limits = {"seconds": SHARE * spent, "rows": ROWS}
+    seconds = SHARE * spent
     again = None if arguments.fix else path
     try:
-        found = examine_quickly(truth, detections, rules, path=again, whole=True, **limits)
+        found = examine_quickly(
+            truth, detections, rules, path=again, seconds=seconds, rows=ROWS, whole=True
+        )
     except DataError:  # the reader has reported it
         return
     if _several(arguments):
