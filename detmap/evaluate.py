@@ -21,7 +21,7 @@ from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import choose_protocol, prepare
 from detmap.results.result import Result
-from detmap.tables import Detections, Truth
+from detmap.tables import Detections, Truth, selection
 from detmap.tables.extension import extended
 
 
@@ -148,8 +148,12 @@ def match(
     DataError : invalid input; a missing attribute or image size; boxes with an IoU of 0/0
     ProtocolError : an unknown protocol, key or value
     """
-    tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
-    return engine.match(*tables, threads=threads, taken=taken)
+    tables = _read(truth, detections, protocol, settings, None, classes, unknown, class_names)
+    if images is None:
+        return engine.match(*tables, threads=threads, taken=taken)
+    table, found, rules = tables
+    places = selection.image_places(table, images)
+    return engine.match_images(table, found, rules, places, threads=threads, taken=taken)
 
 
 def _read(

@@ -149,6 +149,9 @@ def integrate(
     """
     points = ap.points()
     samples = ap.rule.samples
+    if gain is not None:  # an image of weight 0 is not there: its ranks are no points of the curve
+        there = gain > 0
+        hit, gain, score = hit[there], gain[there], score[there] if len(score) else score
     if not len(hit):
         return np.zeros(len(points)) if samples else 0.0
     number: Any = np.float32 if ap.arithmetic == "float32" else np.float64

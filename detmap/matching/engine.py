@@ -223,14 +223,14 @@ def match_images(
     protocol: Protocol,
     images: NDArray[np.int32],
     *,
+    threads: int | None = None,
     taken: bool = False,
 ) -> Matches:
     """Returns ``match(...).select(ids)`` for images given by position, with less work."""
     images = np.unique(images)
     rows = np.flatnonzero(np.isin(detections.image, images))
-    part = match(
-        truth.select_images(images), detections.select_images(images, rows), protocol, taken=taken
-    )
+    some = truth.select_images(images), detections.select_images(images, rows)
+    part = match(*some, protocol, threads=threads, taken=taken)
     return replace(part, position=rows.astype(np.int32)[part.position])
 
 

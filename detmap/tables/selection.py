@@ -32,6 +32,12 @@ def select_images(
     truth: Truth, detections: Detections, image_ids: ArrayLike
 ) -> tuple[Truth, Detections]:
     """Selects images by id. Raises `DataError` for unknown ids."""
+    places = image_places(truth, image_ids)
+    return truth.select_images(places), detections.select_images(places)
+
+
+def image_places(truth: Truth, image_ids: ArrayLike) -> NDArray[np.int32]:
+    """Returns ascending positions of images, by id. Raises `DataError` for unknown ids."""
     wanted = np.unique(arguments.ids("images", image_ids))
     known = truth.images.ids
     if len(wanted) and wanted.dtype.kind != known.dtype.kind:
@@ -41,7 +47,7 @@ def select_images(
     if (places < 0).any():
         strange = few(wanted[places < 0].tolist())
         raise DataError("images", f"no images {strange}", "give ids of the truth")
-    return truth.select_images(places), detections.select_images(places)
+    return places
 
 
 def places_of(categories: Categories, classes: Sequence[str | int]) -> NDArray[np.int64]:
