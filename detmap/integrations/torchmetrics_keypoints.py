@@ -9,7 +9,7 @@ import torch
 
 import detmap
 from detmap.errors import DetmapError
-from detmap.integrations import torch_images
+from detmap.integrations import torch_images, torchmetrics_result
 
 KEYS = {
     "map": "AP",
@@ -36,7 +36,7 @@ def append(metric: Any, preds: Any, target: Any) -> None:
             raise ValueError(f"{name}: not a list of dicts (give one dict per image)")
     try:
         # Its first batch is matched at once: this checks all that the protocol needs.
-        stream = metric._evaluator("coco-keypoints")
+        stream = torchmetrics_result.evaluator(metric, "coco-keypoints")
         for i, each in enumerate(target):
             if "area" not in each:
                 raise ValueError(f"target[{i}].area: missing (OKS divides by the area)")
