@@ -92,10 +92,7 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         if self._should_unsync:
             self._evaluated = {name: [*getattr(self, name)] for name in self._defaults}
         if self.iou_type == ("keypoints",):
-            by_class = result = self._result("coco-keypoints", pooled=False)
-            if self.average == "micro":
-                result = self._result("coco-keypoints", pooled=True)
-            return torchmetrics_keypoints.computed(result, by_class, self.class_metrics)
+            return torchmetrics_keypoints.compute(self)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PycocotoolsQuirk)
             computed: dict[str, Any] = super().compute()
@@ -128,7 +125,10 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         return torchmetrics_result.evaluate(self, states, protocol, pooled)
 
     def _sync_dist(self, dist_sync_fn: Any = None, process_group: Any = None) -> None:
-        """Gathers the images of all ranks, rank after rank; ranks may have different numbers."""
+        """Gathers the images of all ranks, rank after rank; ranks may have different numbers.
+
+        Raises `DetmapError` if a rank is lost; this rank keeps its images.
+        """
         del dist_sync_fn
         states = {name: getattr(self, name) for name in self._defaults}
         everyone = torch_images.gathered(states, process_group or self.process_group)
