@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from detmap.overlaps.mask_reader import MaskReader
+from detmap.streaming import torch_ranks
 
 CHECKED = ("boxes", "scores", "keypoints", "area")
 
@@ -67,11 +68,9 @@ def n_ranks(group: Any) -> int:
 
 
 def gathered(states: Mapping[str, list[Any]], group: Any) -> list[dict[str, list[Any]]]:
-    """Returns the states of all ranks, on the CPU."""
+    """Returns the states of all ranks, on the CPU. Raises `DetmapError` if a rank is lost."""
     mine = {name: moved(items, "cpu") for name, items in states.items()}
-    everyone: list[Any] = [None] * n_ranks(group)
-    torch.distributed.all_gather_object(everyone, mine, group=group)
-    return everyone
+    return torch_ranks.gather(mine, group)
 
 
 def array(tensor: Any, dtype: Any = np.float64) -> Any:

@@ -13,29 +13,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 import detmap
-from detmap.compat import PycocotoolsQuirk, patch_pycocotools
+from detmap.compat import PycocotoolsQuirk
 from detmap.errors import DetmapError
 
 try:
     from torchmetrics import Metric
     from torchmetrics.detection import mean_ap
 
-    from detmap.integrations import torch_images, torchmetrics_backend, torchmetrics_keypoints
+    from detmap.integrations import (
+        torch_images,
+        torchmetrics_backend,
+        torchmetrics_keypoints,
+        torchmetrics_result,
+    )
 except ImportError as error:
     fix = "pip install torch torchmetrics torchvision"
     raise DetmapError("detmap.integrations.torchmetrics", str(error), fix) from None
-
-LEFT_OUT = (
-    "image-without-masks",
-    "images have no ground-truth masks; they are left out, as in torchmetrics",
-)
-"""Code and text of the note of `MeanAveragePrecision.result`."""
 
 
 class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
@@ -96,11 +92,8 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         if self._should_unsync:
             self._evaluated = {name: [*getattr(self, name)] for name in self._defaults}
         if self.iou_type == ("keypoints",):
-            by_class = result = self._result("coco-keypoints", pooled=False)
-            if self.average == "micro":
-                result = self._result("coco-keypoints", pooled=True)
-            return torchmetrics_keypoints.computed(result, by_class, self.class_metrics)
-        with patch_pycocotools(), warnings.catch_warnings():
+            return torchmetrics_keypoints.compute(self)
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", PycocotoolsQuirk)
             computed: dict[str, Any] = super().compute()
         return computed
@@ -122,72 +115,20 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         Raises `DetmapError` for several iou types, for several ranks without `compute` after the
         last batch, and for recall thresholds that are not ascending.
         """
-        where = "MeanAveragePrecision.result"
-        if len(self.iou_type) > 1:
-            what, fix = f"iou_type {self.iou_type}", "use a metric with one iou_type"
-            raise DetmapError(where, what, fix)
-        if self._evaluated is None and self._must_gather():
-            what, fix = (
-                "the images of other ranks are not here",
-                "call compute() on all ranks first",
-            )
-            raise DetmapError(where, what, fix)
-        if self._own_rules() and list(self.rec_thresholds) != sorted(self.rec_thresholds):
-            what = "rec_thresholds are not ascending; torchmetrics reads precision in their order"
-            raise DetmapError(where, what, "sort them")
+        torchmetrics_result.require_evaluable(self)
+        if self._evaluated is None:
+            torchmetrics_result.require_gathered(self)
         return self._result(self.protocol, pooled=self.average == "micro")
 
-    def _must_gather(self) -> bool:
-        """Checks if `compute` would gather images of other ranks."""
-        wanted = self.sync_on_compute and not self._is_synced and self.distributed_available_fn()
-        group = self.process_group
-        return bool(wanted) and torch_images.n_ranks(group) > 1
-
-    def _own_rules(self) -> bool:
-        """Checks if `result` has the rules of torchmetrics."""
-        return self.iou_type != ("keypoints",) and self.protocol in (None, "torchmetrics")
-
     def _result(self, protocol: str | detmap.Protocol | None, pooled: bool) -> detmap.Result:
-        """The result of the images of `compute`; `pooled`: all labels are one class, 0."""
         states = self._evaluated or {name: getattr(self, name) for name in self._defaults}
-        predictions, targets = torch_images.images(states, self.iou_type[0])
-        if pooled:
-            for image in (*predictions, *targets):
-                image["labels"] = np.zeros_like(image["labels"])
-        notes = []
-        if self.iou_type[0] == "segm" and self._own_rules():
-            kept = [i for i, target in enumerate(targets) if len(target["labels"])]
-            if len(kept) < len(targets):
-                notes = [detmap.Note(*LEFT_OUT, len(targets) - len(kept))]
-                predictions, targets = ([side[i] for i in kept] for side in (predictions, targets))
-        stream = self._evaluator(protocol)
-        stream.update(predictions, targets)
-        matches = stream.matches
-        return detmap.summarize(replace(matches, notes=(*matches.notes, *notes)))
-
-    def _evaluator(self, protocol: str | detmap.Protocol | None) -> detmap.Evaluator:
-        kind, settings = self.iou_type[0], {}
-        if kind == "keypoints":
-            sigmas = self.keypoint_sigmas
-            settings = {} if sigmas is None else {"iou.sigmas": [float(each) for each in sigmas]}
-            protocol = protocol or "coco-keypoints"
-        elif protocol is None or protocol == "torchmetrics":
-            protocol = "coco-segm" if kind == "segm" else "torchmetrics"
-            settings = self._settings()
-        return detmap.Evaluator(protocol, settings=settings, box_format="xywh")
-
-    def _settings(self) -> dict[str, Any]:
-        """Arguments of the metric as keys of the protocol."""
-        return {
-            "metrics": list(detmap.protocol.load("torchmetrics").metrics),
-            "mean.precision": "rounded",
-            "limits.max_dets": list(self.max_detection_thresholds),
-            "iou.thresholds": sorted(self.iou_thresholds),
-            "ap.grid": sorted(self.rec_thresholds),
-        }
+        return torchmetrics_result.evaluate(self, states, protocol, pooled)
 
     def _sync_dist(self, dist_sync_fn: Any = None, process_group: Any = None) -> None:
-        """Gathers the images of all ranks, rank after rank; ranks may have different numbers."""
+        """Gathers the images of all ranks, rank after rank; ranks may have different numbers.
+
+        Raises `DetmapError` if a rank is lost; this rank keeps its images.
+        """
         del dist_sync_fn
         states = {name: getattr(self, name) for name in self._defaults}
         everyone = torch_images.gathered(states, process_group or self.process_group)

@@ -6,7 +6,7 @@ from typing import Any
 
 from torchmetrics.detection.helpers import CocoBackend
 
-from detmap.compat import COCOeval
+from detmap.compat import COCO, COCOeval
 
 
 class LastLimitEvaluation(COCOeval):
@@ -21,13 +21,27 @@ class LastLimitEvaluation(COCOeval):
 
 
 class Backend(CocoBackend):  # type: ignore[misc]
-    """A backend of torchmetrics under the patch of pycocotools, which also encodes the masks."""
+    """A backend of torchmetrics with the classes of detmap.
 
-    def __init__(self, name: str) -> None:
-        super().__init__("pycocotools")
-        self.last_limit = name == "faster_coco_eval"
+    Parameters
+    ----------
+    backend : "pycocotools" or "faster_coco_eval": the backend whose numbers are computed. Only
+        pycocotools must be installed, which encodes the masks
+    """
+
+    @property
+    def coco(self) -> Any:
+        """Returns the class that reads annotations."""
+        return COCO
 
     @property
     def cocoeval(self) -> Any:
         """Returns the class that evaluates."""
-        return LastLimitEvaluation if self.last_limit else super().cocoeval
+        return LastLimitEvaluation if self.backend == "faster_coco_eval" else COCOeval
+
+    @property
+    def mask_utils(self) -> Any:
+        """Returns the module that encodes masks."""
+        from pycocotools import mask
+
+        return mask

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-import detmap
 from detmap.errors import DetmapError
-from detmap.integrations import torch_images
+from detmap.integrations import torch_images, torchmetrics_result
 
 KEYS = {
     "map": "AP",
@@ -36,7 +35,7 @@ def append(metric: Any, preds: Any, target: Any) -> None:
             raise ValueError(f"{name}: not a list of dicts (give one dict per image)")
     try:
         # Its first batch is matched at once: this checks all that the protocol needs.
-        stream = metric._evaluator("coco-keypoints")
+        stream = torchmetrics_result.evaluator(metric, "coco-keypoints")
         for i, each in enumerate(target):
             if "area" not in each:
                 raise ValueError(f"target[{i}].area: missing (OKS divides by the area)")
@@ -65,13 +64,14 @@ def append(metric: Any, preds: Any, target: Any) -> None:
                 state.append(value.detach().to(metric.device))
 
 
-def computed(result: detmap.Result, by_class: detmap.Result, class_metrics: bool) -> dict[str, Any]:
-    """Returns the numbers of a result under torchmetrics' names, as float32 tensors; those of
-    classes, if wanted, are from `by_class`.
-    """
+def compute(metric: Any) -> dict[str, Any]:
+    """Returns the numbers of the metric's images under torchmetrics' names, as float32 tensors."""
+    by_class = result = metric._result("coco-keypoints", pooled=False)
+    if metric.average == "micro":
+        result = metric._result("coco-keypoints", pooled=True)
     numbers = {key: _tensor(result.metrics[name]) for key, name in KEYS.items()}
     for key, name in (("map_per_class", "AP"), ("mar_per_class", "AR")):
-        found = [row[name] for row in by_class.per_class] if class_metrics else [-1.0]
+        found = [row[name] for row in by_class.per_class] if metric.class_metrics else [-1.0]
         numbers[key] = _tensor(found).squeeze()
     ids = by_class.overview.categories.ids
     return numbers | {"classes": torch.tensor(ids, dtype=torch.int32).squeeze()}

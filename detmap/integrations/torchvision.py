@@ -9,7 +9,6 @@ Replaces ``from coco_eval import CocoEvaluator``. It imports neither torchvision
 from __future__ import annotations
 
 import copy
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,6 +19,7 @@ from detmap.compat import COCOeval, PycocotoolsQuirk, patch_pycocotools
 from detmap.integrations.host_errors import HostError, value_errors
 from detmap.integrations.inputs import coco_rows, field_values
 from detmap.overlaps.polygons import routines
+from detmap.streaming import torch_ranks
 
 FIELDS = {"bbox": "boxes", "segm": "masks", "keypoints": "keypoints"}
 MASK_CUT = 0.5
@@ -62,14 +62,12 @@ class CocoEvaluator:
                 }
 
     def synchronize_between_processes(self) -> None:
-        """Adds the images of all ranks; an image that several ranks evaluated counts once."""
-        if "torch.distributed" not in sys.modules:
-            return
-        import torch.distributed as dist
+        """Adds the images of all ranks; an image that several ranks evaluated counts once.
 
-        if dist.is_available() and dist.is_initialized():
-            ranks: list[Any] = [None] * dist.get_world_size()
-            dist.all_gather_object(ranks, self._rows)
+        Raises `DetmapError` if a rank is lost; this rank keeps its images.
+        """
+        if torch_ranks.are_there():
+            ranks = torch_ranks.gather(self._rows, None)
             self._rows = {image: rows for rank in reversed(ranks) for image, rows in rank.items()}
 
     def accumulate(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -187,7 +188,7 @@ def test_ranks_with_different_numbers_of_images(tmp_path: Path, share: int) -> N
         )
         for rank in range(2)
     ]
-    assert [rank.wait(timeout=120) for rank in ranks] == [0, 0]
+    assert [rank.wait(timeout=300) for rank in ranks] == [0, 0]
     whole = filled(ours(class_metrics=True))
     expected = whole.compute()
     for rank, images in enumerate((5 * share, 20 - 5 * share)):
@@ -195,6 +196,41 @@ def test_ranks_with_different_numbers_of_images(tmp_path: Path, share: int) -> N
         assert values == (whole.result.metrics, 20)
         assert equal(computed, expected)
         assert own == images
+
+
+SURVIVOR = """
+import datetime, os, signal, sys, pytest, torch
+from tests.support import stand_ins
+patch = pytest.MonkeyPatch(); stand_ins.torchvision(patch)
+from detmap.integrations.torchmetrics import MeanAveragePrecision
+from tests.compat.test_torchmetrics import batches
+from detmap.errors import DetmapError
+rank, place = int(sys.argv[1]), sys.argv[2]
+start, wait = torch.distributed.init_process_group, datetime.timedelta(seconds=30)
+start("gloo", init_method=f"file://{place}/store", rank=rank, world_size=2, timeout=wait)
+metric = MeanAveragePrecision()
+metric.update(*next(batches("xyxy")))
+torch.distributed.barrier()
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+with pytest.raises(DetmapError, match="the ranks did not synchronize.*keeps its images"):
+    metric.compute()
+metric.sync_on_compute = False
+torch.save((metric.compute(), metric.result.overview.n_images), f"{place}/0.pt")
+os._exit(0)  # a group that has lost a rank cannot be left in order
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_rank_is_an_error_on_the_other_which_keeps_its_images(tmp_path: Path) -> None:
+    words = [sys.executable, "-W", "ignore", "-c", SURVIVOR]
+    ranks = [subprocess.Popen([*words, str(i), str(tmp_path)], cwd=ROOT) for i in range(2)]
+    assert [rank.wait(timeout=300) for rank in ranks] == [0, -signal.SIGKILL]
+    alone = ours()
+    alone.update(*next(batches("xyxy")))
+    computed, n_images = torch.load(tmp_path / "0.pt")
+    assert equal(computed, alone.compute())
+    assert n_images == 5
 
 
 def test_boxes_of_half_precision_are_read() -> None:
