@@ -88,10 +88,17 @@ HOSTS = {
     "fiftyone": Host(("fiftyone==1.22.1",), "test_fiftyone.py", "matches; AP of the files"),
     "pytest": Host(("pytest",), "test_pytest_plugin.py", "gates"),
     "pre-commit": Host(("pre-commit==4.7.0",), "test_pre_commit.py", "findings and exit codes"),
-    "ray": Host(("ray[data]", "pyarrow"), "test_clusters.py", "every number, signature", "ray"),
-    "spark": Host(("pyspark", "pyarrow"), "test_clusters.py", "every number, signature", "spark"),
+    "ray": Host(
+        ("ray[data]==2.60.0", "pyarrow"), "test_clusters.py", "every number, signature", "ray"
+    ),
+    "spark": Host(
+        ("pyspark==4.3.0", "pyarrow"), "test_clusters.py", "every number, signature", "spark"
+    ),
     "dask": Host(
-        ("dask", "distributed", "pyarrow"), "test_clusters.py", "every number, signature", "dask"
+        ("dask==2026.8.0", "distributed==2026.8.0", "pyarrow"),
+        "test_clusters.py",
+        "every number, signature",
+        "dask",
     ),
     "challenges": Host((), "test_challenges.py", "scores"),
 }

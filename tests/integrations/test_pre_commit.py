@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -20,29 +21,45 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
 
 
-@pytest.mark.slow
-def test_the_gate_passes_and_fails(tmp_path: Path) -> None:
-    shutil.copy(make.SHAPES / "instances_test.json", tmp_path / "truth.json")
-    shutil.copy(make.SHAPES / "detections" / "contours.json", tmp_path / "results.json")
-    git(tmp_path, "init", "-q")
-    git(tmp_path, "add", ".")
+def run_hooks(folder: Path, *hooks: str) -> subprocess.CompletedProcess[str]:
+    """Hooks of this commit on all files of a repository, as its configuration has them."""
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=make.ROOT, check=True, capture_output=True, text=True
     ).stdout.strip()
-    codes = []
-    for least in ("0.4", "0.9"):
-        gate = f"[truth.json, results.json, --fail-under, AP={least}]"
-        hook = f"{{id: detmap-gate, args: {gate}}}"
-        text = f"repos: [{{repo: 'file://{make.ROOT}', rev: {head}, hooks: [{hook}]}}]\n"
-        (tmp_path / ".pre-commit-config.yaml").write_text(text)
-        git(tmp_path, "add", ".")
-        done = subprocess.run(
-            [sys.executable, "-m", "pre_commit", "run", "--all-files"],
-            cwd=tmp_path,
-            env=os.environ | {"PRE_COMMIT_HOME": str(tmp_path / ".git" / "home")},
-            capture_output=True,
-            text=True,
+    listed = f"{{repo: 'file://{make.ROOT}', rev: {head}, hooks: [{', '.join(hooks)}]}}"
+    (folder / ".pre-commit-config.yaml").write_text(f"repos: [{listed}]\n")
+    git(folder, "add", ".")
+    return subprocess.run(
+        [sys.executable, "-m", "pre_commit", "run", "--all-files", "--verbose"],
+        cwd=folder,
+        env=os.environ | {"PRE_COMMIT_HOME": str(folder / ".git" / "home")},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.long
+def test_the_hooks_pass_and_fail(tmp_path: Path) -> None:
+    (tmp_path / "annotations").mkdir()
+    truth = json.loads((make.SHAPES / "instances_test.json").read_text())
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    shutil.copy(make.SHAPES / "detections" / "contours.json", tmp_path / "results.json")
+    git(tmp_path, "init", "-q")
+
+    def outcome(lowest: float, extra: int) -> subprocess.CompletedProcess[str]:
+        again = [{**truth["annotations"][i], "id": 9_000 + i} for i in range(extra)]
+        doubled = {**truth, "annotations": truth["annotations"] + again}
+        (tmp_path / "annotations" / "a.json").write_text(json.dumps(doubled))
+        return run_hooks(
+            tmp_path,
+            f"{{id: detmap-gate, args: [truth.json, results.json, --fail-under, AP={lowest}]}}",
+            "{id: detmap-doctor, files: ^annotations/.*\\.json$}",
         )
-        codes.append(done.returncode)
-    assert codes == [0, 1], done.stdout + done.stderr
-    assert "FAIL: AP 0.4478 is below 0.9" in done.stdout
+
+    passed = outcome(0.4, extra=0)
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    assert "annotations/a.json: nothing found" in passed.stdout
+    failed = outcome(0.9, extra=40)
+    assert failed.returncode == 1
+    assert "FAIL: AP 0.4478 is below 0.9" in failed.stdout
+    assert "truth-duplicates" in failed.stdout
