@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,14 @@ Progress = Callable[[str, int, int], object]
 
 IMAGE, LABEL, BOXES, SCORE, PLACE = range(5)  # columns of a detection in the temporary file
 M_IMAGE, RANK, M_SCORE, TP, IGNORED, POSITION = range(6)  # those of a match row
+COLUMNS = {
+    "image": M_IMAGE,
+    "rank": RANK,
+    "score": M_SCORE,
+    "tp": TP,
+    "ignored": IGNORED,
+    "position": POSITION,
+}
 
 
 def evaluate(
@@ -83,7 +91,9 @@ def evaluate(
         with Spill(folder) as raw:
             read = _Read(truth, Parts(raw, len(borders) - 1), borders, protocol)
             notes = read.all(source, progress)
-            limits = bound if isinstance(bound, Limits) else bounds.limits(bound, len(truth))
+            limits = (
+                bound if isinstance(bound, Limits) else bounds.limits(bound, len(truth), protocol)
+            )
             _require_room(read, limits, truth)
             matched = _Matched(rows, grouped(read.n_of_class, limits.group), protocol)
             columns: list[tuple[NDArray[Any], ...]] = []
@@ -226,6 +236,15 @@ def _match_blocks(
         yield int(read.borders[begin]), part
 
 
+class _Group(NamedTuple):
+    """The match rows of some classes, and what has been read of their scores."""
+
+    rows: Matches
+    order_digest: NDArray[np.uint64]
+    n_tied: int
+    lowest_score: float
+
+
 class _Matched:
     """Match rows by group of classes, in the temporary file.
 
@@ -250,39 +269,60 @@ class _Matched:
         self.parts.append(columns, part.off[ends])
         self.offs.append(part.off)
 
-    def group(self, g: int, whole: Matches) -> Matches:
-        """Returns the rows of a group of classes in the order of the whole."""
+    def group(self, g: int, whole: Matches) -> _Group:
+        """Returns the rows of a group of classes in the order of the whole.
+
+        Columns are read one after another, and what the curves do not need is not kept.
+        """
         begin, end = self.classes[g]
         images = whole.select_classes(np.arange(begin, end))
 
         def column(which: int) -> NDArray[Any]:
             return self.parts.read(which, g, g + 1)
 
-        label = np.concatenate([labels(off[begin : end + 1]) for off in self.offs])
-        order, off = self._order(column, label, (whole.n_images, end - begin))
-        del label
-        n_rows = len(order)
-        return vouched(
-            Matches,
-            protocol=self.protocol,
-            categories=images.categories,
-            image_ids=whole.image_ids,
-            digest=whole.digest,
-            beyond=whole.beyond,
-            off=off,
-            image=reordered(column(M_IMAGE), order),
-            rank=reordered(column(RANK), order),
-            position=reordered(column(POSITION), order) if self.placed else blank(n_rows, np.int32),
-            score=reordered(column(M_SCORE), order),
-            tp=reordered(column(TP), order),
-            ignored=reordered(column(IGNORED), order),
-            obj_off=images.obj_off,
-            obj_image=images.obj_image,
-            counted=images.counted,
-            unjudged=whole.unjudged,
-            notes=(),
-            taken=None,
-        )
+        def rows(*needed: int) -> Matches:
+            """The rows with some columns; the others have no memory."""
+            kinds = self.parts.kinds()
+            columns = {
+                name: reordered(column(which), order)
+                if which in needed
+                else blank((len(order), *kinds[which].row), kinds[which].dtype)
+                for name, which in COLUMNS.items()
+                if which < len(kinds)
+            }
+            return vouched(
+                Matches,
+                protocol=self.protocol,
+                categories=images.categories,
+                image_ids=whole.image_ids,
+                digest=whole.digest,
+                beyond=whole.beyond,
+                off=off,
+                obj_off=images.obj_off,
+                obj_image=images.obj_image,
+                counted=images.counted,
+                unjudged=whole.unjudged,
+                notes=(),
+                taken=None,
+                **{"position": blank(len(order), np.int32), **columns},
+            )
+
+        order, off = self._order(column, self._label(begin, end), (whole.n_images, end - begin))
+        lean = bounds.by_score(self.protocol)
+        listed = rows(*((M_SCORE,) if lean else COLUMNS.values()))
+        lowest = float(listed.score.min(initial=np.inf))
+        order_digest, n_tied = listed.order_digest(), listed.n_tied()
+        if lean:
+            del listed  # the scores
+            listed = rows(RANK, TP, IGNORED)
+        return _Group(listed, order_digest, n_tied, lowest)
+
+    def _label(self, begin: int, end: int) -> NDArray[np.int32]:
+        """The class of each row, block after block, from 0."""
+        if end - begin == 1:
+            n_rows = sum(int(off[end] - off[begin]) for off in self.offs)
+            return blank(n_rows, np.int32)  # zeros without memory
+        return np.concatenate([labels(off[begin : end + 1]) for off in self.offs])
 
     def _order(
         self,
@@ -309,11 +349,12 @@ def _scored(whole: Matches, matched: _Matched, threads: int | None, progress: Pr
     """Returns the result of all groups of classes."""
     made, order, n_tied, lowest = [], [], 0, np.inf
     for g, (_, end) in enumerate(matched.classes):
-        rows = matched.group(g, whole)
-        made.append(curves.scores(rows, threads=threads))
-        order.append(rows.order_digest())
-        n_tied += rows.n_tied()
-        lowest = min(lowest, float(rows.score.min(initial=np.inf)))
+        group = matched.group(g, whole)
+        made.append(curves.scores(group.rows, threads=threads))
+        order.append(group.order_digest)
+        n_tied += group.n_tied
+        lowest = min(lowest, group.lowest_score)
+        del group  # before the next one is read
         progress("classes", end, len(whole.categories))
     overview = Overview(
         whole.protocol,

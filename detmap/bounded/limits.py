@@ -12,13 +12,17 @@ from pathlib import Path
 from detmap.adapters import pieces
 from detmap.base import memory
 from detmap.bounded.spill import MORE_SPACE
+from detmap.curves import every_rank
 from detmap.errors import DataError, ProtocolError
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import POINT
 
 MATCHED = 240  # bytes of memory that matching takes per detection, at its peak
-RANKED = 92  # bytes that the curves of a class take per detection, at their peak
+MOST_BLOCK = 1 << 20  # detections that are matched together; more are not faster
+RANKED = 44  # bytes that the curves of a class take per detection, at their peak
+RANKED_WHOLE = 92  # the same if they need all columns
 HELD = 80  # bytes per object that matching adds to the ground truth
+KEPT = 16  # those of them that are left for the curves
 FILLED = 0.92  # of the bound that the estimates fill
 FIXED = 40 << 20  # bytes that matching and ranking take, whatever the number of rows
 IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
@@ -94,10 +98,21 @@ def require_reading(bound: int, reading: int) -> None:
         )
 
 
-def limits(bound: int, n_objects: int) -> Limits:
+def limits(bound: int, n_objects: int, protocol: Protocol) -> Limits:
     """Returns the rows that fit, beside what this process uses now and what it adds to objects."""
-    room = max(int(FILLED * bound) - memory.resident() - FIXED - HELD * n_objects, 0)
-    return Limits(room // MATCHED, room // RANKED)
+    room = int(FILLED * bound) - memory.resident() - FIXED
+    ranked = RANKED if by_score(protocol) else RANKED_WHOLE
+    block = max(room - HELD * n_objects, 0) // MATCHED
+    return Limits(min(block, MOST_BLOCK), max(room - KEPT * n_objects, 0) // ranked)
+
+
+def by_score(protocol: Protocol) -> bool:
+    """Whether scores alone decide the order of match rows, and the curves do not need them later:
+    then a class takes less memory.
+    """
+    ranking = protocol.ranking
+    ordered = ranking.ties == "image" and ranking.ignored != "leave"
+    return ordered and not every_rank.needed(protocol, protocol.ap) and not protocol.lower_limits()
 
 
 def require_disk(n_rows: int, folder: Path) -> None:

@@ -31,6 +31,10 @@ class Parts:
         self.pieces.append((self.spill.append(columns), off))
         self.sizes += np.diff(off)
 
+    def kinds(self) -> tuple[Column, ...]:
+        """The columns of a piece: their dtypes and the shapes of their rows."""
+        return self.pieces[0][0]
+
     def read(self, which: int, begin: int, end: int) -> NDArray[Any]:
         """Reads column number `which` of the parts from `begin` up to `end`, piece after piece."""
         if not self.pieces:

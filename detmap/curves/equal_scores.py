@@ -29,7 +29,7 @@ from detmap.overlaps import producer
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import NO_LIMIT
 from detmap.tables import Detections, Truth
-from detmap.tables.grouping import labels, runs, sort_within
+from detmap.tables.grouping import labels, runs, sort_groups
 
 Rows = NDArray[np.int64]
 Tables = tuple[Truth, Detections]
@@ -182,16 +182,31 @@ class Orders:
         produce = producer(truth, detections, objects, protocol, least_overlap(protocol))
         self._pairs(produce)
         self.components = self._components()
-        self.tied = self._tied()
         crossing = np.flatnonzero(self.crossing[self.groups.number])
         self.some = crossing[np.argsort(self.groups.number[crossing], kind="stable")]
+        row_of = np.full(len(self.groups.number), -1)  # of each detection of the table
+        row_of[self.whole.position] = np.arange(len(self.whole))
+        self.row_of_some = row_of[self.some]
+        self.tied, self.tied_off = self._tied()
+        ordered = np.zeros(len(self.whole), dtype=bool)
+        ordered[self.tied] = ordered[self.row_of_some[self.row_of_some >= 0]] = True
+        self.ordered = np.flatnonzero(ordered)  # rows whose key has an effect
 
     def _tied(self) -> tuple[Rows, Rows]:
-        """Rows of the whole that share their score with others of their class, and their group."""
-        off = runs(labels(self.whole.off), self.whole.score)
-        number = np.repeat(np.arange(len(off) - 1), np.diff(off))
-        rows = np.flatnonzero(np.diff(off)[number] > 1)
-        return rows, number[rows]
+        """Rows of the whole by group of tied scores of a class, and where each group begins: those
+        groups whose order can matter. The others have false positives alone, or ignored rows.
+        """
+        whole = self.whole
+        off = runs(labels(whole.off), whole.score)
+        matters = (whole.tp != 0).any(axis=1, keepdims=True)[:, 0]
+        matters[self.components.row] = True
+        matters[self.row_of_some[self.row_of_some >= 0]] = True
+        sizes = np.diff(off)
+        some = sizes > 1
+        if len(sizes):
+            some &= np.logical_or.reduceat(matters, off[:-1])
+        rows = np.flatnonzero(np.repeat(some, sizes))
+        return rows, np.concatenate([[0], np.cumsum(sizes[some])]).astype(np.int64)
 
     def _pairs(self, produce: Any) -> None:
         """The pairs of images and classes with objects and tied scores."""
@@ -243,31 +258,31 @@ class Orders:
 
         First in ranked order, then in the order of the rows of the whole.
         """
-        whole = self.whole
-        tied, number = self.tied
-        order = np.arange(len(whole))
-        order[tied] = tied[sort_within(number, key[whole.position[tied]])]
-        place = np.empty(len(whole), dtype=np.int64)
-        place[order] = np.arange(len(whole))
+        whole, tied = self.whole, self.tied
+        listed = tied[sort_groups(key[whole.position[tied]], self.tied_off)]
         tp, ignored = whole.tp.copy(), whole.ignored.copy()
         mine = self.components.row
-        mine = mine[np.argsort(place[mine], kind="stable")]
         if len(mine):
+            place = np.arange(len(whole))
+            place[listed] = tied
+            mine = mine[np.argsort(place[mine], kind="stable")]
             tp[mine], ignored[mine] = self._judge(mine, self.judging, np.zeros(len(mine), np.int64))
-        columns = (tp, ignored, self._ranks(key))
-        ranked = Ranked(whole.off, *(np.take(column, order, axis=0) for column in columns))
-        return ranked, Ranked(whole.off, *columns)
+        rank = self._ranks(key)
+        verdicts = Ranked(whole.off, tp, ignored, rank)
+        ranked = Ranked(whole.off, tp.copy(), ignored.copy(), rank.copy())
+        for column, given in zip(ranked[1:], verdicts[1:], strict=True):
+            column[tied] = given[listed]
+        return ranked, verdicts
 
     def _ranks(self, key: NDArray[Any]) -> NDArray[np.int32]:
         """(D',) ranks for the detection limit."""
         groups, rank = self.groups, self.whole.rank.copy()
-        some = self.some[sort_within(groups.number[self.some], key[self.some])]
-        off = runs(groups.number[some])
-        place = np.full(len(groups.number), -1)
-        place[some] = np.arange(len(some)) - np.repeat(off[:-1], np.diff(off))
-        place[some] += groups.before[groups.number[some]]
-        moved = place[self.whole.position]
-        rank[moved >= 0] = moved[moved >= 0]
+        number = groups.number[self.some]
+        off = runs(number)
+        order = sort_groups(key[self.some], off)
+        moved = np.arange(len(number)) - np.repeat(off[:-1], np.diff(off)) + groups.before[number]
+        rows = self.row_of_some[order]
+        rank[rows[rows >= 0]] = moved[rows >= 0]
         return rank
 
     def _judge(

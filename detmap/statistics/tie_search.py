@@ -14,7 +14,7 @@ from detmap.curves.scores import Scores
 from detmap.kernels.curves import Ranked
 from detmap.protocol.metric_rows import MetricRow
 from detmap.statistics.replicates import TIES, random_words
-from detmap.tables.grouping import sort_within
+from detmap.tables.grouping import sort_groups
 
 TRIED = 16  # random orders; the best and worst per component are combined
 Metrics = Callable[[Scores], list[float]]
@@ -91,19 +91,21 @@ def _verdict_key(
     component keep their order: a false positive after a true positive could match its object if it
     came first.
     """
-    whole = orders.whole
-    better = _value(orders, row, verdicts, np.arange(len(whole)))
-    turn = (-better if best else better).astype(np.float64)
+    whole, rows = orders.whole, orders.ordered
+    better = _value(orders, row, verdicts, rows)
+    turn = np.zeros(len(whole))
+    turn[rows] = -better if best else better
     if not best and len(orders.components.row):
         mine, level = orders.components.row, orders.components.level
         number = np.repeat(np.arange(len(level) - 1), np.diff(level))
-        listed = mine[sort_within(number, key[whole.position[mine]])]
+        listed = mine[sort_groups(key[whole.position[mine]], level)]
         span = turn.max() - turn.min() + 1  # so that a running highest begins anew at each level
         turn[listed] = np.maximum.accumulate(turn[listed] + number * span) - number * span
+    all_rows = np.array([0, len(rows)])
+    rows = rows[sort_groups(key[whole.position[rows]], all_rows)]
+    rows = rows[sort_groups(turn[rows] - turn.min(initial=0), all_rows)]
     new = np.zeros(len(key))
-    rank = (turn - turn.min(initial=0)).astype(np.int64)
-    order = sort_within(rank, key[whole.position])
-    new[whole.position[order]] = np.arange(len(order))
+    new[whole.position[rows]] = np.arange(len(rows))
     return new
 
 
