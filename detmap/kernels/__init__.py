@@ -38,13 +38,18 @@ class Kernel(Generic[P, R]):
     Python calls it with C-contiguous arrays, named tuples of arrays, and numbers, all positional.
     Other kernels call it like any function.
 
+    Parameters
+    ----------
+    function : the loop
+    inline : whether the machine code is copied to where other kernels call it
+
     Raises
     ------
     TypeError : the function has no return annotation
     """
 
-    def __init__(self, function: Callable[P, R]) -> None:
-        self.function = cast(FunctionType, function)
+    def __init__(self, function: Callable[P, R], *, inline: bool = False) -> None:
+        self.function, self.inline = cast(FunctionType, function), inline
         self.__doc__, self.__module__ = function.__doc__, function.__module__
         self.__name__, self.__qualname__ = self.function.__name__, self.function.__qualname__
         result = function.__annotations__.get("return", "nothing")
@@ -139,6 +144,11 @@ class Kernel(Generic[P, R]):
 def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Make a kernel of a function."""
     return Kernel(function)
+
+
+def inline_kernel(function: Callable[P, R]) -> Kernel[P, R]:
+    """Make a kernel of a small function that another one calls for each number it reads."""
+    return Kernel(function, inline=True)
 
 
 def _plain(arg: object) -> object:

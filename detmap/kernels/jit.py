@@ -8,7 +8,7 @@ from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from detmap.kernels import native
+from detmap.kernels import intrinsics, native
 
 if TYPE_CHECKING:
     from detmap.kernels import Kernel
@@ -24,10 +24,12 @@ def compiled(kernel: Kernel[Any, Any], **options: Any) -> Any:
     """The numba function of a kernel; the functions that it calls are numba functions too."""
     import numba
 
+    if instructions := intrinsics.instructions(kernel):
+        return instructions
     inner = {name: compiled(each, **options) for name, each in kernel.calls().items()}
     scope = {**kernel.function.__globals__, **inner}
     function = FunctionType(kernel.function.__code__, scope, kernel.__name__)
-    return numba.njit(**OPTIONS, **options)(function)
+    return numba.njit(**OPTIONS, forceinline=kernel.inline, **options)(function)
 
 
 @cache

@@ -17,6 +17,7 @@ import numpy as np
 import detmap
 from detmap import ranking
 from detmap.adapters.coco import scan_json as coco_scan
+from detmap.adapters.coco.scan_columns import Piece
 from detmap.adapters.voc import scan_voc as voc_scan
 from detmap.compat import drop_in_engine as engine
 from detmap.compat import matched_objects as taking
@@ -26,7 +27,7 @@ from detmap.diagnosis import diagnose
 from detmap.diagnosis.diagnosis_intervals import uncertainty
 from detmap.diagnosis.summary import parts
 from detmap.kernels import curves, grouping, overlap, state
-from detmap.kernels.scanning import cell_numbers, json_scan, json_skip, mask_scan
+from detmap.kernels.scanning import cell_numbers, json_skip
 from detmap.kernels.scanning import voc_scan as kernels
 from detmap.matching import engine as matching
 from detmap.overlaps import box_iou as boxes
@@ -234,7 +235,6 @@ def corners() -> list[object]:
     ]
     found += [bad_verdict(), bad_verdict(tp=[1, 1]), bad_verdict(score=[0.5, 0.75])]
     found += [json_skip.skip_value(np.frombuffer(text, dtype=np.uint8), 0) for text in values]
-    one = [np.empty(1, dtype=np.int64) for _ in range(3)]
     for text in (
         b'{"image_id": -1}]',
         b'{"score": 0.00000000000000000000000}]',
@@ -244,26 +244,9 @@ def corners() -> list[object]:
         b'{"a": 1} x',
         b'{"a": 1',
     ):
-        state = np.zeros(3, dtype=np.int64)
-        found.append(
-            json_scan.scan_records(
-                np.frombuffer(text, dtype=np.uint8),
-                0,
-                99,
-                255,
-                *one,
-                np.empty((1, 4)),
-                np.empty(1),
-                np.empty(1, dtype=np.uint8),
-                state,
-                mask_scan.SegmentationColumns(
-                    np.empty((1, 2), dtype=np.int64),
-                    np.empty(1, dtype=np.int64),
-                    np.empty(9, dtype=np.uint32),
-                    np.empty((1, 2), dtype=np.int64),
-                ),
-            )
-        )
+        piece = Piece(1, 9)
+        piece.state[:] = 0
+        found.append(piece.scan(np.frombuffer(text, dtype=np.uint8), 0, 99, 255))
     # halfway between two doubles, and what is no number
     for text in (b"9007199254740993,-1.5e3,", b"1,x,"):
         end = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord(","))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_KERNELS = ("__init__", "native", "jit")
+NO_KERNELS = ("__init__", "native", "jit", "intrinsics")
 
 
 def run(*command: str, **environment: str) -> str:

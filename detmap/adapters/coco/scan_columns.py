@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from detmap.base.immutable import blank
 
 if TYPE_CHECKING:
-    from detmap.kernels.scanning.mask_scan import SegmentationColumns
+    pass
 
 
 class Segmentations(NamedTuple):
@@ -56,6 +56,8 @@ class Columns:
     masks: Segmentations | None = None
 
 
+SEPARATORS = 1 << 15  # that are listed at a time: they and their text fit a cache
+NUMBERS = 16  # of a record that may differ from the one before
 ARRAYS = ("image", "category", "number", "boxes", "value", "seen")
 
 
@@ -63,30 +65,33 @@ class Piece:
     """Columns of one piece, with ids not yet looked up."""
 
     def __init__(self, n: int, n_runs: int = 0) -> None:
+        from detmap.kernels.scanning.alike_records import Model
+        from detmap.kernels.scanning.json_scan import Records
         from detmap.kernels.scanning.mask_scan import SegmentationColumns
 
-        self.image, self.category, self.number = np.empty((3, n), dtype=np.int64)
-        self.boxes, self.value, self.seen = (
-            np.empty((n, 4)),
-            np.empty(n),
-            np.empty(n, dtype=np.uint8),
-        )
-        self.state = np.empty(3, dtype=np.int64)
         rows = n if n_runs else 0
-        self.masks: SegmentationColumns = SegmentationColumns(
+        self.masks = SegmentationColumns(
             np.empty((rows, 2), dtype=np.int64),
             np.empty(rows, dtype=np.int64),
             np.empty(n_runs, dtype=np.uint32),
             np.empty((rows, 2), dtype=np.int64),
         )
+        image, category, number = np.empty((3, n), dtype=np.int64)
+        boxes, value, seen = np.empty((n, 4)), np.empty(n), np.empty(n, dtype=np.uint8)
+        self.records = Records(image, category, number, boxes, value, seen, self.masks)
+        self.state = np.empty(3, dtype=np.int64)
+        self.model = Model(
+            np.empty(SEPARATORS, dtype=np.int32),
+            np.empty((NUMBERS, 3), dtype=np.int64),
+            np.empty((NUMBERS, 4), dtype=np.int64),
+        )
         self.others: dict[int, bytes] = {}
 
     def scan(self, text: NDArray[np.uint8], first: int, stop: int, wanted: int) -> int:
-        """Reads the records from `first` to `stop`; see `json_scan.scan_records`."""
-        from detmap.kernels.scanning.json_scan import scan_records
+        """Reads the records from `first` to `stop`; see `alike_records.scan_records`."""
+        from detmap.kernels.scanning.alike_records import scan_records
 
-        columns = self.image, self.category, self.number, self.boxes, self.value, self.seen
-        return scan_records(text, first, stop, wanted, *columns, self.state, self.masks)
+        return scan_records(text, first, stop, wanted, self.records, self.state, self.model)
 
     def keep_others(self, text: NDArray[np.uint8], n: int) -> None:
         """Copies the text of segmentations of the first n rows that are no run lengths."""
@@ -129,7 +134,7 @@ class GrowingColumns:
         self._require(self.n + n, read, "seen", *(name for name in self.whole if name != "counts"))
         rows = slice(self.n, self.n + n)
         for name in self.filled:
-            self.whole[name][rows] = getattr(piece, name)[:n]
+            self.whole[name][rows] = getattr(piece.records, name)[:n]
         if self.masks:
             self._require(self.n_runs + n_runs, read, "counts", "counts")
             self.whole["size"][rows] = piece.masks.size[:n]

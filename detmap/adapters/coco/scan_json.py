@@ -225,8 +225,9 @@ def scan_list(
         if end < 0 or (stop < 0 and not last):
             raise HandBack
         if locate:
-            buffer.image[:n] = locate[0](buffer.image[:n])
-            buffer.category[:n] = locate[1](buffer.category[:n])
+            image, category = buffer.records.image, buffer.records.category
+            image[:n] = locate[0](image[:n])
+            category[:n] = locate[1](category[:n])
         buffer.keep_others(text, n)
         return buffer, n, begin + end, bool(last)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.kernels import kernel
+from detmap.kernels.scanning.words import leading_zeros, multiply
 
 LEAST_EXPONENT, GREATEST_EXPONENT = (
     -100,
@@ -43,20 +44,6 @@ POWERS_OF_TEN = np.array([10.0**k for k in range(23)])  # those that a double re
 
 
 @kernel
-def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The 128-bit product of two uint64, as (high, low).
-
-    Source: Knuth, TAOCP 2, section 4.3.1.
-    """
-    low_half = np.uint64(0xFFFFFFFF)
-    half = np.uint64(32)
-    a1, a0, b1, b0 = a >> half, a & low_half, b >> half, b & low_half
-    corner, left, right = a0 * b0, a1 * b0, a0 * b1
-    middle = (corner >> half) + (left & low_half) + (right & low_half)
-    return a1 * b1 + (left >> half) + (right >> half) + (middle >> half), a * b
-
-
-@kernel
 def nearest_double(digits: np.uint64, exponent: int) -> float:
     """The double nearest to digits * 10**exponent, ties to even; -1.0 if this table cannot decide.
 
@@ -74,12 +61,8 @@ def nearest_double(digits: np.uint64, exponent: int) -> float:
         return float(float(digits) * POWERS_OF_TEN[exponent])
     if exponent < LEAST_EXPONENT or exponent > GREATEST_EXPONENT:
         return -1.0
-    zeros = 0  # leading ones of the 64-bit word
-    word = digits
-    for shift in (32, 16, 8, 4, 2, 1):
-        if word >> np.uint64(64 - shift) == np.uint64(0):
-            word <<= np.uint64(shift)
-            zeros += shift
+    zeros = leading_zeros(digits)
+    word = digits << np.uint64(zeros)
     row = exponent - LEAST_EXPONENT
     high, low = multiply(word, POWERS_OF_FIVE[row, 0])
     if high & np.uint64(0x1FF) == np.uint64(

@@ -8,10 +8,12 @@ the full decoder, which supports all legal files and reports all errors. It read
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.kernels import kernel
+from detmap.kernels import inline_kernel, kernel
 from detmap.kernels.scanning.ascii import (
     CLOSE_LIST,
     CLOSE_OBJECT,
@@ -52,6 +54,9 @@ ROWS, LAST, MORE = range(3)
 """Indices of `state` in `scan_records`."""
 KEPT = 255  # the number of bits in `seen`
 """Bits of the keys of a record; CROWD is set with ISCROWD if the flag is 1."""
+IMAGE, CATEGORY, NUMBER, BOX = range(4)
+VALUE, SKIPPED = BOX + 4, BOX + 5
+"""Where a number of a record goes: a column, four of boxes, or none."""
 
 
 @kernel
@@ -135,8 +140,20 @@ def is_whole(value: float) -> bool:
     return abs(value) >= 4503599627370496.0 or value == float(np.int64(value))
 
 
-@kernel
-def read_box(text: Bytes, at: int, box: Floats, state: Ints) -> int:
+@inline_kernel
+def note_number(numbers: Ints, slot: int, begin: int, end: int) -> None:
+    """Append a number of a record and its place to `numbers` (M, 3), whose last row counts them.
+
+    Source: none.
+    """
+    n = numbers[numbers.shape[0] - 1, 0]
+    if n + 1 < numbers.shape[0]:
+        numbers[n, 0], numbers[n, 1], numbers[n, 2] = slot, begin, end
+        numbers[numbers.shape[0] - 1, 0] = n + 1
+
+
+@inline_kernel
+def read_box(text: Bytes, at: int, box: Floats, state: Ints, numbers: Ints) -> int:
     """Parse a list of four numbers at `at`, the last two not negative, into `box` (4,). Returns the
     position after it; state[MORE] counts the integers.
 
@@ -151,6 +168,7 @@ def read_box(text: Bytes, at: int, box: Floats, state: Ints) -> int:
         if at < 0 or (i >= 2 and value < 0.0):
             return HAND_BACK
         box[i] = value
+        note_number(numbers, BOX + i, begin, at)
         if is_whole(value) and is_integer(text, begin, at):
             state[MORE] += 1
         at = skip_space(text, at)
@@ -172,7 +190,7 @@ WORD_IGNORE, WORD_SEGMENTATION, WORD_ATTRIBUTES = (
 LETTER_A, LETTER_B, LETTER_C, LETTER_I, LETTER_S = b"abcis"  # the first characters of the keys
 
 
-@kernel
+@inline_kernel
 def read_key(text: Bytes, at: int) -> tuple[int, int]:
     """The bit of the key whose first character is at `at`, 0 for a key that is not needed; and the
     position after it.
@@ -223,109 +241,117 @@ def find_record(text: Bytes, at: int) -> int:
     return HAND_BACK
 
 
-@kernel
-def scan_records(
-    text: Bytes,
-    at: int,
-    stop: int,
-    wanted: int,
-    image: Ints,
-    category: Ints,
-    number: Ints,
-    boxes: Floats,
-    value: Floats,
-    seen: Bytes,
-    state: Ints,
-    masks: SegmentationColumns,
-) -> int:
-    """Parse the records of a list, from the one at `at` to the one at `stop`, or to the end of the
-    list.
-
-    text (n,) uint8; wanted: bits of the keys to read, others are skipped; out: image, category (N,)
-    int64; number (N,) int64, the record's id; boxes (N, 4) float64; value (N,) float64, score or
-    area; seen (N,) uint8, bits of the keys found; state (3,) int64: rows written, 1 if the list has
-    ended, and how often the text has more information than the columns: further keys, and integers
-    in float64 columns; masks, with N rows if SEGMENTATION is wanted. Every record must have that
-    key then, and none may have ATTRIBUTES if that is wanted.
-
-    Returns the position reached (`stop`, or after the closing bracket), or a negative one to fall
-    back to the full decoder.
-
-    Source: RFC 8259, section 5; COCO data format, object detection and results.
+class Records(NamedTuple):
+    """Columns of N records: image, category and the record's id (N,) int64; boxes (N, 4) float64;
+    value (N,) float64, score or area; seen (N,) uint8, bits of the keys found; masks, with N rows
+    if SEGMENTATION is wanted.
     """
-    row = 0
+
+    image: Ints
+    category: Ints
+    number: Ints
+    boxes: Floats
+    value: Floats
+    seen: Bytes
+    masks: SegmentationColumns
+
+
+@inline_kernel
+def read_field(
+    text: Bytes, at: int, key: int, row: int, out: Records, state: Ints, numbers: Ints
+) -> tuple[int, int]:
+    """Parse the value of a wanted key into a row. Returns the bits of the key and the position
+    after the value.
+
+    Source: COCO data format, object detection and results.
+    """
+    begin = at
+    if key == BBOX:
+        return key, read_box(text, at, out.boxes[row], state, numbers)
+    if key in (SCORE, AREA):
+        out.value[row], at = read_number(text, begin)
+        note_number(numbers, VALUE, begin, at)
+        if is_whole(out.value[row]) and is_integer(text, begin, at):
+            state[MORE] += 1
+        return key, at
+    if key == SEGMENTATION:
+        return key, read_segmentation(text, at, row, out.masks)
+    if key == ATTRIBUTES:  # it may hold a further area or segmentation
+        return key, HAND_BACK
+    whole, at = read_integer(text, at)
+    if key == IMAGE_ID:
+        out.image[row] = whole
+        note_number(numbers, IMAGE, begin, at)
+    elif key == CATEGORY_ID:
+        out.category[row] = whole
+        note_number(numbers, CATEGORY, begin, at)
+    elif key == ID:
+        out.number[row] = whole
+        note_number(numbers, NUMBER, begin, at)
+    elif key == IGNORE:
+        if whole != 0:  # a flag of LVIS, for which `seen` has no bit
+            return key, HAND_BACK
+    elif whole == 1:
+        return key | CROWD, at
+    elif whole != 0:
+        return key, HAND_BACK
+    return key, at
+
+
+@inline_kernel
+def scan_record(
+    text: Bytes, at: int, wanted: int, row: int, out: Records, state: Ints, numbers: Ints
+) -> int:
+    """Parse the record at `at` into a row.
+
+    text (n,) uint8; wanted: bits of the keys to read, others are skipped; out: the columns;
+    state[MORE] counts what the text has more than the columns: further keys, and integers in
+    float64 columns; numbers (M, 3) int64: slot, begin and end of each number of the record itself,
+    in its last row their count. The record must have SEGMENTATION if that is wanted, and must not
+    have ATTRIBUTES.
+
+    Returns the position after the closing brace, or a negative one to fall back to the full
+    decoder.
+
+    Source: RFC 8259, section 4; COCO data format, object detection and results.
+    """
+    if at >= text.size or text[at] != OPEN_OBJECT or row == out.seen.size:
+        return HAND_BACK
+    keys = 0
+    numbers[numbers.shape[0] - 1, 0] = 0
+    at = skip_space(text, at + 1)
     while True:
-        if at >= text.size or text[at] != OPEN_OBJECT or row == seen.size:
+        if at >= text.size or text[at] != QUOTE:
             return HAND_BACK
-        keys = 0
+        key, at = read_key(text, at + 1)
+        if at < 0:
+            return HAND_BACK
+        at = skip_space(text, at)
+        if at >= text.size or text[at] != COLON:
+            return HAND_BACK
         at = skip_space(text, at + 1)
-        if at < text.size and text[at] == CLOSE_OBJECT:
+        if key & keys:
             return HAND_BACK
-        while True:
-            if at >= text.size or text[at] != QUOTE:
-                return HAND_BACK
-            key, at = read_key(text, at + 1)
-            if at < 0:
-                return HAND_BACK
-            at = skip_space(text, at)
-            if at >= text.size or text[at] != COLON:
-                return HAND_BACK
-            at = skip_space(text, at + 1)
-            if key & wanted == 0:
-                at = skip_value(text, at)
-                state[MORE] += 1
-            elif key & keys:
-                return HAND_BACK
-            elif key == BBOX:
-                at = read_box(text, at, boxes[row], state)
-            elif key in (SCORE, AREA):
-                begin = at
-                value[row], at = read_number(text, begin)
-                if is_whole(value[row]) and is_integer(text, begin, at):
-                    state[MORE] += 1
-            elif key == SEGMENTATION:
-                at = read_segmentation(text, at, row, masks)
-            elif key == ATTRIBUTES:  # it may hold a further area or segmentation
-                return HAND_BACK
-            elif key == IMAGE_ID:
-                image[row], at = read_integer(text, at)
-            elif key == CATEGORY_ID:
-                category[row], at = read_integer(text, at)
-            else:
-                whole, at = read_integer(text, at)
-                if key == ID:
-                    number[row] = whole
-                elif key == IGNORE:
-                    if whole != 0:  # a flag of LVIS, for which `seen` has no bit
-                        return HAND_BACK
-                elif whole == 1:
-                    keys |= CROWD
-                elif whole != 0:
-                    return HAND_BACK
-            if at < 0:
-                return HAND_BACK
-            keys |= key & wanted
-            at = skip_space(text, at)
-            if at >= text.size:
-                return HAND_BACK
-            if text[at] == CLOSE_OBJECT:
-                break
-            if text[at] != COMMA:
-                return HAND_BACK
-            at = skip_space(text, at + 1)
-        if wanted & ~keys & SEGMENTATION != 0:
+        if key & wanted == 0:
+            begin = at
+            at = skip_value(text, begin)
+            state[MORE] += 1
+            if begin < text.size and text[begin] <= NINE and text[begin] != QUOTE:
+                note_number(numbers, SKIPPED, begin, at)
+        else:
+            key, at = read_field(text, at, key, row, out, state, numbers)
+            keys |= key
+        if at < 0:
             return HAND_BACK
-        seen[row] = keys & KEPT
-        row += 1
-        at = skip_space(text, at + 1)
+        at = skip_space(text, at)
         if at >= text.size:
             return HAND_BACK
-        if text[at] == CLOSE_LIST:
-            state[ROWS], state[LAST] = row, 1
-            return at + 1
+        if text[at] == CLOSE_OBJECT:
+            break
         if text[at] != COMMA:
             return HAND_BACK
         at = skip_space(text, at + 1)
-        if at >= stop:
-            state[ROWS], state[LAST] = row, 0
-            return at if at == stop else HAND_BACK
+    if wanted & ~keys & SEGMENTATION != 0:
+        return HAND_BACK
+    out.seen[row] = keys & KEPT
+    return at + 1
