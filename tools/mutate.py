@@ -15,7 +15,7 @@ functions it enters; then each mutant is a fork of that process, in which the co
 is replaced and the tests that enter it are run until one fails: first the quick ones and those that
 have killed other mutants of the function.
 
-More than 400 lines: making, running and reporting mutants is one tool, and runs without the package.
+More than 400 lines: making, running and reporting mutants is one tool, which runs without detmap.
 """
 
 from __future__ import annotations
