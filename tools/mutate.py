@@ -14,6 +14,8 @@ pytest collects the tests once. A first pass sees which of them pass, how long e
 functions it enters; then each mutant is a fork of that process, in which the code of one function
 is replaced and the tests that enter it are run until one fails: first the quick ones and those that
 have killed other mutants of the function.
+
+More than 400 lines: making, running and reporting mutants is one tool, which runs without detmap.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from detmap.overlaps import producer
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth, require_truth_of
 from detmap.tables.digests import image_digests
-from detmap.tables.grouping import group, labels, offsets, places_of
+from detmap.tables.grouping import group, places_of
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import DetectionColumns, ObjectColumns, Verdicts
@@ -270,10 +270,9 @@ def _offsets_within(columns: DetectionColumns, limit: int) -> NDArray[np.int64]:
     """(K + 1,) where each class begins, within the limit."""
     from detmap.kernels.cells import count_within
 
-    n_classes = len(columns.off) - 1
-    if len(columns.rank):
-        return offsets(labels(columns.off)[columns.rank[columns.rows] < limit], n_classes)
-    kept = np.empty(n_classes, dtype=np.int64)
+    if len(columns.rank):  # `scope.look` has left out what is beyond it
+        return columns.off
+    kept = np.empty(len(columns.off) - 1, dtype=np.int64)
     count_within(columns.image, columns.rows, columns.off, limit, kept)
     return np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
 
