@@ -71,6 +71,7 @@ def html(
     findings : of the doctor
     remarks : on the comparison, shown below the verdict
     """
+    # Over 60 lines: one line per value of the template.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
     environment.filters["safe_script"] = _inside_script
     template = environment.from_string((HERE / "report.html.j2").read_text("utf-8"))
