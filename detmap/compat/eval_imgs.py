@@ -174,18 +174,18 @@ def parts_of_results(
     ------
     Unusual : values that only pycocotools handles
     """
+    # Over 60 lines: one line per column of `Matches`.
     n_images, n_areas = sizes
     images = range(n_images) if chosen.images is None else chosen.images
     lists = [(k * n_areas + a) * n_images for k in chosen.classes for a in chosen.areas]
     try:
-        cells, image, label = [], [], []
-        for c, begin in enumerate(lists):
-            for i in images:
-                cell = results[begin + i]
-                if cell is not None:
-                    cells.append(cell)
-                    image.append(i)
-                    label.append(c)
+        found = [
+            (cell, i, c)
+            for c, begin in enumerate(lists)
+            for i in images
+            if (cell := results[begin + i]) is not None
+        ]
+        cells, image, label = zip(*found, strict=True) if found else ((), (), ())
         columns = [[cell[key] for cell in cells] for key in COLUMNS]
         n_found = np.array([len(scores) for scores in columns[0]], dtype=np.int64)
         n_objects = np.array([len(flags) for flags in columns[3]], dtype=np.int64)

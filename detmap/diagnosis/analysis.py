@@ -266,6 +266,7 @@ def _look(
     by = np.full(len(truth), -1, dtype=np.int32)
     rows = np.flatnonzero(right)
     by[took[rows]] = rows
+    found = by >= 0
     seen = _unseen(len(detections), len(truth))
     seen.kind[:] = np.where(right, TP, BKG)
     inclusive = rules.boxes.extent == "inclusive"
@@ -277,22 +278,12 @@ def _look(
     obj_boxes = boxes_as(truth.boxes, truth.box_format, native)
     objects = kernels.Boxes(obj_off, obj_order, truth.label, obj_boxes, to_find)
     sizes, obj_sizes = np.diff(off), np.diff(obj_off)
-    found = by >= 0
 
     def look_at_some(images: NDArray[np.int32]) -> None:
-        kernels.diagnose_images(
-            images,
-            columns,
-            objects,
-            found,
-            float(inclusive),
-            rules.iou.epsilon,
-            *thresholds,
-            seen,
-            kernels.edges(
-                int(obj_sizes[images].max(initial=0)), int(sizes[images].max(initial=0)), n_classes
-            ),
-        )
+        n_objects, n_rows = (int(each[images].max(initial=0)) for each in (obj_sizes, sizes))
+        scratch = kernels.edges(n_objects, n_rows, n_classes)
+        bounds = (float(inclusive), rules.iou.epsilon, *thresholds)
+        kernels.diagnose_images(images, columns, objects, found, *bounds, seen, scratch)
 
     each_batch(look_at_some, sizes + obj_sizes, threads)
     if rules.iou.of != "boxes":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from detmap.doctor.findings import Finding
 from detmap.errors import DetmapError
@@ -16,6 +17,9 @@ from detmap.results.receipt import Receipt
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
 from detmap.tables.extension import extended, extended_by_all
+
+if TYPE_CHECKING:  # it imports an optional package
+    from detmap.html_report.gather import Run
 
 KINDS = ("html", "md")
 
@@ -83,12 +87,7 @@ def report(
     ]
     name = title or f"{' and '.join(detections)} on {Path(truth.source).name}"
     if figure is not None:
-        from detmap.base import atomic_files
-        from detmap.html_report.paper_figure import picture
-
-        path, column = figure
-        made = picture(runs, path.suffix.lower().lstrip("."), column)
-        atomic_files.write_bytes(path, made)
+        _write_figure(runs, *figure)
     if kind == "md":
         return markdown.text(runs, name, findings, notes).encode()
     from detmap.html_report import page
@@ -109,3 +108,10 @@ def report(
         findings=findings,
         remarks=notes,
     ).encode()
+
+
+def _write_figure(runs: Sequence[Run], path: Path, column: str) -> None:
+    from detmap.base import atomic_files
+    from detmap.html_report.paper_figure import picture
+
+    atomic_files.write_bytes(path, picture(runs, path.suffix.lower().lstrip("."), column))

@@ -115,6 +115,7 @@ def gather(
     progress: Callable[[str], None] = lambda step: None,
 ) -> Run:
     """Evaluate and diagnose a detector; `many` detections get fewer replicates."""
+    # Over 60 lines: one line per field of `Run`.
     progress(f"evaluating {name}")
     result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
     result = replace(result, matched=(truth, detections))  # as in evaluate: notes on ties

@@ -72,6 +72,7 @@ def html(
     findings : of the doctor
     remarks : on the comparison, shown below the verdict
     """
+    # Over 60 lines: one line per value of the template.
     style, script = ((HERE / name).read_text("utf-8") for name in ("style.css", "script.js"))
     first, two = runs[0], len(runs) == 2
     counts = first.result.counts()

@@ -218,6 +218,7 @@ def test_a_parquet_far_larger_in_memory_is_refused(tmp_path: Path) -> None:
 HEAD = "image,class,xmin,ymin,xmax,ymax\n"
 
 
+@pytest.mark.slow
 def test_more_classes_than_memory_is_for_are_refused(tmp_path: Path) -> None:
     for cell in ("c{}", "{}"):
         rows = "".join(f"a,{cell.format(i)},1,1,9,9\n" for i in range(50_001))

@@ -30,14 +30,17 @@ def settings_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(300, 1500, 300))]
+)
 @pytest.mark.parametrize("kind", LANES)
-def test_both_lanes_agree_on_mutated_files(kind: str, tmp_path: Path) -> None:
+def test_both_lanes_agree_on_mutated_files(kind: str, first: int, tmp_path: Path) -> None:
     file = tmp_path / "file"
     accepted = 0
-    for seed in range(1500):
+    for seed in range(first, first + 300):
         write_mutated(kind, seed, file)
         accepted += taken(kind, file)
-    assert accepted > 150  # the fast lane is not a lane that nothing takes
+    assert accepted > 20  # the fast lane is not a lane that nothing takes
 
 
 @pytest.mark.slow
@@ -99,6 +102,7 @@ spelled = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(spelled)
 def test_a_number_is_read_as_float_reads_it_or_not_at_all(text: str) -> None:
     value = np.empty(1)

@@ -309,6 +309,7 @@ objects = st.lists(st.tuples(stem, name, voc_box, st.booleans()), max_size=6)
 detected = st.lists(st.tuples(stem, name, voc_box, st.sampled_from([0.1, 0.5, 0.9])), max_size=8)
 
 
+@pytest.mark.slow
 @settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -278,12 +278,16 @@ def test_a_trap_is_an_error(
     assert "Traceback" not in outcome.err
 
 
+# 128 MB in members of one, so that making it is quick.
+BOMB = gzip.compress(b"[") + 128 * gzip.compress(b" " * (1 << 20), mtime=0)
+
+
 @pytest.mark.parametrize(
     "name, content, what",
     [
         ("results.pkl", b"\x80\x04.", "val_evaluator.outfile_prefix=results"),
         ("results.json.gz", b"[]", "not gzip"),
-        ("results.json.gz", gzip.compress(b"[" + b" " * (1 << 27)), "more than 200 times its"),
+        ("results.json.gz", BOMB, "more than 200 times its"),
         ("results.json.gz", gzip.compress(b"[]" * 99, mtime=0)[:-9], "ends in the middle"),
         ("results.json.gz", gzip.compress(b"[1,", mtime=0), "not JSON"),
     ],

@@ -52,6 +52,7 @@ def test_they_overlap_nothing_as_in_the_devkit(tmp_path: Path, way: str, protoco
     assert "box-reversed" not in {note.code for note in expected.notes}
 
 
+@pytest.mark.slow
 def test_who_refuses_them_says_so(tmp_path: Path) -> None:
     turned = written(tmp_path / "turned", TURNED["x"])
     refusing = [n for n in tools() if detmap.load_protocol(n).boxes.reversed == "refuse"]

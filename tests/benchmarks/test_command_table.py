@@ -40,7 +40,13 @@ def test_every_protocol_of_a_benchmark_has_a_row() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", TOOL.CASES)
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (i % 5 > 0))
+        for i, name in enumerate(TOOL.CASES)
+    ],
+)
 def test_the_row_is_what_the_commands_do(protocol: str) -> None:
     folder(TOOL.CASES[protocol][0])
     cells = TOOL.row(protocol, (DATA / "benchmarks").resolve())

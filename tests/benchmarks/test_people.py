@@ -257,6 +257,7 @@ def test_results_give_the_sizes_that_the_ground_truth_lacks(tmp_path: Path) -> N
         detmap.evaluate(truth, found, "crowdhuman")
 
 
+@pytest.mark.slow
 def test_explain_goes_from_caltech_to_other_rules_and_back() -> None:
     """Margins by subset change with the subsets; assignments are not needed."""
     attributes = {name: [50.0] for name in ("left", "right", "top", "bottom")} | {"visible": [1.0]}

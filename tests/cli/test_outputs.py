@@ -213,6 +213,7 @@ def test_nothing_is_folded_in_a_pipe(protocol: str) -> None:
     assert sum(line.startswith("circle ") for line in lines) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["eval", "diagnose", "compare", "tools"])
 def test_no_command_folds_wide_names_in_a_pipe(tmp_path: Path, command: str) -> None:
     name = " ".join(["a long name of a class"] * 12)

@@ -372,6 +372,7 @@ def test_results_that_say_no_more_than_columns_keep_no_text(folder: Path) -> Non
     assert source.text is not None
 
 
+@pytest.mark.slow
 def test_no_file_stays_open(folder: Path) -> None:
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))

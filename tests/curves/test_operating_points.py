@@ -205,6 +205,7 @@ def test_what_nobody_can_want(method: str, value: float) -> None:
         getattr(detmap.evaluate(COCO, RESULTS), method)(value)
 
 
+@pytest.mark.slow
 def test_the_command_tells_what_the_methods_tell() -> None:
     pandas = pytest.importorskip("pandas")
     options = ("--confidence", "0.5", "--best-f1", "--at-precision", "0.9", "--at-recall", "0.8")

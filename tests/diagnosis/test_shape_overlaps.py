@@ -96,6 +96,7 @@ def test_the_overlap_of_pairs_is_found_again(tmp_path: Path, seed: int) -> None:
     assert np.array_equal(overlap_of_pairs(*tables_of), found.same[rows])
 
 
+@pytest.mark.slow
 def test_commands_analyze_masks(tmp_path: Path) -> None:
     files = rectangles(tmp_path, 3)
     page = tmp_path / "report.html"

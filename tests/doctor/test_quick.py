@@ -211,6 +211,7 @@ def test_a_tenth_of_the_images_without_detections_is_found(tables: Any) -> None:
     assert finding.name == "images-without-detections"
 
 
+@pytest.mark.slow
 def test_two_swapped_classes_of_many_are_found() -> None:
     truth, right = good(10)
     assert len(truth.categories) > 15

@@ -100,6 +100,7 @@ def test_no_detections_are_said(right: Columns) -> None:
     assert detmap.doctor(right.truth.take(np.arange(0)), nothing) == []
 
 
+@pytest.mark.slow
 def test_two_classes_in_each_others_place_are_found(right: Columns) -> None:
     """Of many classes two cost little: less than by what a repair has to multiply AP50."""
     category = right.category.copy()

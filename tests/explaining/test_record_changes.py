@@ -112,6 +112,7 @@ def test_options_are_a_step_of_their_own(tmp_path: Path) -> None:
     assert content["steps"][0]["value"] == detmap.evaluate(VOC, TEXT, "voc2007").metrics["mAP"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("here", ["eval", "explain"])
 def test_a_list_of_images_is_an_option(tmp_path: Path, here: str) -> None:
     ids = tmp_path / "ids.txt"
@@ -259,6 +260,7 @@ def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert protocol.load("voc2007").version == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [(), ("--set", "iou.thresholds=[0.6]")])
 def test_a_receipt_of_an_older_protocol_is_honoured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: tuple[str, ...]

@@ -62,6 +62,7 @@ def test_the_ends_are_those_of_an_evaluation_and_the_steps_add_up(
     assert bool(found.steps) == (start != end)
 
 
+@pytest.mark.slow
 def test_shapley_values_add_up_exactly_and_are_the_mean_over_all_orders(tables: Any) -> None:
     found = detmap.explain(*tables, "voc-devkit-12", "ultralytics-8.4", shapley=True)
     assert sum(step.shapley or Fraction(0) for step in found.steps) == found.total

@@ -52,6 +52,7 @@ def every(n: int, label: int, score: float = 0.9) -> list[tuple[int, int, float]
     return [(i, label, score) for i in range(1, n + 1)]
 
 
+@pytest.mark.slow
 def test_two_classes_of_one_name_have_each_their_own_numbers() -> None:
     truth = truth_of("a", "a")
     a = gathered(truth, every(8, 1) + every(8, 2))
@@ -75,6 +76,7 @@ def test_the_small_curves_have_the_ap_of_the_protocol() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_equal_detectors_changed_nothing_and_have_no_p_value() -> None:
     truth = truth_of("a", "b")
     run, same = (gathered(truth, every(5, 1)) for _ in "ab")
@@ -85,6 +87,7 @@ def test_equal_detectors_changed_nothing_and_have_no_p_value() -> None:
     assert np.isnan([each.p for each in class_differences(run, same, "AP").values()]).all()
 
 
+@pytest.mark.slow
 def test_objects_are_found_at_the_score_of_the_best_f1() -> None:
     """One true box below many false ones is in the list and no detection anybody would keep."""
     truth = truth_of("a")
@@ -105,6 +108,7 @@ def test_huge_scores_have_a_page(scores: tuple[float, float]) -> None:
     assert not re.search(r"[0-9]{30}", re.sub(r"<pre.*?</pre>", "", shown, flags=re.DOTALL))
 
 
+@pytest.mark.slow
 def test_no_detections_have_no_slider_and_no_nan() -> None:
     text = whole(truth_of("a"), [])
     assert '<input type="range"' not in text
@@ -153,6 +157,7 @@ def test_steps_of_any_edges_are_on_the_chart() -> None:
     assert all(charts.LEFT <= float(each.split(",")[0]) <= charts.WIDTH for each in places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("empty", ["A", "B", "both"])
 def test_detectors_without_detections_are_named_in_the_verdict(empty: str) -> None:
     truth = truth_of("a", "b", n=60)
@@ -169,6 +174,7 @@ def test_detectors_without_detections_are_named_in_the_verdict(empty: str) -> No
         assert "120" in text.split("cannot be compared.")[1].split("\n")[0]
 
 
+@pytest.mark.slow
 def test_too_few_images_have_no_interval_and_no_remark_on_one() -> None:
     truth = truth_of("a", "b")
     verdict = whole(truth, every(8, 1), every(4, 1), kind="md").split("\n")[0]
@@ -183,6 +189,7 @@ def test_controls_of_text_direction_are_escaped_in_the_page() -> None:
     assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
 
 
+@pytest.mark.slow
 def test_a_class_without_objects_that_counts_in_the_mean_is_named() -> None:
     truth = truth_of("a", "b").take(np.arange(0, 16, 2))
     rules = detmap.load_protocol("coco-bbox")

@@ -57,6 +57,7 @@ def test_the_better_detector_is_named_with_the_interval(
     assert 3 <= len(made.facts) <= 5
 
 
+@pytest.mark.slow
 def test_no_difference_says_what_would_have_been_seen() -> None:
     one, other = detector(80), [*detector(79), (100, 1, 0.9)]
     made = verdict(one, other)
@@ -71,6 +72,7 @@ def test_equal_detectors_are_no_difference() -> None:
     assert made.facts[0].note == "B - A 0.0 (0.0 to 0.0, p 1)"
 
 
+@pytest.mark.slow
 def test_on_few_images_only_an_interval_is_approximate() -> None:
     known_truth, rules = truth_of("a", n=40), detmap.load_protocol("coco-bbox")
     for n in (30, 20):  # no difference; a difference without an interval
@@ -83,6 +85,7 @@ def test_on_few_images_only_an_interval_is_approximate() -> None:
     assert "is approximate" in decide(runs).more
 
 
+@pytest.mark.slow
 def test_the_eleven_point_rule_is_tested_by_the_all_point_rule() -> None:
     made = verdict(detector(40), detector(90), rules="voc2007")
     assert re.search(rf"B is better: {NUMBER} mAP, all-point rule {NUMBER}, 95 %", made.sentence)
@@ -107,6 +110,7 @@ def test_a_number_that_says_nothing_is_no_verdict(found: int, text: str) -> None
     assert text in decide([run]).sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("found", "text"), [(2, "Almost nothing"), (0, "No detections: AP is 0")])
 def test_where_almost_nothing_matches_no_error_is_blamed(found: int, text: str) -> None:
     known_truth, rules = truth(), detmap.load_protocol("coco-bbox")
@@ -126,6 +130,7 @@ def test_findings_of_the_doctor_are_above_the_verdict() -> None:
     assert text.index("&lt;b&gt;boxes-xyxy") < text.index('class="verdict')
 
 
+@pytest.mark.slow
 def test_the_better_run_is_that_of_the_higher_metric() -> None:
     known_truth, rules = truth(), detmap.load_protocol("coco-bbox")
     tables = [found_by(known_truth, detector(n)) for n in (90, 40)]

@@ -280,7 +280,7 @@ def recorded(module: str, name: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_warm_up_leaves_nothing_to_compile_for_anything_public() -> None:
     """`rank` compiled again after `warmup`."""
     warm = recorded("detmap.warmup", "warmup")

@@ -109,6 +109,7 @@ def test_dropped_detections_are_counted_in_a_note() -> None:
     assert result.counts()["detections"] == 1
 
 
+@pytest.mark.slow
 def test_parts_merge_to_the_whole_with_what_was_left_out(tmp_path: Path) -> None:
     for seed in range(12):
         tables = read_coco(*draw_lvis(np.random.default_rng(seed)))

@@ -324,6 +324,7 @@ def test_clipping_needs_the_size_of_the_images() -> None:
         verdicts(data([A], [A]), **{"boxes.clip": "crowdhuman"})
 
 
+@pytest.mark.slow
 def test_subsets_up_to_the_64th() -> None:
     names = {f"s{i}": {"area": [0, 99 + i]} for i in range(64)}
     tables = data([A], [])

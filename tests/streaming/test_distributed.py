@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,25 @@ import pytest
 import detmap
 from detmap import DataError, DetmapError, MergeError
 from detmap.matching.matches import Matches
+from detmap.streaming.distributed import evaluate
 from detmap.tables import Detections, Truth
 from tests.streaming.test_evaluator import by_image
 from tests.support import builders
 from tests.support.drawing import draw_coco, draw_voc
 from tests.support.drawn_tables import read_coco, voc_tables
 
-distributed = pytest.importorskip("distributed")
-from detmap.streaming.distributed import evaluate  # noqa: E402
-
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed"),
+]
 
 N_SHARDS = 4
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
+    import distributed  # takes a second, in the quick tier too
+
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -124,6 +128,8 @@ def test_loaders_and_ties_in_the_order_of_shards(client: Any, seed: int) -> None
 
 @pytest.mark.long
 def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
+    import distributed
+
     truth, detections = voc_tables(*draw_voc(np.random.default_rng(9), n_images=4, n_classes=3))
     shards = [partial(load, 9, shard, pause=0.3) for shard in range(4)]
     killed: list[int] = []

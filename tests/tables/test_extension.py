@@ -27,6 +27,7 @@ def inputs(folder: Path) -> tuple[Path, Path, Path]:
     return truth, wide, narrow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["wide", "narrow"])
 @pytest.mark.parametrize("suffix", ["md", "html"])
 def test_a_report_is_of_all_classes_in_either_order(
