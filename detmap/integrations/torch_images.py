@@ -39,7 +39,7 @@ def _require_valid(where: str, key: str, value: Any, labels: Any) -> None:
         raise ValueError(f"{where}[{row}]: {what} (remove such rows)")
     if key == "boxes" and value.ndim == 2 and len(value) and value.shape[1] != 4:
         raise ValueError(f"{where}: shape {tuple(value.shape)} (give (n, 4))")
-    if key == "masks" and value.dtype not in (torch.bool, torch.uint8):
+    if key == "masks" and value.numel() and value.dtype not in (torch.bool, torch.uint8):
         fix = "give booleans: masks > 0.5"
         raise ValueError(f"{where}: dtype {value.dtype} ({fix})")
     if key in ("area", "iscrowd") and labels is not None and value.numel() != labels.numel():

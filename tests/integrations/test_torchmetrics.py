@@ -215,7 +215,7 @@ if rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
 with pytest.raises(DetmapError, match="the ranks did not synchronize.*keeps its images"):
     metric.compute()
-metric.sync_on_compute = False
+metric.distributed_available_fn = lambda: False
 torch.save((metric.compute(), metric.result.overview.n_images), f"{place}/0.pt")
 os._exit(0)  # a group that has lost a rank cannot be left in order
 """
@@ -338,6 +338,17 @@ def test_images_without_ground_truth_masks_are_left_out_of_the_result() -> None:
     assert any("1 image has no ground-truth masks" in str(note) for note in metric.result.notes)
     metric.protocol = "coco-segm"
     assert metric.result.metrics["AP50"] == 0.5
+
+
+def test_empty_masks_of_another_type_are_read() -> None:
+    """Any empty tensor is no masks, as in torchmetrics."""
+    metrics = [ours(iou_type="segm"), original(iou_type="segm")]
+    shown = {"masks": MASK, "labels": torch.tensor([1]), "scores": torch.tensor([0.9])}
+    nothing = {"masks": torch.tensor([]), "labels": torch.tensor([])}
+    for metric in metrics:
+        metric.update([shown], [nothing])
+        metric.update([shown], [{"masks": MASK, "labels": torch.tensor([1])}])
+    assert equal(*(metric.compute() for metric in metrics))
 
 
 def test_recall_thresholds_that_are_not_ascending_have_no_result() -> None:
