@@ -14,6 +14,9 @@ from typing import Any
 import detmap
 from detmap.errors import DataError, DetmapError, few
 
+NOT_SUBMITTED = ("metadata", "__MACOSX")
+"""Entries of Codabench and of archives made on macOS."""
+
 
 class SubmissionError(ValueError):
     """A submission that cannot be evaluated; the message is for the participant."""
@@ -78,7 +81,8 @@ def codabench(
     output.mkdir(parents=True, exist_ok=True)
     detailed = output / "detailed_results.html"
     try:
-        result = score(_input(Path(folder, "ref")), _input(Path(folder, "res")), protocol)
+        truth = _input(Path(folder, "ref"), "the ground truth")
+        result = score(truth, _input(Path(folder, "res"), "the submission"), protocol)
     except SubmissionError as error:
         detailed.write_text(f"<p>{html.escape(str(error))}</p>")
         raise
@@ -88,7 +92,16 @@ def codabench(
     return scores
 
 
-def _input(folder: Path) -> Path:
-    """The only file of a folder that is not the server's own, or the folder."""
-    files = [each for each in sorted(folder.iterdir()) if each.name != "metadata"]
+def _input(folder: Path, name: str) -> Path:
+    """The only file of a folder that is not the server's or an archiver's own, or the folder.
+
+    Raises `SubmissionError` for a folder without a file.
+    """
+    files = [
+        each
+        for each in sorted(folder.glob("*"))
+        if each.name not in NOT_SUBMITTED and not each.name.startswith(".")
+    ]
+    if not files:
+        raise SubmissionError(f"{name}: there is no file (upload an archive with one results file)")
     return files[0] if len(files) == 1 else folder

@@ -15,7 +15,7 @@ from typing import Any
 import detmap
 from detmap.errors import DetmapError
 from detmap.integrations.host_errors import HostError, value_errors
-from detmap.integrations.inputs import coco_rows
+from detmap.integrations.inputs import coco_rows, field_values
 
 try:
     from detectron2.evaluation import DatasetEvaluator
@@ -24,6 +24,7 @@ except ImportError as error:
     fix = "install detectron2 from its source"
     raise DetmapError("detmap.integrations.detectron2", str(error), fix) from None
 
+FIELDS = {"bbox": "pred_boxes", "segm": "pred_masks", "keypoints": "pred_keypoints"}
 NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl")
 
 
@@ -61,22 +62,20 @@ class DetmapEvaluator(DatasetEvaluator):  # type: ignore[misc]
 
     def process(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Adds a batch."""
+        if len(inputs) != len(outputs):
+            what = f"{len(outputs)} for {len(inputs)} inputs"
+            raise HostError("DetmapEvaluator.process: outputs", what, "give one per image")
         for given, output in zip(inputs, outputs, strict=True):
             found, image = output["instances"].to("cpu"), given["image_id"]
-            labels = found.pred_classes.tolist()
-            for label in labels:
-                if not 0 <= label < len(self._ids):
-                    fix = "give the names of all classes as class_names"
-                    raise HostError("pred_classes", f"no class {label} of {len(self._ids)}", fix)
-            categories = [self._ids[label] for label in labels]
-            shapes = {
-                "bbox": lambda found=found: found.pred_boxes.tensor,
-                "segm": lambda found=found: found.pred_masks,
-                "keypoints": lambda found=found: found.pred_keypoints,
-            }
+            where = f"image {image!r}"
             with value_errors("instances"):
+                labels = field_values.field(found, "pred_classes", where)
+                labels = field_values.label_list(labels, f"{where}: pred_classes")
+                fix = "give the names of all classes as class_names"
+                categories = coco_rows.categories(labels, self._ids, f"{where}: pred_classes", fix)
+                scores = field_values.field(found, "scores", where)
                 self._rows[image] = {
-                    task: coco_rows.rows(image, found.scores, categories, task, shapes[task]())
+                    task: coco_rows.rows(image, scores, categories, task, _shapes(found, task))
                     for task in self.tasks
                 }
 
@@ -97,3 +96,9 @@ class DetmapEvaluator(DatasetEvaluator):  # type: ignore[misc]
                 name: 100 * value for name, value in result.metrics.items() if name in names
             } | {f"AP-{row['name']}": 100 * row["AP"] for row in result.per_class if "AP" in row}
         return metrics
+
+
+def _shapes(found: Any, task: str) -> Any:
+    """The boxes, masks or keypoints of an image."""
+    shapes = field_values.field(found, FIELDS[task], "outputs")
+    return shapes.tensor if task == "bbox" else shapes

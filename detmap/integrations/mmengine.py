@@ -64,31 +64,25 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
     def process(self, data_batch: Any, data_samples: Sequence[Any]) -> None:
         """Adds a batch: one entry per image, since mmengine drops padded images by count."""
         for sample in data_samples:
-            found = sample["pred_instances"]
+            found, image = sample["pred_instances"], sample["img_id"]
+            where = f"image {image!r}"
             with value_errors("pred_instances"):
-                categories = self._categories(field_values.label_list(found["labels"], "labels"))
-                self.results.append(
-                    {
-                        kind: coco_rows.rows(
-                            sample["img_id"],
-                            found[_scores(kind, found)],
-                            categories,
-                            kind,
-                            found[FIELDS[kind]],
-                        )
-                        for kind in self.metrics
-                    }
-                )
+                labels = field_values.field(found, "labels", where)
+                labels = field_values.label_list(labels, f"{where}: labels")
+                categories = self._categories(labels, f"{where}: labels")
+                entry = {}
+                for kind in self.metrics:
+                    scores = field_values.field(found, _scores(kind, found), where)
+                    shapes = field_values.field(found, FIELDS[kind], where)
+                    entry[kind] = coco_rows.rows(image, scores, categories, kind, shapes)
+                self.results.append(entry)
 
-    def _categories(self, labels: Sequence[int]) -> list[int]:
+    def _categories(self, labels: Sequence[int], where: str) -> list[int]:
         if self._ids is None:
             names = (self.dataset_meta or {}).get("classes")
             self._ids = coco_rows.class_ids(detmap.read_truth(self.ann_file), names)
-        for label in labels:
-            if not 0 <= label < len(self._ids):
-                fix = "set the classes in the metainfo of the data set"
-                raise HostError("labels", f"no class {label} of {len(self._ids)}", fix)
-        return [self._ids[label] for label in labels]
+        fix = "set the classes in the metainfo of the data set"
+        return coco_rows.categories(labels, self._ids, where, fix)
 
     def compute_metrics(self, results: list[Any]) -> dict[str, float]:
         """Evaluates the rows of all ranks; undefined metrics are -1, as in mmdet."""

@@ -17,7 +17,9 @@ import numpy as np
 import detmap
 from detmap.errors import require
 from detmap.integrations.host_errors import HostError, value_errors
+from detmap.integrations.inputs import field_values
 
+REQUIRED = ("boxes", "class_labels", "image_id", "orig_size")
 FIX = (
     "set eval_do_concat_batches=False, remove_unused_columns=False and label_names=['labels'] in "
     "TrainingArguments"
@@ -55,16 +57,19 @@ def compute_metrics(
         predictions: list[Any] = []
         targets: list[Any] = []
         with value_errors("compute_metrics"):
-            for batch, annotated in zip(outputs, labels, strict=True):
-                logits, boxes = [each for each in batch if np.ndim(each) == 3][:2]
-                sizes = [[int(side) for side in each["orig_size"]] for each in annotated]
+            if len(outputs) != len(labels):
+                what = f"{len(labels)} batches of labels for {len(outputs)} of predictions"
+                raise HostError("label_ids", what, FIX)
+            for i, (batch, annotated) in enumerate(zip(outputs, labels, strict=True)):
+                logits, boxes = _logits_and_boxes(f"predictions[{i}]", batch, len(annotated))
+                known = [_fields(f"label_ids[{i}][{k}]", each) for k, each in enumerate(annotated)]
                 found = processor.post_process_object_detection(
                     SimpleNamespace(logits=torch.tensor(logits), pred_boxes=torch.tensor(boxes)),
                     threshold=threshold,
-                    target_sizes=sizes,
+                    target_sizes=[[int(side) for side in each["orig_size"]] for each in known],
                 )
                 predictions += found
-                targets += [_target(*each) for each in zip(annotated, sizes, strict=True)]
+                targets += map(_target, known)
             evaluator.update(predictions, targets)
             result = evaluator.compute()
         compute.result = result  # type: ignore[attr-defined]
@@ -73,16 +78,37 @@ def compute_metrics(
     return compute
 
 
-def _target(label: Mapping[str, Any], size: Sequence[int]) -> dict[str, Any]:
-    """The objects of an image, in pixels of the original image of this height and width."""
-    height, width = size
+def _logits_and_boxes(where: str, batch: Sequence[Any], n: int) -> tuple[Any, Any]:
+    """The two arrays of a batch of n images; a score that is not a number would be dropped."""
+    arrays = [np.asarray(each) for each in batch if np.ndim(each) == 3][:2]
+    if len(arrays) != 2 or any(len(each) != n for each in arrays):
+        shapes = [each.shape for each in arrays]
+        fix = "the model returns logits (n, queries, classes) and boxes (n, queries, 4)"
+        raise HostError(where, f"shapes {shapes} for {n} images", fix)
+    for name, array in zip(("logits", "boxes"), arrays, strict=True):
+        bad = np.isnan(array).any(axis=(1, 2))
+        if bad.any():
+            fix = "the model diverged: check the loss"
+            raise HostError(f"{where}: {name}[{int(bad.argmax())}]", "not a number", fix)
+    return arrays[0], arrays[1]
+
+
+def _fields(where: str, label: Any) -> dict[str, Any]:
+    """The fields of an image's labels as arrays."""
+    fields = {name: np.asarray(field_values.field(label, name, where)) for name in REQUIRED}
+    if "iscrowd" in label:
+        fields["iscrowd"] = np.asarray(label["iscrowd"]).reshape(-1)
+    return fields
+
+
+def _target(label: Mapping[str, Any]) -> dict[str, Any]:
+    """The objects of an image, in pixels of the original image."""
+    height, width = (int(side) for side in label["orig_size"])
     cx, cy, w, h = np.asarray(label["boxes"], dtype=np.float64).reshape(-1, 4).T
     corners = np.stack([cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2], axis=1)
     target = {
         "boxes": corners * [width, height, width, height],
-        "labels": np.asarray(label["class_labels"]).reshape(-1),
-        "image_id": int(np.asarray(label["image_id"]).reshape(-1)[0]),
+        "labels": label["class_labels"].reshape(-1),
+        "image_id": int(label["image_id"].reshape(-1)[0]),
     }
-    if "iscrowd" in label:
-        target["iscrowd"] = np.asarray(label["iscrowd"]).reshape(-1)
-    return target
+    return target | ({"iscrowd": label["iscrowd"]} if "iscrowd" in label else {})

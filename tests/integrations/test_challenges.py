@@ -70,6 +70,22 @@ def test_a_bad_submission_does_not_show_paths_of_the_server(tmp_path: Path) -> N
     assert str(tmp_path) not in str(raised.value)
 
 
+def test_folders_of_codabench(tmp_path: Path) -> None:
+    """An archive made on macOS has a second folder; an empty one is an error without paths."""
+    source, output = tmp_path / "input", tmp_path / "output"
+    for name in ("ref", "res"):
+        with pytest.raises(challenges.SubmissionError, match="there is no file") as raised:
+            challenges.codabench(source, output)
+        assert str(tmp_path) not in str(raised.value)
+        assert "there is no file" in (output / "detailed_results.html").read_text()
+        (source / name / "__MACOSX").mkdir(parents=True)
+        (source / name / ".DS_Store").write_bytes(b"\0")
+        (source / name / "metadata").write_text("")
+        file = {"ref": sample.TRUTH, "res": sample.FOUND}[name]
+        (source / name / "file.json").write_text(file.read_text())
+    assert challenges.codabench(source, output) == sample.expected().flat()
+
+
 ENTRY = {"bbox_2d": [100, 200, 500, 800], "label": "cat"}
 PIXELS = {"bbox_2d": [100, 200, 500, 400], "label": "cat"}
 IN_PIXELS = {"unit": "pixels"}

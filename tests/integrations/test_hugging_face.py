@@ -91,6 +91,26 @@ def test_metrics_of_the_trainer() -> None:
         compute(given)
 
 
+def test_batches_of_the_trainer_that_are_refused() -> None:
+    torch = pytest.importorskip("torch")
+    from detmap.integrations.transformers import compute_metrics
+
+    processor = SimpleNamespace(post_process_object_detection=lambda *_, **__: [])
+    compute = compute_metrics(processor, {0: "cat"})
+    (output,), (labels,) = evaluated(torch).predictions, evaluated(torch).label_ids
+    loss, logits, boxes = output
+    diverged = np.where(np.arange(2)[:, None, None] == 1, np.nan, logits)
+    for predictions, label_ids, message in (
+        ([output, output], [labels], "label_ids: 1 batches of labels for 2 of predictions"),
+        ([(loss, logits)], [labels], r"predictions\[0\]: shapes \[\(2, 3, 4\)\] for 2 images"),
+        ([output], [labels[:1]], r"predictions\[0\]: shapes .* for 1 images"),
+        ([(loss, diverged, boxes)], [labels], r"predictions\[0\]: logits\[1\]: not a number"),
+        ([output], [[labels[0], {}]], r"label_ids\[0\]\[1\]: no 'boxes'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compute(SimpleNamespace(predictions=predictions, label_ids=label_ids))
+
+
 def test_the_model_card_has_the_receipt(tmp_path: Path) -> None:
     hub = pytest.importorskip("huggingface_hub", reason="needs detmap-eval[huggingface]")
     from detmap.integrations.huggingface_hub import eval_results

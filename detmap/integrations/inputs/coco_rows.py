@@ -113,6 +113,14 @@ def class_ids(truth: detmap.Truth, names: Sequence[str] | None) -> list[int]:
     return [known[name] for name in names]
 
 
+def categories(labels: Sequence[int], ids: Sequence[int], where: str, fix: str) -> list[int]:
+    """Returns the category ids of labels 0, 1, 2 ... Raises `DataError` for other labels."""
+    for label in labels:
+        if not 0 <= label < len(ids):
+            raise DataError(where, f"no class {label} of {len(ids)}", fix)
+    return [ids[label] for label in labels]
+
+
 def evaluate(
     truth: str | Path,
     found: Sequence[Row],

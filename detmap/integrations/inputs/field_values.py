@@ -35,10 +35,12 @@ def label_list(values: Any, where: str) -> list[int]:
 
 
 def field(found: Any, name: str, where: str) -> Any:
-    """Returns a field of predictions. Raises `DataError` if it is missing."""
+    """Returns a field of predictions: a key, or an attribute of an object without keys.
+
+    Raises `DataError` if it is missing.
+    """
     try:
-        return found[name]
-    except (KeyError, TypeError):
-        raise DataError(
-            where, f"no {name!r}", "give a dict with boxes, scores and labels"
-        ) from None
+        return found[name] if hasattr(found, "keys") else getattr(found, name)
+    except (KeyError, AttributeError):
+        fix = "give the boxes, scores and labels of the model"
+        raise DataError(where, f"no {name!r}", fix) from None
