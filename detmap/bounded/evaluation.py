@@ -82,7 +82,9 @@ def evaluate(
     """
     bounds.refuse_protocol(protocol)
     folder = bounds.folder()
-    whole = match(truth, _nothing(truth), protocol, threads=threads)  # its objects, and its errors
+    whole = match(
+        truth, no_detections(truth), protocol, threads=threads
+    )  # its objects, and its errors
     if not isinstance(bound, Limits):
         bounds.require_reading(bound, source.memory)
     bounds.require_disk(source.n_rows, folder)
@@ -106,8 +108,8 @@ def evaluate(
         return _scored(whole, matched, threads, progress)
 
 
-def _nothing(truth: Truth) -> Detections:
-    """No detections."""
+def no_detections(truth: Truth) -> Detections:
+    """Returns a table without detections."""
     none = np.zeros(0, dtype=np.int32)
     return Detections(
         truth.images, truth.categories, none, none, np.zeros((0, 4)), np.zeros(0), box_format="xywh"
@@ -146,7 +148,7 @@ class _Read:
     def all(self, source: Source, progress: Progress) -> tuple[Note, ...]:
         """Reads all pieces; returns their notes."""
         summary = Summary(shown(source.path))
-        self._add(_nothing(self.truth))  # so that there are columns
+        self._add(no_detections(self.truth))  # so that there are columns
         for detections, read in source.pieces():
             summary.add(detections)
             self._add(detections)

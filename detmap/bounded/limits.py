@@ -26,6 +26,7 @@ KEPT = 16  # those of them that are left for the curves
 FILLED = 0.92  # of the bound that the estimates fill
 FIXED = 40 << 20  # bytes that matching and ranking take, whatever the number of rows
 IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
+READ_WHOLE = 150  # bytes per detection that a Parquet file adds while it is read
 OTHER_FOLDER = "create it, or set TMPDIR to another folder"
 ON_DISK = 92  # bytes per detection in the temporary file
 SHARE = 0.8  # of the available memory that a bound takes if the user gives none
@@ -150,7 +151,8 @@ def automatic(path: str | Path, protocol: Protocol | None = None) -> int | None:
     None if it fits, or if the path or the protocol has no evaluation in parts.
     """
     n_rows, free = pieces.estimated_rows(path), memory.available()
-    if free is None or IN_MEMORY * n_rows <= free:
+    is_json = Path(path).suffix.lower() in (".json", ".jsonl")
+    if free is None or n_rows * (IN_MEMORY + (0 if is_json else READ_WHOLE)) <= free:
         return None
     try:
         if protocol is not None:

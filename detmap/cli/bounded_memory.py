@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 
 from detmap.base import memory
+from detmap.cli import doctor_notes, streams
 from detmap.cli import evaluation_inputs as reading
-from detmap.cli import streams
 from detmap.errors import DetmapError
 from detmap.results.result import Result
 
@@ -67,6 +68,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
         return None
     from detmap.adapters import pieces
     from detmap.bounded import evaluation
+    from detmap.tables.catalog import n_dropped
 
     truth, rules = reading.read_truth_of(arguments)
     if bound is None:
@@ -87,9 +89,13 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
         protocol_unknown=rules.scope.unknown,
     )
     streams.progress(f"reading {arguments.detections} in parts")
-    return evaluation.evaluate(
+    result = evaluation.evaluate(
         truth, source, rules, bound, threads=arguments.threads, progress=_progress()
     )
+    if math.isnan(result.lowest_score) and not n_dropped(result.notes):
+        nothing = evaluation.no_detections(truth)
+        doctor_notes.consult(arguments, arguments.detections, truth, nothing, rules)
+    return result
 
 
 def _progress() -> Callable[[str, int, int], None]:

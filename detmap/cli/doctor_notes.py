@@ -65,12 +65,12 @@ def read_detections(
         detections = _fixed(arguments, path, truth, rules) if arguments.fix else strictly()
     except DataError:
         if not arguments.fix:
-            _consult(arguments, path, truth, None, rules, time.process_time() - begin)
+            consult(arguments, path, truth, None, rules, time.process_time() - begin)
         raise
     boxes = rules.iou.of == "boxes" and rules.evaluation.rule == "matching"
     strict, empty = getattr(arguments, "strict", False), not len(detections)
     if strict or ((boxes or empty) and is_suspicious(truth, detections)):
-        _consult(arguments, path, truth, detections, rules, time.process_time() - begin)
+        consult(arguments, path, truth, detections, rules, time.process_time() - begin)
     return detections
 
 
@@ -99,13 +99,13 @@ def _several(arguments: argparse.Namespace) -> bool:
     return isinstance(arguments.detections, list) or bool(getattr(arguments, "other", None))
 
 
-def _consult(
+def consult(
     arguments: argparse.Namespace,
     path: str,
     truth: Truth,
     detections: Detections | None,
     rules: Protocol,
-    spent: float,
+    spent: float = 0.0,
 ) -> None:
     """Print the findings as notes, and keep them as `arguments.findings`."""
     from detmap.doctor import ROWS, Findings, examine_quickly

@@ -235,6 +235,45 @@ def test_it_chooses_a_bound_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert isinstance(detmap.evaluate(truth, path, "lvis-fixed").verdicts, detmap.Matches)
 
 
+@pytest.mark.parametrize(("form", "needed"), [("list", 180), ("parquet", 330), ("shards", 330)])
+def test_what_does_not_fit_by_the_estimate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, needed: int
+) -> None:
+    """A Parquet file is read as a whole, which takes more memory than JSON."""
+    _, rows = few(tmp_path)
+    path = write(tmp_path, form, rows)
+    n_rows = pieces.estimated_rows(path)
+    assert n_rows > 0
+    for free, chosen in ((needed * n_rows, False), (needed * n_rows - 1, True)):
+        monkeypatch.setattr(evaluation.bounds.memory, "available", lambda free=free: free)
+        assert (evaluation.bounds.automatic(path) is not None) == chosen
+    monkeypatch.setattr(evaluation.bounds.memory, "available", lambda: None)
+    assert evaluation.bounds.automatic(path) is None
+    assert evaluation.bounds.automatic(tmp_path / "missing.json") is None
+
+
+def test_a_class_takes_less_memory_if_scores_alone_decide_the_order() -> None:
+    found = {}
+    for name in ("coco-bbox", "lvis", "voc2007"):
+        rules = prepare(name, None)
+        found[name] = evaluation.bounds.limits(3_000_000_000, 1_000_000, rules)
+    assert found["coco-bbox"].group == pytest.approx(found["lvis"].group, rel=0.01)
+    assert found["coco-bbox"].group > 2 * found["voc2007"].group
+    at_ten = prepare("coco-bbox", {"metrics": ["AP@10"]})  # its curves are of a part of the rows
+    assert evaluation.bounds.by_score(prepare("coco-bbox", None))
+    assert not evaluation.bounds.by_score(at_ten)
+
+
+def test_lower_limits_and_rules_without_a_kernel_keep_all_columns(tmp_path: Path) -> None:
+    truth, rows = few(tmp_path)
+    path = write(tmp_path, "list", rows)
+    for settings_ in ({"metrics": ["AP", "AP@10"]}, {"ap.arithmetic": "float32"}):
+        rules = prepare("coco-bbox", settings_)
+        assert not evaluation.bounds.by_score(rules)
+        for limits in (PARTS, smallest(rows)):
+            assert_equal(in_parts(truth, path, rules, limits), whole(truth, path, rules))
+
+
 @pytest.mark.parametrize(
     ("limits", "what"),
     [(Limits(1, 10**9), "a block of images has"), (Limits(10**9, 1), "class 'class")],

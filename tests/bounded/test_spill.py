@@ -142,6 +142,16 @@ def test_the_command_prints_what_it_prints_in_memory() -> None:
     assert bounded.err.splitlines() == notes
 
 
+def test_no_detections_are_a_finding_as_in_memory(tmp_path: Path) -> None:
+    empty = make.write(tmp_path / "results.json", "[]")
+    given = ("eval", COCO, empty, "-p", "coco-bbox")
+    bounded, whole = run(*given, "--memory", "2GB"), run(*given)
+    assert bounded.code == whole.code == 0
+    assert bounded.out == whole.out
+    assert bounded.err == whole.err
+    assert "note: doctor: images-without-detections" in bounded.err
+
+
 @pytest.mark.parametrize(
     "options",
     [
