@@ -123,7 +123,7 @@ class Intervals:
 def signature(method: str, n: int, seed: int, of: Units) -> str:
     """The part of a signature for random numbers and method."""
     unit = f"|unit={of.digest}" if of.digest else ""
-    return f"ci:{method}.2|B={n}|seed={seed}{unit}"
+    return f"ci:{method}.{3 if method == METHODS[0] else 2}|B={n}|seed={seed}{unit}"
 
 
 def intervals(
@@ -172,7 +172,7 @@ def intervals(
     moved = influence(planned, drawn, threads)
     sample = off = None
     if replicates:
-        off = bias_of(planned, drawn, replicates, seed, threads)
+        off = bias_of(planned, drawn, moved.n_units, replicates, seed, threads)
         sample = drawing.replicates(
             planned, drawn, replicates, seed, threads=threads, progress=progress or drawing.silent
         )
@@ -242,7 +242,14 @@ class Maker:
         why = self.unsupported(q, single)
         off = math.nan if self.off is None else float(self.off.metrics[q])
         ratio = self.se[q] / self.uncorrected_se[q] if self.uncorrected_se[q] > 0 else 1.0
-        return self.interval(s, value, float(self.se[q]), ratio, sampled, off, df, single, why)
+        se, lacking = float(self.se[q]), self.lacking(q)
+        return self.interval(s, value, se, ratio, sampled, off, df, single, why, lacking)
+
+    def lacking(self, q: int) -> float:
+        """The standard error from classes that the sample lacks."""
+        s = self.plan.of_metric[q]
+        n_units, values = self.moved.n_units[s], self.moved.values[s]
+        return support.lacking_error(self.shares[q], n_units, values, self.units)
 
     def unsupported(self, q: int, single: int | None) -> str:
         """Why a metric has no interval: its rule, or too few images of its classes."""
@@ -292,8 +299,11 @@ class Maker:
         df: float,
         single: int | None,
         unsupported: str,
+        lacking: float = 0.0,
     ) -> Interval:
-        """One of them; `single` is the number of units of a single class."""
+        """One of them; `single` is the number of units of a single class, `lacking` the error from
+        classes that the sample lacks.
+        """
         undefined = (math.nan,) * 4
         if math.isnan(value):
             return Interval(value, *undefined, self.level, "no ground-truth object")
@@ -329,7 +339,8 @@ class Maker:
             why = "all images agree: the standard error is 0"
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
         wider = WIDER if self.plan.readings.limit[s] < 0 else 1.0
-        low, high = logit_interval(value, wider * se, bias, student((1 + self.level) / 2, df))
+        error = math.hypot(wider * se, lacking)
+        low, high = logit_interval(value, error, bias, student((1 + self.level) / 2, df))
         return Interval(value, se, low, high, bias, self.level)
 
 
