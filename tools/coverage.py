@@ -407,7 +407,7 @@ def class_hits(state: Path, name: str, d: int, result: Any) -> dict[tuple[int, i
                     low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
                 elif se > 0 and off == off:
                     q = student((1 + LEVEL) / 2, float(max(1, m - 1)))
-                    low, high = made.logit_interval(value, made.WIDER * se, off, q)
+                    low, high = made.logit_interval(value, math.hypot(made.WIDER * se, off), off, q)
                 else:
                     continue
                 hits[stratum].append(low <= real[k] <= high)

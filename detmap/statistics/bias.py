@@ -37,10 +37,13 @@ class Bias:
     Parameters
     ----------
     metrics : (Q,) float64
+    errors : (Q,) float64, standard errors of `metrics`: the bias of a class is taken to be as
+        uncertain as it is large
     classes : (C, K) float64, rows of the per-class table; NaN for a class without objects
     """
 
     metrics: NDArray[np.float64]
+    errors: NDArray[np.float64]
     classes: NDArray[np.float64]
 
 
@@ -76,9 +79,10 @@ def bias(
     half = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     of_class = extrapolate(half - value, n_units.T, rate)
     shares = plan.shares()
-    metrics = [float(np.nansum(shares[q] * of_class[:, s])) for q, s in enumerate(plan.of_metric)]
+    terms = np.nan_to_num(shares * of_class[:, np.array(plan.of_metric, dtype=np.int64)].T)
     classes = of_class[:, np.array(plan.of_class, dtype=np.int64)].T
-    return Bias(np.array(metrics), np.ascontiguousarray(classes))
+    errors = np.sqrt((terms**2).sum(axis=1))
+    return Bias(terms.sum(axis=1), errors, np.ascontiguousarray(classes))
 
 
 def extrapolate(

@@ -242,14 +242,15 @@ class Maker:
         why = self.unsupported(q, single)
         off = math.nan if self.off is None else float(self.off.metrics[q])
         ratio = self.se[q] / self.uncorrected_se[q] if self.uncorrected_se[q] > 0 else 1.0
-        se, lacking = float(self.se[q]), self.lacking(q)
-        return self.interval(s, value, se, ratio, sampled, off, df, single, why, lacking)
+        se, more = float(self.se[q]), self.more_error(q)
+        return self.interval(s, value, se, more, ratio, sampled, off, df, single, why)
 
-    def lacking(self, q: int) -> float:
-        """The standard error from classes that the sample lacks."""
+    def more_error(self, q: int) -> float:
+        """The standard error of the bias, and that from classes which the sample lacks."""
         s = self.plan.of_metric[q]
         n_units, values = self.moved.n_units[s], self.moved.values[s]
-        return support.lacking_error(self.shares[q], n_units, values, self.units)
+        lacking = support.lacking_error(self.shares[q], n_units, values, self.units)
+        return math.hypot(lacking, 0.0 if self.off is None else self.off.errors[q])
 
     def unsupported(self, q: int, single: int | None) -> str:
         """Why a metric has no interval: its rule, or too few images of its classes."""
@@ -277,7 +278,7 @@ class Maker:
         off = math.nan if self.off is None else float(self.off.classes[c, k])
         df = float(max(1, n_units - 1))
         why = self.refused_rule(s) or support.refuse_class(n_units, self.units)
-        return self.interval(s, value, se, ratio, sampled, off, df, n_units, why)
+        return self.interval(s, value, se, abs(off), ratio, sampled, off, df, n_units, why)
 
     def degrees(self, q: int) -> float:
         """Degrees of freedom of a mean over classes. Source: Satterthwaite 1946."""
@@ -293,17 +294,15 @@ class Maker:
         s: int,
         value: float,
         se: float,
+        more: float,
         ratio: float,
         sampled: NDArray[np.float64] | None,
         bias: float,
         df: float,
         single: int | None,
         unsupported: str,
-        lacking: float = 0.0,
     ) -> Interval:
-        """One of them; `single` is the number of units of a single class, `lacking` the error from
-        classes that the sample lacks.
-        """
+        """One of them; `more` is error beside `se`, `single` the units of a single class."""
         undefined = (math.nan,) * 4
         if math.isnan(value):
             return Interval(value, *undefined, self.level, "no ground-truth object")
@@ -339,7 +338,7 @@ class Maker:
             why = "all images agree: the standard error is 0"
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
         wider = WIDER if self.plan.readings.limit[s] < 0 else 1.0
-        error = math.hypot(wider * se, lacking)
+        error = math.hypot(wider * se, more)
         low, high = logit_interval(value, error, bias, student((1 + self.level) / 2, df))
         return Interval(value, se, low, high, bias, self.level)
 

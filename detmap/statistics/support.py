@@ -6,6 +6,8 @@ the AP that a class on one image has elsewhere, nor whether the class is in the 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -94,7 +96,7 @@ def lacking_error(
     if free <= 0:
         return 0.0
     apart = values[there] - float((weight * values[there]).sum())
-    spread = float((weight * apart**2).sum() / free) ** 0.5
+    spread = math.sqrt(float((weight * apart**2).sum()) / free)
     return APART * spread * lacking_share(shares, n_units, units)
 
 

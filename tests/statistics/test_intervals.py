@@ -44,10 +44,11 @@ def test_a_mean_by_hand(integrator: str) -> None:
     s = own.of_metric[1]
     v, m = moved.class_corrected[s], moved.n_units[s]
     df = v.sum() ** 2 / (v**2 / (m - 1)).sum()
-    off = bias(own, each, moved.n_units, 30, 3).metrics[1]
+    biases = bias(own, each, moved.n_units, 30, 3)
+    off = biases.metrics[1]
     center = value - off
     lacking = 2 * moved.values[s].std(ddof=1) * ((1 - m / 90) ** 90).mean()
-    error = math.hypot(1.08 * se, lacking)
+    error = math.hypot(1.08 * se, lacking, biases.errors[1])
     g, h = math.log(center / (1 - center)), student(0.975, df) * error / (center * (1 - center))
     expected = (se, 1 / (1 + math.exp(h - g)), 1 / (1 + math.exp(-h - g)), off)
     assert found.value == value

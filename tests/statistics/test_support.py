@@ -42,6 +42,8 @@ def test_the_bias_is_the_step_to_halves(integrator: str) -> None:
     expected = step / ((2 - 2.0 ** (1 - n_units[own.of_class[0]])) ** (2 / 3) - 1)
     np.testing.assert_allclose(found.classes[0], expected, atol=1e-12)
     assert found.metrics[0] == pytest.approx(np.nanmean(expected), abs=1e-12)
+    known = expected[~np.isnan(expected)] / (~np.isnan(expected)).sum()
+    assert found.errors[0] == pytest.approx(math.sqrt((known**2).sum()), abs=1e-12)
     again = bias(own, each, n_units, 16, 3, threads=4)
     assert np.array_equal(found.classes, again.classes)
 
