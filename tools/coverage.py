@@ -3,7 +3,7 @@
     python tools/coverage.py run --state coverage/
     python tools/coverage.py null --state coverage/
     python tools/coverage.py table --state coverage/ --docs docs/statistics.md
-    python tools/coverage.py pooled --state coverage-2/ --docs docs/statistics.md
+    python tools/coverage.py pooled --state coverage/ --docs docs/statistics.md
 
 A split is taken as the whole population: VOC 2007 test with three real detectors, and 80 classes
 of which most are rare (W1 and W3 of tools/workloads.py, which have to be made before; W3 has the
