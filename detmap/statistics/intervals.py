@@ -323,6 +323,7 @@ class Maker:
                 se, bias = spread(defined), mean_of(defined) - value
             if lost > support.MOST_LOST * len(sampled):
                 why = f"undefined in {lost} of {len(sampled)} replicates"
+                why += f"; more {self.units.noun} would help"
         if not why and self.method == "percentile":
             tail = (1 - self.level) / 2
             low, high = np.quantile(defined, [tail, 1 - tail]).tolist()

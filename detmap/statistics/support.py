@@ -40,7 +40,7 @@ def refuse_rule(protocol: Protocol, kind: str) -> str:
 
 def few_units(units: Units) -> str:
     """Why no number has an interval: the bias is as large as the number."""
-    return f"fewer than {LEAST_OF_INTERVAL} {units.noun}"
+    return f"fewer than {LEAST_OF_INTERVAL} {units.noun}; more {units.noun} would help"
 
 
 def refuse_class(n_units: int, units: Units) -> str:

@@ -134,6 +134,7 @@ def test_where_there_is_no_interval_there_is_a_reason() -> None:
     hit = detmap.detections_from_arrays(rare, [1], [1], [[0, 0, 9, 9]], [0.5])
     lost = detmap.evaluate(rare, hit, "voc2012").intervals(replicates=50)
     assert "undefined in" in lost.metrics["mAP"].why_not
+    assert "more images would help" in lost.metrics["mAP"].why_not
     assert [note.count for note in lost.notes] == [1]
 
 

@@ -150,4 +150,4 @@ def test_few_images_have_no_interval_of_a_mean() -> None:
         support.refuse_mean(np.ones(2), np.array([n, n]), units(np.arange(n), None))
         for n in (20, 50)
     ]
-    assert why == ["fewer than 50 images", ""]
+    assert why == ["fewer than 50 images; more images would help", ""]
