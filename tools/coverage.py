@@ -3,7 +3,7 @@
     python tools/coverage.py run --state coverage/
     python tools/coverage.py null --state coverage/
     python tools/coverage.py table --state coverage/ --docs docs/statistics.md
-    python tools/coverage.py pooled --state coverage-2/ --docs docs/statistics.md
+    python tools/coverage.py pooled --state coverage/ --docs docs/statistics.md
 
 A split is taken as the whole population: VOC 2007 test with three real detectors, and 80 classes
 of which most are rare (W1 and W3 of tools/workloads.py, which have to be made before; W3 has the
@@ -51,7 +51,7 @@ from detmap.statistics.sampling_units import Units, units
 from detmap.tables.grouping import labels, offsets
 
 VOC = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
-RULES = {"all-point": "voc2012", "11-point": "voc2007", "COCO": "coco-bbox"}
+RULES = {"all-point": "voc2012", "COCO": "coco-bbox"}
 LEVEL = 0.95
 STRATA = ((3, 7), (8, 20), (21, 80), (81, 10**9))
 SHOWN = ("mAP", "AP", "AP50", "APs", "APm", "APl", "AR100", "ARs")
@@ -71,7 +71,6 @@ class World:
 
 WORLDS = {
     "VOC all-point": World("all-point", VOC, (50, 200, 1000)),
-    "VOC 11-point": World("11-point", VOC, (200, 1000)),
     "VOC as COCO": World("COCO", VOC, (50, 200, 1000)),
     "W1": World("COCO", ("W1",), (200, 500, 1000)),
     "W3": World("COCO", ("W3",), (200, 500, 1000)),
@@ -167,19 +166,19 @@ class Made:
     drawn: Units
 
 
-def measure(matches: Matches, n_replicates: int, seed: int) -> Made:
+def measure(matches: Matches, seed: int) -> Made:
     """All that intervals and comparisons need."""
     protocol = matches.protocol
     rows, of_class = protocol.rows()[0], aggregation.class_rows(protocol)
     planned, drawn = plan(matches, rows, of_class), units(matches.image_ids)
-    scores = curves.scores(matches, threads=1)
+    scores, moved = curves.scores(matches, threads=1), influence(planned, drawn, 1)
     return Made(
         planned,
         [aggregation.mean(scores, row, protocol, matches.categories) for row in rows],
         aggregation.per_class(scores, of_class[0], protocol),
-        influence(planned, drawn, 1),
-        drawing.replicates(planned, drawn, n_replicates, seed, threads=1),
-        bias(planned, drawn, MOST_HALVES, seed, 1),
+        moved,
+        drawing.replicates(planned, drawn, drawing.LANES, seed, threads=1),
+        bias(planned, drawn, moved.n_units, MOST_HALVES, seed, 1),
         drawn,
     )
 
@@ -202,8 +201,6 @@ def outcome(detectors: list[Made]) -> dict[str, Any]:
     for a, b in combinations(detectors, 2):
         delta = b.values[0] - a.values[0]
         se = math.sqrt(variance(b.moved.corrected[0] - a.moved.corrected[0]))
-        if a.planned.protocol.ap.integrator == "eleven_point":
-            se = made.spread(b.sample.metrics[:, 0] - a.sample.metrics[:, 0])
         kept["pairs"].append([delta, se, float(b.off.metrics[0] - a.off.metrics[0])])
     return kept
 
@@ -218,9 +215,10 @@ def equals(samples: list[Matches], b: int) -> dict[str, Any]:
         coins = drawing.swaps(b, 0, drawn.n)
         values = exchange.values(coins[None])[:, 0, 0]
         both = exchange.exchanged(coins)
-        a, c = (influence(each, drawn, 1).corrected[0] for each in both)
-        off = [bias(each, drawn, MOST_HALVES, b, 1).metrics[0] for each in both]
-        found.append([values[1] - values[0], math.sqrt(variance(c - a)), off[1] - off[0]])
+        a, c = (influence(each, drawn, 1) for each in both)
+        se = math.sqrt(variance(c.corrected[0] - a.corrected[0]))
+        off = [bias(each, drawn, a.n_units, MOST_HALVES, b, 1).metrics[0] for each in both]
+        found.append([values[1] - values[0], se, off[1] - off[0]])
     return {"pairs": found}
 
 
@@ -256,7 +254,7 @@ def one_sample(
     samples = [sampled(matches, drawn) for matches in whole]
     if kind:
         return equals(samples, b)
-    return outcome([measure(one, arguments.replicates, b) for one in samples])
+    return outcome([measure(one, b) for one in samples])
 
 
 def cell(state: Path, name: str, n: int) -> Path:
@@ -409,7 +407,7 @@ def class_hits(state: Path, name: str, d: int, result: Any) -> dict[tuple[int, i
                     low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
                 elif se > 0 and off == off:
                     q = student((1 + LEVEL) / 2, float(max(1, m - 1)))
-                    low, high = made.logit_interval(value, made.WIDER * se, off, q)
+                    low, high = made.logit_interval(value, math.hypot(made.WIDER * se, off), off, q)
                 else:
                     continue
                 hits[stratum].append(low <= real[k] <= high)
@@ -428,7 +426,6 @@ def main() -> None:
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--step", type=int, default=10, help="samples of a cell at a time")
-    parser.add_argument("--replicates", type=int, default=16, help="11-point: 200; else unused")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     {"run": run, "null": null, "table": table, "pooled": table}[arguments.what](arguments)

@@ -8,8 +8,10 @@ over noise alone) and 1 (steeply falling precision: only neighbours can exceed i
 2/3, the rate of monotone estimates (cube-root asymptotics: Kim and Pollard 1990). It was tested on
 the populations of docs/statistics.md.
 
-Each class uses only the halves that contain it. Missing classes are no bias of a class; see
-`detmap.statistics.support`.
+Each class uses only the halves that contain it. These have more than half of its images if it is on
+few: (m/2) / (1 - 2^-m) of m on average (a binomial number above 0), so the step to them is smaller.
+A class on one image has the same image in each of them, and no step at all. It gets c of the other
+classes. Missing classes are no bias of a class; see `detmap.statistics.support`.
 """
 
 from __future__ import annotations
@@ -35,18 +37,29 @@ class Bias:
     Parameters
     ----------
     metrics : (Q,) float64
+    errors : (Q,) float64, standard errors of `metrics`: the bias of a class is taken to be as
+        uncertain as it is large
     classes : (C, K) float64, rows of the per-class table; NaN for a class without objects
     """
 
     metrics: NDArray[np.float64]
+    errors: NDArray[np.float64]
     classes: NDArray[np.float64]
 
 
-def bias(plan: Plan, units: Units, n: int, seed: int, threads: int | None = None) -> Bias:
+def bias(
+    plan: Plan,
+    units: Units,
+    n_units: NDArray[np.int64],
+    n: int,
+    seed: int,
+    threads: int | None = None,
+) -> Bias:
     """Estimate the bias of every metric of a result.
 
     Parameters
     ----------
+    n_units : (S, K) units with an object of the class, as in `Influence`
     n : number of halves, at most `MOST_HALVES`, rounded up to whole batches
     """
     read = drawing.reader(plan)
@@ -64,11 +77,33 @@ def bias(plan: Plan, units: Units, n: int, seed: int, threads: int | None = None
     value = read(np.ones((len(units.of_image), drawing.LANES)))[0][:, :, 0]
     rate = np.where(plan.readings.limit < 0, RATE_OF_AP, RATE_OF_RECALL)
     half = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
-    of_class = (half - value) / (2.0**rate - 1.0)
+    of_class = extrapolate(half - value, n_units.T, rate)
     shares = plan.shares()
-    metrics = [float(np.nansum(shares[q] * of_class[:, s])) for q, s in enumerate(plan.of_metric)]
+    terms = np.nan_to_num(shares * of_class[:, np.array(plan.of_metric, dtype=np.int64)].T)
     classes = of_class[:, np.array(plan.of_class, dtype=np.int64)].T
-    return Bias(np.array(metrics), np.ascontiguousarray(classes))
+    errors = np.sqrt((terms**2).sum(axis=1))
+    return Bias(terms.sum(axis=1), errors, np.ascontiguousarray(classes))
+
+
+def extrapolate(
+    step: NDArray[np.float64], n_units: NDArray[np.int64], rate: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(K, S) the bias of each class, from the step to the halves that contain it.
+
+    Parameters
+    ----------
+    step : (K, S), NaN for a class without objects
+    n_units : (K, S) units with an object of the class
+    rate : (S,)
+    """
+    m = np.maximum(n_units, 1).astype(np.float64)
+    growth = (2.0 * (1.0 - 0.5**m)) ** rate - 1.0  # of the bias, from all units to these halves
+    several = (n_units > 1) & ~np.isnan(step)
+    steps = np.where(several, step, 0.0).sum(axis=0)
+    per_c = np.where(several, m**-rate * growth, 0.0).sum(axis=0)
+    c = np.divide(steps, per_c, out=np.zeros_like(per_c), where=per_c > 0)
+    own = np.divide(step, growth, out=np.zeros_like(step), where=several)
+    return np.where(np.isnan(step), np.nan, np.where(several, own, c * m**-rate))
 
 
 def _halves(units: Units, seed: int, batch: int) -> NDArray[np.float64]:

@@ -133,6 +133,7 @@ class Influence:
     uncorrected, corrected : (Q, U) float64, of each metric, without and with leverage correction
     class_uncorrected, class_corrected : (S, K) float64, variances of the readings of each class
     n_units : (S, K) int64, units with a ground-truth object
+    values : (S, K) the readings of each class
     n : U
     """
 
@@ -141,6 +142,7 @@ class Influence:
     class_uncorrected: NDArray[np.float64]
     class_corrected: NDArray[np.float64]
     n_units: NDArray[np.int64]
+    values: NDArray[np.float64]
     n: int
 
     def se(self) -> NDArray[np.float64]:
@@ -164,6 +166,7 @@ def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence
     uncorrected, corrected = np.zeros((2, len(plan.metrics), units.n))
     class_uncorrected, class_corrected = np.zeros((2, n_readings, n_classes))
     n_units = np.zeros((n_readings, n_classes), np.int64)
+    values = np.empty((n_readings, n_classes))
     mix = Mixer(plan)
     for each in each_batch(plan, units, threads):
         mix.add(each, uncorrected, corrected)
@@ -172,8 +175,10 @@ def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence
         if plan.of_class:  # a metric does not need them
             class_uncorrected[:, mine] = each.variances(each.raw, units.n)
         n_units[:, mine] = each.n_units
+        values[:, mine] = each.values.T
     mix.finish(uncorrected, corrected)
-    return Influence(uncorrected, corrected, class_uncorrected, class_corrected, n_units, units.n)
+    variances = class_uncorrected, class_corrected
+    return Influence(uncorrected, corrected, *variances, n_units, values, units.n)
 
 
 class Mixer:

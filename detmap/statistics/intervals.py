@@ -123,7 +123,7 @@ class Intervals:
 def signature(method: str, n: int, seed: int, of: Units) -> str:
     """The part of a signature for random numbers and method."""
     unit = f"|unit={of.digest}" if of.digest else ""
-    return f"ci:{method}.2|B={n}|seed={seed}{unit}"
+    return f"ci:{method}.{3 if method == METHODS[0] else 2}|B={n}|seed={seed}{unit}"
 
 
 def intervals(
@@ -172,7 +172,7 @@ def intervals(
     moved = influence(planned, drawn, threads)
     sample = off = None
     if replicates:
-        off = bias_of(planned, drawn, replicates, seed, threads)
+        off = bias_of(planned, drawn, moved.n_units, replicates, seed, threads)
         sample = drawing.replicates(
             planned, drawn, replicates, seed, threads=threads, progress=progress or drawing.silent
         )
@@ -242,7 +242,15 @@ class Maker:
         why = self.unsupported(q, single)
         off = math.nan if self.off is None else float(self.off.metrics[q])
         ratio = self.se[q] / self.uncorrected_se[q] if self.uncorrected_se[q] > 0 else 1.0
-        return self.interval(s, value, float(self.se[q]), ratio, sampled, off, df, single, why)
+        se, more = float(self.se[q]), self.more_error(q)
+        return self.interval(s, value, se, more, ratio, sampled, off, df, single, why)
+
+    def more_error(self, q: int) -> float:
+        """The standard error of the bias, and that from classes which the sample lacks."""
+        s = self.plan.of_metric[q]
+        n_units, values = self.moved.n_units[s], self.moved.values[s]
+        lacking = support.lacking_error(self.shares[q], n_units, values, self.units)
+        return math.hypot(lacking, 0.0 if self.off is None else self.off.errors[q])
 
     def unsupported(self, q: int, single: int | None) -> str:
         """Why a metric has no interval: its rule, or too few images of its classes."""
@@ -270,7 +278,7 @@ class Maker:
         off = math.nan if self.off is None else float(self.off.classes[c, k])
         df = float(max(1, n_units - 1))
         why = self.refused_rule(s) or support.refuse_class(n_units, self.units)
-        return self.interval(s, value, se, ratio, sampled, off, df, n_units, why)
+        return self.interval(s, value, se, abs(off), ratio, sampled, off, df, n_units, why)
 
     def degrees(self, q: int) -> float:
         """Degrees of freedom of a mean over classes. Source: Satterthwaite 1946."""
@@ -286,6 +294,7 @@ class Maker:
         s: int,
         value: float,
         se: float,
+        more: float,
         ratio: float,
         sampled: NDArray[np.float64] | None,
         bias: float,
@@ -293,7 +302,7 @@ class Maker:
         single: int | None,
         unsupported: str,
     ) -> Interval:
-        """One of them; `single` is the number of units of a single class."""
+        """One of them; `more` is error beside `se`, `single` the units of a single class."""
         undefined = (math.nan,) * 4
         if math.isnan(value):
             return Interval(value, *undefined, self.level, "no ground-truth object")
@@ -314,6 +323,7 @@ class Maker:
                 se, bias = spread(defined), mean_of(defined) - value
             if lost > support.MOST_LOST * len(sampled):
                 why = f"undefined in {lost} of {len(sampled)} replicates"
+                why += f"; more {self.units.noun} would help"
         if not why and self.method == "percentile":
             tail = (1 - self.level) / 2
             low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
@@ -329,7 +339,8 @@ class Maker:
             why = "all images agree: the standard error is 0"
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
         wider = WIDER if self.plan.readings.limit[s] < 0 else 1.0
-        low, high = logit_interval(value, wider * se, bias, student((1 + self.level) / 2, df))
+        error = math.hypot(wider * se, more)
+        low, high = logit_interval(value, error, bias, student((1 + self.level) / 2, df))
         return Interval(value, se, low, high, bias, self.level)
 
 

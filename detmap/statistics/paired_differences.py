@@ -126,7 +126,7 @@ def pair_up(
         )
         for i, each in enumerate(plans)
     ]
-    off = [bias(each, units, n, seed, threads) for each in plans]
+    off = [bias(each, units, n_units, n, seed, threads) for each in plans]
     draws = np.stack([sampled[b].metrics - sampled[a].metrics for a, b in pairs], axis=1)
     class_draws = np.stack([sampled[b].classes - sampled[a].classes for a, b in pairs], axis=1)
     for q, row in enumerate(rows):

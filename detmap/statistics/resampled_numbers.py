@@ -108,7 +108,7 @@ def resample_ap(
     planned = plan(matches, (row,), ())
     moved = influence(planned, units, threads)
     sample = drawing.replicates(planned, units, n, seed, threads=threads)
-    off = bias(planned, units, n, seed, threads)
+    off = bias(planned, units, moved.n_units, n, seed, threads)
     scores = curves.scores(matches, threads=threads)
     value = aggregation.mean(scores, row, protocol, matches.categories)
     interval = Maker(planned, moved, sample, off, units, LEVEL, "influence").metric_interval(

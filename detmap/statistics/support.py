@@ -6,6 +6,8 @@ the AP that a class on one image has elsewhere, nor whether the class is in the 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,7 @@ LEAST_OF_INTERVAL = 50  # of a mean, and of any number with the jackknife
 FEW_UNITS = 3  # on more, a sample of the same size lacks the class in at most 2 of 100 cases
 MOST_LOST = 0.05  # largest share of undefined replicates
 MOST_LACKING = 0.03  # largest share of the mean in classes that another sample would lack
+APART = 2.0  # standard deviations of the classes from the mean to those that a sample lacks
 
 
 def refuse_rule(protocol: Protocol, kind: str) -> str:
@@ -37,7 +40,7 @@ def refuse_rule(protocol: Protocol, kind: str) -> str:
 
 def few_units(units: Units) -> str:
     """Why no number has an interval: the bias is as large as the number."""
-    return f"fewer than {LEAST_OF_INTERVAL} {units.noun}"
+    return f"fewer than {LEAST_OF_INTERVAL} {units.noun}; more {units.noun} would help"
 
 
 def refuse_class(n_units: int, units: Units) -> str:
@@ -56,24 +59,63 @@ def refuse_class(n_units: int, units: Units) -> str:
     )
 
 
-def refuse_mean(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: Units) -> str:
-    """Why a mean over classes has no interval: another sample would lack too many of them.
+def lacking_share(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: Units) -> float:
+    """The share of a mean in classes that another sample of as many units would lack.
 
     Parameters
     ----------
     shares : (K,) the weight of each class in the mean
     n_units : (K,) units with an object of the class; classes without any are not in the mean
     """
-    if units.n < LEAST_OF_INTERVAL:
-        return few_units(units)
     there = (n_units > 0) & (shares > 0)
     lost = float((shares[there] * (1 - n_units[there] / units.n) ** units.n).sum())
     total = float(shares[there].sum())
-    if lost <= MOST_LACKING * total:
+    return lost / total if total > 0 else 0.0
+
+
+def lacking_error(
+    shares: NDArray[np.float64],
+    n_units: NDArray[np.int64],
+    values: NDArray[np.float64],
+    units: Units,
+) -> float:
+    """The standard error of a mean that comes from the classes which this sample lacks.
+
+    They are about as many as another sample would lack of those that are here. The rare classes are
+    often the hard ones, so their metric can be far from the mean on one side: `APART` standard
+    deviations of the classes is allowed for.
+
+    Parameters
+    ----------
+    shares, n_units : as in `lacking_share`
+    values : (K,) the metric of each class
+    """
+    there = (n_units > 0) & (shares > 0)
+    weight = shares[there] / max(float(shares[there].sum()), 1e-300)
+    free = 1.0 - float((weight**2).sum())
+    if free <= 0:
+        return 0.0
+    apart = values[there] - float((weight * values[there]).sum())
+    spread = math.sqrt(float((weight * apart**2).sum()) / free)
+    return APART * spread * lacking_share(shares, n_units, units)
+
+
+def refuse_mean(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: Units) -> str:
+    """Why a mean over classes has no interval: another sample would lack too many of them.
+
+    Parameters
+    ----------
+    shares, n_units : as in `lacking_share`
+    """
+    if units.n < LEAST_OF_INTERVAL:
+        return few_units(units)
+    lacking = lacking_share(shares, n_units, units)
+    if lacking <= MOST_LACKING:
         return ""
+    there = (n_units > 0) & (shares > 0)
     rare = int((n_units[there] <= FEW_UNITS).sum())
     return (
         f"{rare} of {int(there.sum())} classes are on 1 to {FEW_UNITS} {units.noun}: a sample like "
-        f"this lacks {lost / total:.0%} of the mean; more {units.noun} would help, or the mean "
+        f"this lacks {lacking:.0%} of the mean; more {units.noun} would help, or the mean "
         "of a group of classes that are on more of them"
     )

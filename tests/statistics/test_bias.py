@@ -8,6 +8,7 @@ import pytest
 import detmap
 from detmap.statistics import bias as made
 from detmap.statistics import replicates as drawing
+from detmap.statistics.influence import influence
 from detmap.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw, tables
 from tests.statistics.test_influence import planned
@@ -27,9 +28,14 @@ def test_the_bias_of_an_ap_is_the_step_to_halves_by_its_rate(n_images: int) -> N
     read = drawing.reader(plan)
     halves = read(made._halves(drawn, 3, 0))[0]
     whole = read(np.ones((n_images, drawing.LANES)))[0][:, :, 0]
-    s = plan.of_class[0]
-    expected = (np.nanmean(halves, axis=2) - whole)[:, s] / (2 ** (2 / 3) - 1)
-    assert made.bias(plan, drawn, drawing.LANES, 3).classes[0] == pytest.approx(expected)
+    s, n_units = plan.of_class[0], influence(plan, drawn).n_units
+    step = (np.nanmean(halves, axis=2) - whole)[:, s]
+    expected = [
+        each / ((2 * (1 - 2.0**-m)) ** (2 / 3) - 1)
+        for each, m in zip(step.tolist(), n_units[s].tolist(), strict=True)
+    ]
+    found = made.bias(plan, drawn, n_units, drawing.LANES, 3)
+    assert found.classes[0] == pytest.approx(expected)
     absent = np.isnan(halves[:, s]).any(axis=1) & ~np.isnan(whole[:, s])
     assert absent.any() == (n_images == 6)
 
@@ -43,5 +49,30 @@ def test_the_bias_of_recall_falls_with_its_own_rate_at_the_first_limit() -> None
     whole = read(np.ones((12, drawing.LANES)))[0][:, :, 0]
     (s,) = plan.of_metric
     assert made.RATE_OF_RECALL == 1
-    expected = (halves - whole)[:, s].mean()
-    assert made.bias(plan, drawn, drawing.LANES, 3).metrics[0] == pytest.approx(expected)
+    n_units = influence(plan, drawn).n_units
+    expected = ((halves - whole)[:, s] / (1 - 2.0 ** (1 - n_units[s]))).mean()
+    found = made.bias(plan, drawn, n_units, drawing.LANES, 3)
+    assert found.metrics[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("m", range(2, 9))
+def test_halves_that_contain_a_class_have_more_than_half_of_its_images(m: int) -> None:
+    """By all halves: the step to them gives the bias c / m^rate back."""
+    sizes = [bin(half).count("1") for half in range(1, 2**m)]
+    mean = sum(sizes) / len(sizes)
+    step = 0.3 * mean ** -(2 / 3) - 0.3 * m ** -(2 / 3)
+    found = made.extrapolate(np.array([[step]]), np.array([[m]]), np.array([2 / 3]))
+    assert found[0, 0] == pytest.approx(0.3 * m ** -(2 / 3))
+
+
+def test_a_class_on_one_image_has_the_bias_of_the_others() -> None:
+    rate, nan = np.array([2 / 3, 1.0]), np.nan
+    m = np.array([[1, 1], [2, 1], [9, 1], [0, 0]])
+    step = np.array([[0.0, 0.0], [0.03, 0.0], [0.01, 0.0], [nan, nan]])
+    found = made.extrapolate(step, m, rate)
+    scale = (2 * (1 - 2.0 ** -m[1:3, 0])) ** (2 / 3) - 1
+    c = step[1:3, 0].sum() / (scale * m[1:3, 0] ** -(2 / 3)).sum()
+    assert found[0, 0] == pytest.approx(c)
+    assert found[1:3, 0] == pytest.approx(step[1:3, 0] / scale)
+    assert found[:3, 1].tolist() == [0.0, 0.0, 0.0]  # no class shows any step
+    assert np.isnan(found[3]).all()

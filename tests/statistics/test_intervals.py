@@ -44,9 +44,12 @@ def test_a_mean_by_hand(integrator: str) -> None:
     s = own.of_metric[1]
     v, m = moved.class_corrected[s], moved.n_units[s]
     df = v.sum() ** 2 / (v**2 / (m - 1)).sum()
-    off = bias(own, each, 30, 3).metrics[1]
+    biases = bias(own, each, moved.n_units, 30, 3)
+    off = biases.metrics[1]
     center = value - off
-    g, h = math.log(center / (1 - center)), student(0.975, df) * 1.08 * se / (center * (1 - center))
+    lacking = 2 * moved.values[s].std(ddof=1) * ((1 - m / 90) ** 90).mean()
+    error = math.hypot(1.08 * se, lacking, biases.errors[1])
+    g, h = math.log(center / (1 - center)), student(0.975, df) * error / (center * (1 - center))
     expected = (se, 1 / (1 + math.exp(h - g)), 1 / (1 + math.exp(-h - g)), off)
     assert found.value == value
     if integrator == "eleven_point":  # measured: too few of them hold
@@ -131,6 +134,7 @@ def test_where_there_is_no_interval_there_is_a_reason() -> None:
     hit = detmap.detections_from_arrays(rare, [1], [1], [[0, 0, 9, 9]], [0.5])
     lost = detmap.evaluate(rare, hit, "voc2012").intervals(replicates=50)
     assert "undefined in" in lost.metrics["mAP"].why_not
+    assert "more images would help" in lost.metrics["mAP"].why_not
     assert [note.count for note in lost.notes] == [1]
 
 
@@ -182,11 +186,11 @@ def test_the_command_prints_what_the_call_gives() -> None:
         assert row["intervals"]["AP"] == expected.per_class[row["name"]]["AP"].to_dict()
         assert row["intervals"]["AP"]["low"] is None
         assert "single class" in row["intervals"]["AP"]["why_not"]
-    assert content["signature"].endswith("|ci:influence.2|B=40|seed=7")
+    assert content["signature"].endswith("|ci:influence.3|B=40|seed=7")
     text = run("eval", "--ci", SHAPES, CONTOURS, "--replicates=40", "--per-class", "--ties")
     assert "95 % CI" in " ".join(text.out.split())
     assert "not training variance" in " ".join(text.out.split())
-    assert "ci:influence.2|B=40|seed=0" in text.out
+    assert "ci:influence.3|B=40|seed=0" in text.out
     assert "SD" in text.out
     other = run("eval", SHAPES, CONTOURS, "--ci", "percentile", "--replicates=40")
     assert "coverage was 36 to 94 %" in " ".join(other.out.split())

@@ -15,6 +15,7 @@ from detmap.statistics import gate as gates
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
 from detmap.statistics.bias import bias
+from detmap.statistics.influence import influence
 from detmap.statistics.interval_tables import comparison_tables, metric_tables
 from detmap.statistics.intervals import Interval
 from detmap.statistics.resampled_numbers import Sampled, differences
@@ -31,15 +32,19 @@ def test_the_bias_is_the_step_to_halves(integrator: str) -> None:
     """By `summarize` with weights 0 and 1: a coin an image, and its complement, class by class."""
     matches = draw(5, 40, integrator)
     own = planned(matches)
-    found = bias(own, units(matches.image_ids), 16, 3)
+    each = units(matches.image_ids)
+    n_units = influence(own, each).n_units
+    found = bias(own, each, n_units, 16, 3)
     side = drawing.random_words(3, drawing.HALVES, 0, (8, 40)) >= 1 << 63
     weights = np.concatenate([side, ~side]).astype(float)
     halves = [_ap_of_classes(detmap.summarize(matches, weights=w)) for w in weights]
     step = np.nanmean(halves, axis=0) - _ap_of_classes(detmap.summarize(matches))
-    expected = step / (2 ** (2 / 3) - 1)
+    expected = step / ((2 - 2.0 ** (1 - n_units[own.of_class[0]])) ** (2 / 3) - 1)
     np.testing.assert_allclose(found.classes[0], expected, atol=1e-12)
     assert found.metrics[0] == pytest.approx(np.nanmean(expected), abs=1e-12)
-    again = bias(own, units(matches.image_ids), 16, 3, threads=4)
+    known = expected[~np.isnan(expected)] / (~np.isnan(expected)).sum()
+    assert found.errors[0] == pytest.approx(math.sqrt((known**2).sum()), abs=1e-12)
+    again = bias(own, each, n_units, 16, 3, threads=4)
     assert np.array_equal(found.classes, again.classes)
 
 
@@ -145,4 +150,4 @@ def test_few_images_have_no_interval_of_a_mean() -> None:
         support.refuse_mean(np.ones(2), np.array([n, n]), units(np.arange(n), None))
         for n in (20, 50)
     ]
-    assert why == ["fewer than 50 images", ""]
+    assert why == ["fewer than 50 images; more images would help", ""]

@@ -1,0 +1,80 @@
+"""Intervals of means whose rare classes are the hard ones: a sample lacks some of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.statistics import support
+from detmap.statistics.intervals import Maker
+from detmap.statistics.sampling_units import units
+from tools.coverage import measure, sampled
+
+N_COMMON, N_RARE, N_IMAGES = 100, 20, 1500
+BOX, ELSEWHERE = [0, 0, 10, 10], [50, 50, 60, 60]
+
+
+def population() -> detmap.Result:
+    """Common classes with an AP of about 0.8, and rare ones of which nothing is found."""
+    rng = np.random.default_rng(0)
+    objects, rows = [], []
+    for k in range(N_COMMON + N_RARE):
+        rare = k >= N_COMMON
+        images = np.flatnonzero(rng.random(N_IMAGES) < (0.015 if rare else 0.06))
+        objects += [(i, k) for i in images]
+        found = [] if rare else images[rng.random(len(images)) < 0.9]
+        rows += [(i, k, s, True) for i, s in zip(found, rng.beta(4, 2, len(found)), strict=True)]
+        false = rng.choice(N_IMAGES, len(images), replace=False)
+        rows += [(i, k, s, False) for i, s in zip(false, rng.beta(2, 4, len(false)), strict=True)]
+    image, label = (list(column) for column in zip(*objects, strict=True))
+    names = list(range(N_IMAGES))
+    truth = detmap.truth_from_arrays(image, label, [BOX] * len(image), images=names)
+    image, label, score, hit = (list(column) for column in zip(*rows, strict=True))
+    boxes = [BOX if each else ELSEWHERE for each in hit]
+    detections = detmap.detections_from_arrays(truth, image, label, boxes, score)
+    return detmap.evaluate(truth, detections, "voc2012")
+
+
+@pytest.mark.slow
+def test_intervals_hold_though_samples_lack_hard_classes() -> None:
+    """Without the allowance for them, too few hold."""
+    whole = population()
+    true, held = whole.metrics["mAP"], {True: 0, False: 0}
+    for b in range(60):
+        drawn = np.random.default_rng([7, b]).integers(0, N_IMAGES, 200)
+        one = measure(sampled(whole.matches, drawn), b)
+        made = (one.planned, one.moved, one.sample, one.off, one.drawn, 0.95, "influence")
+        for allowed in held:
+            maker = Maker(*made)
+            if not allowed:
+                maker.moved = replace(one.moved, values=np.zeros_like(one.moved.values))
+            interval = maker.metric_interval(0, one.values[0])
+            held[allowed] += interval.low <= true <= interval.high
+    assert held[True] >= 56, held
+    assert held[False] < 55, held
+
+
+def test_the_error_of_lacking_classes_by_hand() -> None:
+    shares, n_units = np.array([0.5, 0.25, 0.25, 0.0]), np.array([50, 2, 0, 9])
+    values, drawn = np.array([0.8, 0.2, np.nan, 0.9]), units(np.arange(100))
+    lost = (0.5 * (1 - 0.50) ** 100 + 0.25 * (1 - 0.02) ** 100) / 0.75
+    assert support.lacking_share(shares, n_units, drawn) == pytest.approx(lost)
+    mean, w = 0.6, np.array([2 / 3, 1 / 3])
+    variance = (w * (values[:2] - mean) ** 2).sum() / (1 - (w**2).sum())
+    found = support.lacking_error(shares, n_units, values, drawn)
+    assert found == pytest.approx(2 * lost * variance**0.5)
+    assert support.lacking_error(shares[:1], n_units[:1], values[:1], drawn) == 0.0
+    none = np.zeros(2, np.int64)
+    assert support.lacking_error(shares[:2], none, values[:2], drawn) == 0.0
+
+
+def test_classes_on_every_image_are_never_lacking() -> None:
+    drawn = units(np.arange(60))
+    assert support.lacking_share(np.ones(3), np.full(3, 60), drawn) == 0.0
+    assert not support.refuse_mean(np.ones(3), np.full(3, 60), drawn)
+    why = support.refuse_mean(np.ones(2), np.array([60, 1]), drawn)
+    assert "more images would help" in why
+    assert "a group of classes" in why
