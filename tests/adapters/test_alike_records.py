@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from detmap.kernels import kernel
-from detmap.kernels.scanning import words
+from detmap.kernels.scanning.words import (
+    BLOCK,
+    find_separators,
+    leading_zeros,
+    load_word,
+    multiply,
+    trailing_zeros,
+)
 from tests.support.alike_lists import ODD, accepted, draw, scanned
 
 ROW = '{"image_id": 7, "category_id": 3, "bbox": [1.5, 2.25, 30.125, 4.0], "score": 0.5}'
@@ -80,13 +87,13 @@ def test_many_records_that_differ_are_read_in_full() -> None:
 @kernel
 def all_words(text: np.ndarray, numbers: np.ndarray, out: np.ndarray) -> None:
     """Every kernel of `words`, at each place and of each number."""
-    for i in range(text.size - words.BLOCK + 1):
-        out[i, 0] = words.load_word(text, i)
-        out[i, 1] = words.find_separators(text, i)
+    for i in range(text.size - BLOCK + 1):
+        out[i, 0] = load_word(text, i)
+        out[i, 1] = find_separators(text, i)
     for i in range(numbers.size):
-        out[i, 2] = words.trailing_zeros(numbers[i])
-        out[i, 3] = words.leading_zeros(numbers[i])
-        out[i, 4], out[i, 5] = words.multiply(numbers[i], numbers[numbers.size - 1 - i])
+        out[i, 2] = trailing_zeros(numbers[i])
+        out[i, 3] = leading_zeros(numbers[i])
+        out[i, 4], out[i, 5] = multiply(numbers[i], numbers[numbers.size - 1 - i])
 
 
 @pytest.mark.slow
@@ -97,11 +104,11 @@ def test_instructions_do_what_their_definition_does() -> None:
     numbers[:66] = [0, 2**64 - 1, *(1 << i for i in range(64))]
     out = np.zeros((2, 300, 6), dtype=np.uint64)
     all_words(text, numbers, out[0])
-    for i in range(text.size - words.BLOCK + 1):
-        out[1, i, 0] = words.load_word.function(text, i)
-        out[1, i, 1] = words.find_separators.function(text, i)
+    for i in range(text.size - BLOCK + 1):
+        out[1, i, 0] = load_word.function(text, i)
+        out[1, i, 1] = find_separators.function(text, i)
     for i, number in enumerate(numbers):
-        out[1, i, 2] = words.trailing_zeros.function(number)
-        out[1, i, 3] = words.leading_zeros.function(number)
-        out[1, i, 4:] = words.multiply.function(number, numbers[numbers.size - 1 - i])
+        out[1, i, 2] = trailing_zeros.function(number)
+        out[1, i, 3] = leading_zeros.function(number)
+        out[1, i, 4:] = multiply.function(number, numbers[numbers.size - 1 - i])
     assert np.array_equal(out[0], out[1])

@@ -95,7 +95,7 @@ def learn(at: int, after: int, k: int, n: int, model: Model) -> int:
     """Make the record from `at` up to the next one at `after` the model. Its separators are those
     from index k of n on. Returns the number of its numbers, 0 if one does not end at a separator.
 
-    Source: none.
+    Source: none; places of the text.
     """
     places, numbers, parts = model
     first, end = k, at

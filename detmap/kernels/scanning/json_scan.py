@@ -144,7 +144,7 @@ def is_whole(value: float) -> bool:
 def note_number(numbers: Ints, slot: int, begin: int, end: int) -> None:
     """Append a number of a record and its place to `numbers` (M, 3), whose last row counts them.
 
-    Source: none.
+    Source: none; it only writes.
     """
     n = numbers[numbers.shape[0] - 1, 0]
     if n + 1 < numbers.shape[0]:
