@@ -21,14 +21,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def data(folder: Path) -> str:
-    """24 images of several shapes with up to four objects each."""
+    """60 images of several shapes with up to four objects each."""
     import cv2
 
     rng = np.random.default_rng(0)
     for split in ("train", "val"):
         (folder / "images" / split).mkdir(parents=True)
         (folder / "labels" / split).mkdir(parents=True)
-    for i in range(24):
+    for i in range(60):
         h, w = rng.integers(80, 180, 2)
         cv2.imwrite(str(folder / f"images/val/{i:03}.png"), np.zeros((h, w, 3), np.uint8))
         lines = []
