@@ -188,6 +188,7 @@ def test_the_evaluator_of_torchvision_gives_the_stats(capsys: pytest.CaptureFixt
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk")
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_the_evaluator_of_torchvision_beside_its_own(tmp_path: Path) -> None:
     host = pytest.importorskip("coco_eval", reason="not torchvision's references/detection")
     import torch
