@@ -3,8 +3,8 @@
 python tools/hosts.py supervision sahi        # installs pinned versions, tests, prints rows
 python tools/hosts.py ultralytics --keep DIR  # keeps the environment for the next run
 
-Hosts marked with * need several gigabytes (torch). detectron2 is not on the package index: give
-its checkout, --source DIR.
+Hosts marked with * need several gigabytes (torch). detectron2 and torchvision's references are not
+on the package index: give their folder, --source DIR. --shared uses one environment for all.
 """
 
 from __future__ import annotations
@@ -53,6 +53,22 @@ HOSTS = {
     "lightning": Host(
         ("lightning==2.6.6", "torchmetrics==1.9.0", *TORCH), "test_lightning.py", "every number"
     ),
+    "rf-detr": Host(
+        (
+            *("rfdetr==1.11.2", "hotcoco==1.0.1", "vernier", "ultrafast-pycocotools"),
+            *("torchmetrics==1.9.0", "faster-coco-eval", "pytorch_lightning"),
+            *("peft", "simplejpeg", *TORCH, TORCHVISION),
+        ),
+        "test_torchmetrics_users.py",
+        "every value",
+        "rf_detr",
+    ),
+    "lightly-train": Host(
+        ("lightly-train==0.18.0", "torchmetrics==1.9.0", "faster-coco-eval", *TORCH, TORCHVISION),
+        "test_torchmetrics_users.py",
+        "every value",
+        "lightly",
+    ),
     "ultralytics": Host(
         ("ultralytics==8.4.190", *TORCH, TORCHVISION),
         "test_ultralytics.py",
@@ -80,7 +96,9 @@ HOSTS = {
         "AP, AP per class",
         "detectron2",
     ),
-    "torchvision": Host(("pycocotools==2.0.11",), "test_coco_hosts.py", "12 stats", "torchvision"),
+    "torchvision": Host(
+        ("pycocotools==2.0.11", *TORCH), "test_coco_hosts.py", "12 stats", "torchvision"
+    ),
     "supervision": Host(
         ("supervision==0.31.2",), "test_supervision.py", "map50_95, map50, map75; AP of the files"
     ),
@@ -158,11 +176,12 @@ def main() -> int:
     command.add_argument("hosts", nargs="+", choices=HOSTS, metavar="HOST", help=shown)
     command.add_argument("--keep", type=Path, help="Keep the environments in this folder.")
     command.add_argument("--source", type=Path, help="Add a checkout of the host to the path.")
+    command.add_argument("--shared", action="store_true", help="Use one environment for all hosts.")
     given = command.parse_args()
     passed = []
     with tempfile.TemporaryDirectory() as folder:
         for name in given.hosts:
-            place = (given.keep or Path(folder)) / name
+            place = (given.keep or Path(folder)) / ("shared" if given.shared else name)
             passed.append(run(name, place, given.source))
     return 0 if all(passed) else 1
 

@@ -51,7 +51,9 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
     """
 
     full_state_update = False
+    # torch.jit.script would read it, and it is an error before the ranks are gathered.
     __jit_unused_properties__ = (*Metric.__jit_unused_properties__, "result")
+    __jit_ignored_attributes__ = (*Metric.__jit_ignored_attributes__, "result")
 
     def __init__(
         self,

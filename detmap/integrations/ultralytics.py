@@ -71,9 +71,8 @@ def callback(
                 page = html_report.report(objects, {"val": found}, result.protocol)
                 Path(validator.save_dir, report).write_bytes(page)
         name, value = next(iter(result.metrics.items()))
-        interval = sampled.metrics[name] if sampled else None
-        spread = f" (95 % CI {interval.low:.4f} to {interval.high:.4f})" if interval else ""
-        _log.info(f"detmap: {name} {value:.4f}{spread}, boxes of the files; {result.signature}")
+        text = sampled.sentence() if sampled else f"{name} {100 * value:.1f}"
+        _log.info(f"detmap: {text}; boxes of the files; {result.signature}")
 
     return on_val_end
 

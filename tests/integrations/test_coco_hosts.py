@@ -186,6 +186,42 @@ def test_the_evaluator_of_torchvision_gives_the_stats(capsys: pytest.CaptureFixt
         CocoEvaluator(truth, "bbox")
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk")
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_the_evaluator_of_torchvision_beside_its_own(tmp_path: Path) -> None:
+    host = pytest.importorskip("coco_eval", reason="not torchvision's references/detection")
+    import torch
+    from pycocotools.coco import COCO
+
+    from detmap.integrations.torchvision import CocoEvaluator
+
+    def stats(make: Any, truth: Any, kinds: list[str], batches: list[Any]) -> Any:
+        run = make(truth, kinds)
+        for batch in batches:
+            run.update(batch)
+        run.synchronize_between_processes()
+        run.accumulate()
+        run.summarize()
+        return [run.coco_eval[kind].stats for kind in kinds]
+
+    found = [
+        (image, {key: torch.as_tensor(each[key]) for key in ("boxes", "scores", "labels")})
+        for image, each in sample.predictions().items()
+    ]
+    batches = [dict(found[start : start + 8]) for start in range(0, len(found), 8)]
+    drawn = torch.tensor(masks()[:, None]).float()
+    fields = {"masks": drawn, "labels": torch.tensor([1, 1]), "scores": torch.tensor([0.9, 0.8])}
+    fields["boxes"] = torch.tensor([[3.0, 2, 20, 9], [24, 0, 30, 20]])
+    for truth, kinds, given in (
+        (sample.TRUTH, ["bbox"], batches),
+        (mask_truth(tmp_path), ["bbox", "segm"], [{1: fields}]),
+    ):
+        coco = COCO(str(truth))
+        both = [stats(each, coco, kinds, given) for each in (host.CocoEvaluator, CocoEvaluator)]
+        assert np.array_equal(*both)
+
+
 @pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk")
 def test_masks_and_no_detections_in_the_evaluator_of_torchvision(tmp_path: Path) -> None:
     coco = pytest.importorskip("pycocotools.coco", reason="needs detmap-eval[parity]")

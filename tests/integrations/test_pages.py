@@ -102,3 +102,31 @@ def test_the_table_of_differences_is_that_of_explain(row: tuple[str, ...]) -> No
     assert values == (before, after)
     found = [f"{each.title} {100 * float(each.change):+.4f}" for each in why.steps if each.change]
     assert "; ".join(found) == steps.strip()
+
+
+HOSTS = {
+    "torchmetrics": "torch[m_]*.py",
+    "Ultralytics": "ultralytics*.py",
+    "mmengine": "mmengine.py",
+    "detectron2": "detectron2.py",
+    "torchvision's references": "torchvision.py",
+    "evaluate": "evaluate.py",
+    "transformers": "transformers.py",
+    "huggingface_hub": "huggingface_hub.py",
+    "supervision": "supervision.py",
+    "FiftyOne": "fiftyone.py",
+    "pytest, pre-commit": "pytest.py",
+    "EvalAI, Codabench": "challenges.py",
+    "language models": "lmms*.py",
+}
+"""Names in the table of docs/integrations.md and the modules of each."""
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_table_of_hosts_has_the_lines_of_their_modules(host: str) -> None:
+    page = (make.ROOT / "docs" / "integrations.md").read_text()
+    row = re.search(rf"^\| \[{re.escape(host)}\].*\| *(\d+) \|$", page, re.MULTILINE)
+    assert row is not None
+    modules = (make.ROOT / "detmap" / "integrations").glob(HOSTS[host])
+    lines = sum(each.read_text().count("\n") for each in modules)
+    assert int(row[1]) == pytest.approx(lines, rel=0.1), lines

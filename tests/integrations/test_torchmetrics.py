@@ -88,6 +88,7 @@ def test_detmap_evaluates_for_both_backends() -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_metric_can_be_scripted() -> None:
     torch.jit.script(ours())
+    torch.jit.script(ours(iou_type=("bbox", "segm")))  # which has no `result`
 
 
 def test_a_metric_without_images_and_with_images_without_boxes() -> None:
@@ -171,6 +172,7 @@ for predictions, targets in mine:
     metric.update(predictions, targets)
 with pytest.raises(DetmapError, match="call compute"):
     metric.result
+torch.jit.script(metric)
 computed = metric.compute()
 values = metric.result.metrics, metric.result.overview.n_images
 torch.save((computed, len(metric.groundtruth_labels), values), f"{place}/{rank}.pt")

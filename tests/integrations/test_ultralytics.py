@@ -21,14 +21,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 def data(folder: Path) -> str:
-    """24 images of several shapes with up to four objects each."""
+    """60 images of several shapes with up to four objects each."""
     import cv2
 
     rng = np.random.default_rng(0)
     for split in ("train", "val"):
         (folder / "images" / split).mkdir(parents=True)
         (folder / "labels" / split).mkdir(parents=True)
-    for i in range(24):
+    for i in range(60):
         h, w = rng.integers(80, 180, 2)
         cv2.imwrite(str(folder / f"images/val/{i:03}.png"), np.zeros((h, w, 3), np.uint8))
         lines = []
@@ -92,11 +92,11 @@ def test_the_numbers_of_val_and_of_the_files(tmp_path: Path) -> None:
         assert network[name] == pytest.approx(printed[f"metrics/{key}(B)"], rel=1e-14), name
     own = detmap.evaluate(tmp_path / "data.yaml", tmp_path / "val/predictions.json", "coco-bbox")
     assert validator.detmap["detmap/AP"] == own.metrics["AP"]
-    assert files["AP"] == pytest.approx(own.metrics["AP"], abs=1e-4)  # the file's digits are cut
+    assert files["AP"] == pytest.approx(own.metrics["AP"], abs=1e-3)  # the file's digits are cut
     clipped = detmap.evaluate(
         tmp_path / "data.yaml", tmp_path / "val/predictions.json", host.OWN_RULES
     )
-    assert clipped.metrics["mAP50-95"] > network["mAP50-95"] + 0.01
+    assert clipped.metrics["mAP50-95"] > network["mAP50-95"] + 0.003
     assert "detmap/AP_low" in validator.detmap
     assert b"<html" in (tmp_path / "val/detmap.html").read_bytes()[:2000]
 
