@@ -83,11 +83,14 @@ HOSTS = {
         ("evaluate==0.4.6", "datasets==5.2.0"),
         "test_hugging_face.py",
         "all metrics and classes",
-        "metric and not trainer",
+        "(metric and not trainer) or (bad_input and evaluate)",
     ),
     "huggingface_hub": Host(("huggingface_hub",), "test_hugging_face.py", "AP", "card"),
     "transformers": Host(
-        ("transformers==5.23.0", *TORCH, "pillow"), "test_hugging_face.py", "AP to 1e-6", "trainer"
+        ("transformers==5.23.0", *TORCH, "pillow"),
+        "test_hugging_face.py",
+        "AP to 1e-6",
+        "trainer or transformers",
     ),
     "mmengine": Host(("mmengine==0.10.7", *TORCH), "test_coco_hosts.py", "AP", "mmengine"),
     "detectron2": Host(
@@ -104,8 +107,10 @@ HOSTS = {
     ),
     "sahi": Host(("sahi==0.12.8",), "test_sahi.py", "the whole dict, with classwise"),
     "fiftyone": Host(("fiftyone==1.22.1",), "test_fiftyone.py", "matches; AP of the files"),
-    "pytest": Host(("pytest",), "test_pytest_plugin.py", "gates"),
-    "pre-commit": Host(("pre-commit==4.7.0",), "test_pre_commit.py", "findings and exit codes"),
+    "pytest": Host(("pytest",), "test_pytest_plugin.py", "gates", "pytest_plugin"),
+    "pre-commit": Host(
+        ("pre-commit==4.7.0",), "test_pre_commit.py", "findings and exit codes", "hooks"
+    ),
     "ray": Host(
         ("ray[data]==2.60.0", "pyarrow"), "test_clusters.py", "every number, signature", "ray"
     ),
@@ -146,7 +151,8 @@ def run(name: str, place: Path, source: Path | None) -> bool:
     host = HOSTS[name]
     python = environment(place, host)
     words = ["-m", "pytest", "-q", "-rs", "-o", "addopts=", "-p", "no:cacheprovider"]
-    words += [f"tests/integrations/{host.tests}", *(["-k", host.select] if host.select else [])]
+    words += [f"tests/integrations/{each}" for each in (host.tests, "test_bad_input.py")]
+    words += ["-k", host.select or name]
     paths = [str(ROOT), *([str(source)] if source else [])]
     start = time.perf_counter()
     done = subprocess.run(

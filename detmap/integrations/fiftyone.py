@@ -11,6 +11,7 @@ FiftyOne matches the objects that its App shows, at ``iou``; detmap computes the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,13 +63,14 @@ class DetmapEvaluation(_COCOEvaluation):  # type: ignore[misc]
     def evaluate(self, sample_or_frame: Any, eval_key: str | None = None) -> Any:
         """Returns the matches of one image at the IoU threshold of the settings."""
         size = getattr(sample_or_frame, "metadata", None)
+        where = str(getattr(sample_or_frame, "filepath", "sample"))
         if size is None or not size.width or not size.height:
-            where = str(getattr(sample_or_frame, "filepath", "sample"))
             raise HostError(where, "the size of the image is unknown", "call compute_metadata()")
-        sides = [
-            [] if labels is None else list(labels.detections)
-            for labels in (sample_or_frame[self.pred_field], sample_or_frame[self.gt_field])
-        ]
+        sides = []
+        for field in (self.pred_field, self.gt_field):
+            labels = sample_or_frame[field]
+            sides.append([] if labels is None else list(labels.detections))
+            _require_boxes(f"{where}: {field}", sides[-1])
         self._images.append((sides[0], sides[1], (size.width, size.height)))
         return super().evaluate(sample_or_frame, eval_key)
 
@@ -103,3 +105,12 @@ class DetmapEvaluation(_COCOEvaluation):  # type: ignore[misc]
         crowd = [bool(each.get_attribute_value(self.config.iscrowd, False)) for each in objects]
         labels = [names.index(each.label) if each.label in names else -1 for each in objects]
         return {"boxes": boxes * [*size, *size], "labels": labels, "iscrowd": crowd}
+
+
+def _require_boxes(where: str, objects: Sequence[Any]) -> None:
+    """Raises `HostError` for a box on which FiftyOne's matching would stop."""
+    for i, each in enumerate(objects):
+        box = each.bounding_box
+        if len(box) != 4 or not all(math.isfinite(side) for side in box):
+            fix = "a box is left, top, width, height, as fractions of the image"
+            raise HostError(f"{where}.detections[{i}].bounding_box", f"{list(box)}", fix)

@@ -15,6 +15,7 @@ from numpy._core._multiarray_umath import __cpu_features__
 import detmap
 from tests.integrations import host_samples as sample
 from tests.support import builders as make
+from tests.support import running
 
 PAGES = make.ROOT / "docs" / "integrations"
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -44,6 +45,14 @@ def test_blocks_of_servers_print_what_the_page_shows(
     for code, output in pairs:
         run(code)
         assert capsys.readouterr().out == output
+
+
+@pytest.mark.slow
+def test_the_command_of_the_page_of_differences_prints_what_it_shows() -> None:
+    (_, command), (_, shown) = BLOCKS.findall((PAGES / "differences.md").read_text())
+    files = {"TRUTH": str(sample.TRUTH), "DETECTIONS": str(sample.FOUND)}
+    words = [files.get(word, word) for word in command.split()]
+    assert running.run(*words[1:]).out == shown
 
 
 def sections() -> dict[str, list[str]]:
