@@ -70,7 +70,7 @@ LARGE = ("W2", "W4")
 LINEAR = (1_000_000, 10_000_000)
 THREADS = ("RAYON", "OMP", "OPENBLAS", "MKL", "NUMBA", "ARROW")  # ..._NUM_THREADS
 CACHES = ("NUMBA_CACHE_DIR",)
-BYTES = ("rss", "driver")  # values in bytes; all others are seconds
+BYTES = ("rss", "driver", "worker")  # values in bytes; all others are seconds
 
 Task = dict[str, Any]
 Run = dict[str, Any]
