@@ -26,7 +26,8 @@
 | streaming | batches of 16 images as they come, beside the peers that stream |
 | batches | W1 in 313 batches of 16 beside the files, and beside torchmetrics' backends |
 | cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
-| cluster | detmap on Dask: how much memory the driver grows by, at ten times the detections |
+| cluster | detmap on Dask: how much memory the driver grows by, and with a worker killed |
+| growth | detmap: processor time by detections, images, classes and thresholds |
 | wider | detmap: WIDER FACE's validation split, random faces, files to the three APs |
 | kitti | detmap: 7,481 images, a million detections, KITTI's files and headerless CSV to numbers |
 
@@ -56,6 +57,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import growth
 from peers import BY_NAME, PEERS, Peer
 
 HERE = Path(__file__).resolve().parent
@@ -68,7 +70,7 @@ LARGE = ("W2", "W4")
 LINEAR = (1_000_000, 10_000_000)
 THREADS = ("RAYON", "OMP", "OPENBLAS", "MKL", "NUMBA", "ARROW")  # ..._NUM_THREADS
 CACHES = ("NUMBA_CACHE_DIR",)
-BYTES = ("rss", "driver")  # values in bytes; all others are seconds
+BYTES = ("rss", "driver", "worker")  # values in bytes; all others are seconds
 
 Task = dict[str, Any]
 Run = dict[str, Any]
@@ -282,7 +284,15 @@ def cluster_job(bench: Bench) -> Iterator[Line]:
     task = {"job": "cluster", "calls": 1, "shards": 20, "images": 500, "memory": 0}
     tasks = {f"{20 * 500 * n:,} detections": {**task, "per_image": n} for n in (30, 300)}
     shows = {"evaluate": "shards to numbers, two workers", "driver": "the driver grows by"}
+    tasks["a worker of 1.5 GB killed"] = {**task, "per_image": 300, "limit": "1.5GB", "kill": True}
+    shows["worker"] = "peak memory of a worker"
     yield Line("Dask", "20 shards", "cluster", tasks, shows, tolerance=None)
+
+
+def growth_job(bench: Bench) -> Iterator[Line]:
+    for axis in growth.AXES:
+        shows = {"processor": f"by {axis}: processor time"}
+        yield Line(f"Growth by {axis}", "drawn", "growth", growth.tasks(axis), shows, None)
 
 
 def wider_job(bench: Bench) -> Iterator[Line]:
@@ -330,6 +340,7 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "cells": cells_job,
     "compare": compare_job,
     "cluster": cluster_job,
+    "growth": growth_job,
     "wider": wider_job,
     "kitti": kitti_job,
 }
@@ -613,6 +624,7 @@ def parse() -> argparse.Namespace:
     add("--cache", type=Path, default=CACHE, help=f"folder of the workloads (default {CACHE})")
     add("--data", type=Path, default=DATA, help="folder of the real data, for W3 and voc")
     add("--json", type=Path, help="write every run and the environment to this file")
+    add("--figure", type=Path, help="write the figure of the job growth to this file")
     add("--readme", action="store_true", help="rewrite the tables of docs/performance.md, README")
     options = parser.parse_args()
     if wrong := [name for name in options.what if name not in names]:
@@ -637,7 +649,21 @@ def main() -> int:
     if options.json:
         found = {"environment": known, "runs": bench.runs}
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
+    if options.figure:
+        growth.draw(grown(bench), options.figure)
     return report(bench, known)
+
+
+def grown(bench: Bench) -> dict[str, dict[int, float]]:
+    """The seconds of the job growth, by axis and size."""
+    found: dict[str, dict[int, float]] = {axis: {} for axis in growth.AXES}
+    for at, line in enumerate(bench.lines):
+        axis = line.table.removeprefix("Growth by ")
+        for column in line.tasks if axis in found else ():
+            seconds = bench.value(at, column, "processor")
+            if seconds is not None:
+                found[axis][int(column.replace(",", ""))] = seconds
+    return found
 
 
 def report(bench: Bench, known: dict[str, Any]) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -461,7 +462,7 @@ def file_batches(task: Task) -> Iterable[tuple[list[Task], list[Task]]]:
 # --- a cluster ------------------------------------------------------------------------------------
 
 
-def draw_shard(shard: int, n_images: int, n_detections: int) -> Any:
+def draw_shard(shard: int, n_images: int, n_detections: int, n_classes: int = CLASSES) -> Any:
     """Truth and detections of random boxes, half of the detections near an object."""
     import numpy as np
 
@@ -470,20 +471,20 @@ def draw_shard(shard: int, n_images: int, n_detections: int) -> Any:
     rng = np.random.default_rng(shard)
     image = np.repeat(np.arange(n_images), 7)
     boxes = np.hstack([rng.uniform(0, 500, (len(image), 2)), rng.uniform(10, 150, (len(image), 2))])
-    label = rng.integers(0, CLASSES, len(image))
+    label = rng.integers(0, n_classes, len(image))
     first = shard * n_images
     truth = detmap.truth_from_arrays(
         image + first,
         label,
         boxes,
         images=(first + np.arange(n_images)).tolist(),
-        categories={k: str(k) for k in range(CLASSES)},
+        categories={k: str(k) for k in range(n_classes)},
     )
     found = np.repeat(np.arange(n_images), n_detections)
     near = found * 7 + rng.integers(0, 7, len(found))
     moved = boxes[near] + rng.normal(0, 5, (len(found), 4))
     moved[:, 2:] = np.abs(moved[:, 2:])
-    other = rng.integers(0, CLASSES, len(found))
+    other = rng.integers(0, n_classes, len(found))
     labels = np.where(rng.random(len(found)) < 0.5, label[near], other)
     score = rng.random(len(found))
     return truth, detmap.detections_from_arrays(truth, found + first, labels, moved, score)
@@ -491,7 +492,7 @@ def draw_shard(shard: int, n_images: int, n_detections: int) -> Any:
 
 def cluster(task: Task) -> Call:
     """Shards matched on two workers, scores of classes back to a driver; how much memory the
-    driver grows by.
+    driver grows by. With `kill` a worker is killed after the first shard.
     """
     from distributed import Client, LocalCluster
 
@@ -501,14 +502,43 @@ def cluster(task: Task) -> Call:
     shards = [partial(draw_shard, s, *sizes) for s in range(task["shards"])]
 
     def call() -> Iterable[float]:
+        limit = task.get("limit", "auto")
         with (
-            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as workers,
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=limit
+            ) as workers,
             Client(workers) as client,
         ):
+            pids = list(client.run(os.getpid).values()) if task.get("kill") else []
+
+            def kill(done: int, of: int) -> None:
+                if pids:
+                    os.kill(pids.pop(), signal.SIGKILL)
+                    pids.clear()
+
             before, begin = own_peak(), time.perf_counter()
-            result = distributed.evaluate(shards, "coco-bbox", client)
+            result = distributed.evaluate(shards, "coco-bbox", client, rows=False, progress=kill)
             EXTRA["evaluate"] = time.perf_counter() - begin
             EXTRA["driver"] = own_peak() - before
+            EXTRA["worker"] = max(client.run(own_peak).values())
+        return result.metrics.values()
+
+    return call
+
+
+def growth(task: Task) -> Call:
+    """Tables of random boxes to numbers; the processor time of the fastest call."""
+    import detmap
+
+    truth, found = draw_shard(0, task["images"], task["per_image"], task["classes"])
+    thresholds = [round(0.5 + 0.45 * i / task["thresholds"], 6) for i in range(task["thresholds"])]
+    settings = {"iou.thresholds": thresholds, "metrics": ["AP"]}
+    EXTRA["processor"] = float("inf")
+
+    def call() -> Iterable[float]:
+        begin = time.process_time()
+        result = detmap.evaluate(truth, found, "coco-bbox", settings=settings, threads=1)
+        EXTRA["processor"] = min(EXTRA["processor"], time.process_time() - begin)
         return result.metrics.values()
 
     return call
@@ -594,6 +624,7 @@ JOBS = {
     "cells": cells,
     "compare": compare,
     "cluster": cluster,
+    "growth": growth,
     "wider": wider,
     "benchmark": benchmark,
 }

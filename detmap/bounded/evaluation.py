@@ -97,7 +97,8 @@ def evaluate(
                 bound if isinstance(bound, Limits) else bounds.limits(bound, len(truth), protocol)
             )
             _require_room(read, limits, truth)
-            matched = _Matched(rows, grouped(read.n_of_class, limits.group), protocol)
+            groups = grouped(read.n_of_class, min(limits.group, bounds.TOGETHER))
+            matched = _Matched(rows, groups, protocol)
             columns: list[tuple[NDArray[Any], ...]] = []
             for begin, part in _match_blocks(read, protocol, limits, threads, progress):
                 matched.add(part, begin)

@@ -18,7 +18,7 @@ from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import POINT
 
 MATCHED = 240  # bytes of memory that matching takes per detection, at its peak
-MOST_BLOCK = 1 << 20  # detections that are matched together; more are not faster
+TOGETHER = 1 << 20  # detections that are matched, or ranked, at a time; more are not faster
 RANKED = 44  # bytes that the curves of a class take per detection, at their peak
 RANKED_WHOLE = 92  # the same if they need all columns
 HELD = 80  # bytes per object that matching adds to the ground truth
@@ -39,7 +39,7 @@ class Limits:
     Parameters
     ----------
     block : detections that are matched together
-    group : match rows whose curves are computed together
+    group : match rows whose curves are computed together: the largest class
     """
 
     block: int
@@ -104,7 +104,7 @@ def limits(bound: int, n_objects: int, protocol: Protocol) -> Limits:
     room = int(FILLED * bound) - memory.resident() - FIXED
     ranked = RANKED if by_score(protocol) else RANKED_WHOLE
     block = max(room - HELD * n_objects, 0) // MATCHED
-    return Limits(min(block, MOST_BLOCK), max(room - KEPT * n_objects, 0) // ranked)
+    return Limits(min(block, TOGETHER), max(room - KEPT * n_objects, 0) // ranked)
 
 
 def by_score(protocol: Protocol) -> bool:

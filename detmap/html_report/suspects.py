@@ -63,6 +63,16 @@ def _label(diagnosis: Diagnosis, each: Mistake) -> int:
     return int(table.label[each.row])
 
 
+def _by_image(
+    diagnosis: Diagnosis, some: Sequence[Mistake]
+) -> list[tuple[int, list[tuple[int, Mistake]]]]:
+    """The suspects of each image, with their number among all."""
+    found: dict[int, list[tuple[int, Mistake]]] = {}
+    for number, each in enumerate(some):
+        found.setdefault(_image(diagnosis, each), []).append((number, each))
+    return sorted(found.items())
+
+
 def _image_id(images: Images, k: int) -> int:
     """The id of an image; its number where ids are names."""
     return k + 1 if isinstance(images.ids[k], str) else int(images.ids[k])
@@ -110,12 +120,10 @@ def _coco(diagnosis: Diagnosis, some: Sequence[Mistake]) -> str:
 def _cvat(diagnosis: Diagnosis, some: Sequence[Mistake]) -> str:
     """CVAT for images 1.1."""
     images, parts = diagnosis.truth.images, ["<annotations><version>1.1</version>"]
-    for k in sorted({_image(diagnosis, each) for each in some}):
+    for k, mine in _by_image(diagnosis, some):
         size = f'width="{images.width[k]:.0f}" height="{images.height[k]:.0f}"'
         parts.append(f'<image id="{k}" name={quoteattr(name_of(images, k))} {size}>')
-        for each in some:
-            if _image(diagnosis, each) != k:
-                continue
+        for _, each in mine:
             x, y, w, h = each.box
             corners = f'xtl="{x:.2f}" ytl="{y:.2f}" xbr="{x + w:.2f}" ybr="{y + h:.2f}"'
             label = quoteattr(each.category)
@@ -132,12 +140,10 @@ def _cvat(diagnosis: Diagnosis, some: Sequence[Mistake]) -> str:
 def _label_studio(diagnosis: Diagnosis, some: Sequence[Mistake]) -> str:
     """Tasks with predictions, which a reviewer accepts or corrects."""
     images, tasks = diagnosis.truth.images, []
-    for k in sorted({_image(diagnosis, each) for each in some}):
+    for k, mine in _by_image(diagnosis, some):
         width, height = float(images.width[k]), float(images.height[k])
         results = []
-        for number, each in enumerate(some):
-            if _image(diagnosis, each) != k:
-                continue
+        for number, each in mine:
             x, y, w, h = each.box
             value = {
                 **{"x": 100 * x / width, "y": 100 * y / height},

@@ -119,22 +119,24 @@ def overlaps(
     left, top, right, bottom = det_edges.sides
     of_left, of_top, of_right, of_bottom = obj_edges.sides
     one = left.dtype.type(pixel)
+    met = np.zeros(len(d))
     width = np.minimum(right[d], of_right[g]) - np.maximum(left[d], of_left[g]) + one
+    rows = np.flatnonzero(~(width <= 0))  # most boxes of an image are apart
+    d, g, width = d[rows], g[rows], width[rows]
     height = np.minimum(bottom[d], of_bottom[g]) - np.maximum(top[d], of_top[g]) + one
-    apart = (width <= 0) | (height <= 0)
+    near = np.flatnonzero(~(height <= 0))
+    rows, d, g, width, height = rows[near], d[near], g[near], width[near], height[near]
     if protocol.iou.arithmetic == "mixed":
         width, height = width.astype(np.float64), height.astype(np.float64)
     shared = width * height
-    shared[apart] = 0
     divisor = det_edges.area[d] if over_own_area else det_edges.area[d] + obj_edges.area[g] - shared
     if protocol.iou.epsilon:
         divisor = divisor + divisor.dtype.type(protocol.iou.epsilon)
     if protocol.iou.least_union:
         divisor = np.maximum(divisor, divisor.dtype.type(protocol.iou.least_union))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = shared / divisor
-    ratio[apart] = 0
-    return np.asarray(ratio, dtype=np.float64)
+        met[rows] = shared / divisor
+    return met
 
 
 def written(values: Floats, decimals: int) -> NDArray[np.float64]:

@@ -274,6 +274,18 @@ def test_lower_limits_and_rules_without_a_kernel_keep_all_columns(tmp_path: Path
             assert_equal(in_parts(truth, path, rules, limits), whole(truth, path, rules))
 
 
+def test_a_class_may_be_larger_than_what_is_ranked_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, rows = few(tmp_path)
+    path = write(tmp_path, "list", rows)
+    rules = prepare("coco-bbox", None)
+    expected = whole(truth, path, rules)
+    for together in (1, len(rows) // 2):
+        monkeypatch.setattr(evaluation.bounds, "TOGETHER", together)
+        assert_equal(in_parts(truth, path, rules), expected)
+
+
 @pytest.mark.parametrize(
     ("limits", "what"),
     [(Limits(1, 10**9), "a block of images has"), (Limits(10**9, 1), "class 'class")],
