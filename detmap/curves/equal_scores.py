@@ -135,6 +135,13 @@ class Components:
     level: Rows
 
 
+MOST_PAIRS, PAIRS_PER_ROW = 4_000_000, 20
+
+
+class TooManyPairsError(Exception):
+    """Tied detections and objects lie in heaps: their pairs are far more than both."""
+
+
 class Orders:
     """The matches without a limit, and their match results under other orders of tied scores.
 
@@ -222,9 +229,12 @@ class Orders:
         some = np.flatnonzero(tied & (last > first))
         bounds = np.stack([off[:-1][some], off[1:][some], first[some], last[some]], axis=1)
         cells = Cells(self.by_cell.astype(np.int32), np.ascontiguousarray(bounds, dtype=np.int64))
-        parts = []
+        parts, left = [], max(MOST_PAIRS, PAIRS_PER_ROW * (len(whole) + len(self.judging.find)))
         for n, pairs in produce(cells, len(some), whole.position):
             size = int(pairs.off[n])
+            left -= size
+            if left < 0:
+                raise TooManyPairsError
             row = np.repeat(pairs.detection[:n], np.diff(pairs.off[: n + 1]))
             columns = (pairs.object, pairs.overlap, pairs.absorbing)
             parts.append((row.astype(np.int64), *(each[:size].copy() for each in columns)))

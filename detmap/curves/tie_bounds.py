@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from detmap.curves import aggregation
-from detmap.curves.equal_scores import Orders, Tables, may_matter
+from detmap.curves.equal_scores import Orders, Tables, TooManyPairsError, may_matter
 from detmap.curves.extremes import extremes_of
 from detmap.curves.open_cells import OpenCells
 from detmap.curves.scores import Scores
@@ -47,7 +47,8 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
 def open_cells(
     matches: Matches, tables: Tables | None, threads: int | None = None
 ) -> OpenCells | None:
-    """Returns the cells where the order inside an image matters; None for none.
+    """Returns the cells where the order inside an image matters; None for none. Without the orders
+    of the tables, whose bounds are narrower, where tables are None or have too many pairs.
 
     Raises
     ------
@@ -56,8 +57,20 @@ def open_cells(
     matches.protocol.require_stock("bounds over the orders of equal scores", ORDER_ALONE)
     if not may_matter(matches):
         return None
-    cells = OpenCells(matches, None if tables is None else Orders(matches, tables, threads))
+    try:
+        cells = OpenCells(matches, None if tables is None else Orders(matches, tables, threads))
+    except TooManyPairsError:
+        cells = _without_orders(matches)
     return cells if cells.decide else None
+
+
+def _without_orders(matches: Matches) -> OpenCells:
+    try:
+        return OpenCells(matches, None)
+    except DetmapError:
+        what = "tied detections and objects lie in heaps: the orders inside an image are too many"
+        fix = "remove boxes that occur many times; `detmap doctor` counts them"
+        raise DetmapError("ties", what, fix) from None
 
 
 def extremes(

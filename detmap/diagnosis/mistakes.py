@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.diagnosis.analysis import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
 from detmap.diagnosis.operating_sweep import best_f1
-from detmap.diagnosis.overlapping_pairs import pairs
+from detmap.diagnosis.overlapping_pairs import some_pairs
 from detmap.output.cell_text import or_none
 from detmap.tables import Detections, Truth
 
@@ -224,8 +224,12 @@ def _overlaps_ignored(diagnosis: Diagnosis, rows: NDArray[np.int64]) -> NDArray[
         each[np.argsort(table.image[each], kind="stable")]
         for table, each in ((detections, rows), (truth, neutral))
     ]
-    met = pairs(truth, detections, *some, inclusive=inclusive, least=at, strict=True)
-    return np.isin(rows, met[0])
+    met = np.zeros(len(detections), dtype=bool)
+    for one, _, _ in some_pairs(
+        truth, detections, *some, inclusive=inclusive, least=at, strict=True
+    ):
+        met[one] = True
+    return np.asarray(met[rows])
 
 
 def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
@@ -234,9 +238,12 @@ def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
     rows = np.flatnonzero(diagnosis.to_find & (diagnosis.near >= TWICE))
     rows = rows[np.lexsort((rows, truth.label[rows], truth.image[rows]))]
     inclusive = diagnosis.protocol.boxes.extent == "inclusive"
-    one, other, _ = pairs(truth, truth, rows, rows, inclusive=inclusive, least=TWICE, strict=False)
-    again = one[(one != other) & (truth.label[one] == truth.label[other])]
-    return rows[np.isin(rows, again)]
+    again = np.zeros(len(truth), dtype=bool)
+    for one, other, _ in some_pairs(
+        truth, truth, rows, rows, inclusive=inclusive, least=TWICE, strict=False
+    ):
+        again[one[(one != other) & (truth.label[one] == truth.label[other])]] = True
+    return np.asarray(rows[again[rows]])
 
 
 def _odd(truth: Truth) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,24 @@ def single_precision_ious(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDA
     return np.asarray(shared / (areas[0] + areas[1] - shared + np.float32(1e-7)), dtype=np.float64)
 
 
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
 def pairs(
+    truth: Truth,
+    detections: Detections | Truth,
+    rows: NDArray[np.int64],
+    objects: NDArray[np.int64],
+    **how: Any,
+) -> Pairs:
+    """All of `some_pairs` at once."""
+    found = some_pairs(truth, detections, rows, objects, **how)
+    none = np.zeros(0, dtype=np.int64)
+    columns = [np.concatenate(each) for each in zip((none, none, np.zeros(0)), *found, strict=True)]
+    return columns[0], columns[1], columns[2]
+
+
+def some_pairs(
     truth: Truth,
     detections: Detections | Truth,
     rows: NDArray[np.int64],
@@ -35,8 +53,9 @@ def pairs(
     least: float,
     strict: bool,
     single: bool = False,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Rows of detections, rows of objects and their overlap, for some rows of both.
+) -> Iterator[Pairs]:
+    """Rows of detections, rows of objects and their overlap, for some rows of both; some pairs at
+    a time.
 
     Parameters
     ----------
@@ -46,21 +65,17 @@ def pairs(
     single : whether to compute in single precision, with 1e-7 added to the union (Ultralytics,
         box_iou)
 
-    Returns
-    -------
+    Yields
+    ------
     by detection in the order of `rows`, then by object in the order of `objects`
     """
     det_edges = edges(detections, rows, inclusive=inclusive)
     obj_edges = edges(truth, objects, inclusive=inclusive)
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
     for some, at in _meetings(detections.image[rows], truth.image[objects], len(truth.images)):
         det, obj = rows[some], objects[at]
         overlap = (single_precision_ious if single else ious)(det_edges[some], obj_edges[at])
         keep = overlap > least if strict else overlap >= least
-        found.append((det[keep], obj[keep], overlap[keep]))
-    none = np.zeros(0, dtype=np.int64)
-    columns = [np.concatenate(each) for each in zip((none, none, np.zeros(0)), *found, strict=True)]
-    return columns[0], columns[1], columns[2]
+        yield det[keep], obj[keep], overlap[keep]
 
 
 def _meetings(

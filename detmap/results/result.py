@@ -405,7 +405,10 @@ class Result:
     def ties(
         self, *, orders: int = 100, seed: int = 0, threads: int | None = None
     ) -> dict[str, Tied]:
-        """Computes bounds, mean and deviation of every metric over orders of tied scores."""
+        """Computes bounds, mean and deviation of every metric over orders of tied scores.
+
+        Where boxes lie in heaps of millions of pairs, bounds are wide, and the rest is NaN.
+        """
         from detmap.statistics import ties
 
         rows = self._unweighted("ties")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import detmap
 from detmap.diagnosis import diagnose, merge
 from detmap.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS
+from detmap.diagnosis.mistakes import suspects
 from detmap.diagnosis.tide import ERRORS, tide, tidecv
 from detmap.errors import DataError, MergeError
 from tests.diagnosis.troublesome_tables import tables
@@ -197,3 +199,17 @@ def test_an_object_that_takes_no_part_moves_no_other(settings: dict[str, str]) -
     diagnosis = diagnose(truth, found, "coco-bbox", settings=settings)
     assert diagnosis.took.tolist() == [1]
     assert diagnosis.to_find.tolist() == [False, True, True]
+
+
+def test_suspected_labels_in_a_heap_take_little_memory() -> None:
+    n = 800
+    heap = np.tile([[0.0, 0, 10, 10]], (n, 1))
+    truth = detmap.truth_from_arrays([1] * n, [1] * n, heap)
+    found = detmap.detections_from_arrays(truth, [1], [1], heap[:1], [0.5])
+    diagnosis = diagnose(truth, found, detmap.load_protocol("coco-bbox"))
+    tracemalloc.start()
+    twice = [each for each in suspects(diagnosis) if each.kind == "label twice"]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(twice) == n
+    assert peak < 10 * n * n  # bytes; the pairs take 24 each

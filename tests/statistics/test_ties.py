@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.curves import equal_scores
 from detmap.curves import scores as curves
 from detmap.curves import tie_bounds as tied_bounds
 from detmap.curves.extremes import extremes_of
+from detmap.errors import DetmapError
 from detmap.kernels.curves import Ranked
 from detmap.statistics import ties
 from tests.real.conftest import DATA
@@ -171,3 +173,25 @@ def test_looking_for_notes_changes_no_number() -> None:
         plain, noted = (detmap.evaluate(truth, found, name) for _ in range(2))
         assert noted.notes
         assert noted.metrics == plain.metrics
+
+
+@pytest.mark.parametrize("scope", ["class", "image"])
+def test_heaps_of_tied_boxes_have_wide_bounds_or_are_refused(
+    scope: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = [[0.0, 0, 10, 10]]
+    truth = detmap.truth_from_arrays([1] * 3, [1] * 3, box * 3)
+    found = detmap.detections_from_arrays(truth, [1] * 4, [1] * 4, box * 4, [0.5] * 4)
+    rules = {"limits.max_dets": [2], "limits.scope": scope, "metrics": ["AP50"]}
+    result = detmap.evaluate(truth, found, "coco-bbox", settings=rules)
+    narrow = result.ties()["AP50"]
+    monkeypatch.setattr(equal_scores, "MOST_PAIRS", 11)  # there are 12
+    monkeypatch.setattr(equal_scores, "PAIRS_PER_ROW", 0)
+    if scope == "image":
+        with pytest.raises(DetmapError, match="lie in heaps"):
+            result.ties()
+        return
+    wide = result.ties()["AP50"]
+    assert wide.low <= narrow.low <= narrow.high <= wide.high
+    assert np.isnan(wide.mean)
+    assert not np.isnan(narrow.mean)
