@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coco.sa_co import ANNOTATOR, PARTIAL
-from detmap.benchmarks.assignment import largest_sum
+from detmap.base.assignment import largest_sum
 from detmap.benchmarks.benchmark_result import Numbers
 from detmap.benchmarks.image_pairs import corners, overlaps, table_areas
 from detmap.protocol import Protocol

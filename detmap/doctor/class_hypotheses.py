@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.assignment import assign_all
 from detmap.doctor.findings import Repair
 from detmap.doctor.raw_rows import Key, Raw, are_numbers, class_places
 from detmap.doctor.trial import Sample
@@ -201,43 +202,10 @@ def permutation(sample: Sample) -> dict[Key, int]:
 
 
 def assigned(gain: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(C,) the column of each row in the assignment of the highest sum, -1 for a row without.
-
-    Source: the Hungarian method with potentials and shortest augmenting paths, Kuhn 1955, Jonker
-    and Volgenant 1987; a row is added at a time.
-    """
-    turned = gain.shape[0] > gain.shape[1]
-    cost = -(gain.T if turned else gain)
-    n, m = cost.shape
-    u, v = np.zeros(n + 1), np.zeros(m + 1)
-    row_of = np.zeros(m + 1, dtype=np.int64)  # 1 + row, 0 for none; column 0 is the start
-    for i in range(1, n + 1):
-        row_of[0], j = i, 0
-        least, before = np.full(m + 1, np.inf), np.zeros(m + 1, dtype=np.int64)
-        done = np.zeros(m + 1, dtype=bool)
-        while row_of[j]:
-            done[j] = True
-            reduced = np.concatenate([[np.inf], cost[row_of[j] - 1] - u[row_of[j]] - v[1:]])
-            better = ~done & (reduced < least)
-            least[better], before[better] = reduced[better], j
-            free = np.where(done, np.inf, least)
-            free[0] = np.inf
-            nearest = int(np.argmin(free))
-            delta = free[nearest]
-            u[row_of[done]] += delta
-            v[done] -= delta
-            least[~done] -= delta
-            j = nearest
-        while j:
-            row_of[j] = row_of[before[j]]
-            j = int(before[j])
-    columns = np.flatnonzero(row_of[1:])
-    rows = row_of[1:][columns] - 1
+    """(C,) the column of each row in the assignment of the highest sum, -1 for a row without."""
+    rows, columns = assign_all(gain)
     out = np.full(gain.shape[0], -1, dtype=np.int64)
-    if turned:
-        out[columns] = rows
-    else:
-        out[rows] = columns
+    out[rows] = columns
     return out
 
 
