@@ -148,7 +148,7 @@ def _metrics(pairs: list[_Pair], thresholds: Floats) -> dict[str, float]:
 
 
 def _image_level(pairs: list[_Pair]) -> dict[str, float]:
-    """How well detections say whether a pair has an object."""
+    """How well detections predict whether a pair has an object."""
     tp = sum(1 for pair in pairs if pair.n_found and pair.n_objects)
     fp = sum(1 for pair in pairs if pair.n_found and not pair.n_objects)
     fn = sum(1 for pair in pairs if pair.n_objects and not pair.n_found)

@@ -152,7 +152,7 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
         wanted = {name: meant.get(name, name) for name in used}
         mapping = {name: ids[other] for name, other in wanted.items() if other in ids}
         pairs = few(f"{name!r} for {other!r}" for name, other in meant.items())
-        text = f"{len(meant)} classes are spelled otherwise than in the truth: {pairs}"
+        text = f"{len(meant)} class names are spelled differently in the ground truth: {pairs}"
         yield Repair("classes-spelling", text, partial(renamed, mapping=mapping), 1, True)
 
 
@@ -160,8 +160,8 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
 
 
 def confusion(sample: Sample, images: int | None = None) -> NDArray[np.float64]:
-    """(C, K) how much the rows of each class key lie on objects of each class; surer rows weigh
-    more. Of every second image where `images` is 0 or 1.
+    """(C, K) how often rows of each class key overlap objects of each class; higher scores weigh
+    more. `images` 0 or 1 selects every second image.
     """
     raw, truth, met = sample.rows, sample.truth, sample.met
     counts = np.zeros((len(raw.classes), len(truth.categories)))
@@ -174,15 +174,16 @@ def confusion(sample: Sample, images: int | None = None) -> NDArray[np.float64]:
 
 
 def permutation(sample: Sample) -> dict[Key, int]:
-    """Keys to class ids by overlap, where that moves some; else nothing.
+    """Returns class ids by key that overlap suggests; empty if no class changes.
 
-    What half of the images say has to hold on the other half.
+    What is found on half of the images must hold on the other half.
     """
     known = sample.truth.categories
     if max(len(known), len(sample.raw.classes)) > MOST_CLASSES or len(known) < 2:
         return {}
     as_is = class_places(sample.truth, sample.raw.classes)
-    spare = np.where(as_is[:, None] == np.arange(len(known)), 1e-9, 0.0)  # what nothing speaks for
+    # Keeps the class of rows that overlap nothing.
+    spare = np.where(as_is[:, None] == np.arange(len(known)), 1e-9, 0.0)
     halves = confusion(sample, 0), confusion(sample, 1)
     for fitted, held in (halves, halves[::-1]):
         chosen = assigned(fitted + spare)
