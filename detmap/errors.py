@@ -1,4 +1,4 @@
-"""Errors that detmap raises on purpose. Each says where, what is wrong, and how to fix it."""
+"""Errors that detmap raises on purpose. Each reports where, what is wrong, and how to fix it."""
 
 from __future__ import annotations
 

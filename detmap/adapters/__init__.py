@@ -248,7 +248,7 @@ def readable(path: Path) -> Iterator[None]:
 
 @contextmanager
 def explained(path: Path, kind: str, wanted: str | None) -> Iterator[None]:
-    """Replaces the error of a reader that was not meant for a path by what the path is.
+    """Replaces the error of a reader that does not fit a path by one with the path's format.
 
     Parameters
     ----------

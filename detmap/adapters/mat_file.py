@@ -2,7 +2,7 @@
 
 Source: MathWorks, "MAT-File Format", level 5: a header of 128 bytes, then elements with a tag of
 type and size. Structures, objects, sparse and complex arrays are not read: a variable with one is
-an error if it is asked for.
+an error if it is requested.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads detections in pieces, for files that do not fit into memory.
 
-The pieces are the rows of `detmap.adapters.read_detections`, in the same order. A file whose pieces
-would be understood differently (scores in some records only, fractions and pixels) is an error.
+The pieces have the rows of `detmap.adapters.read_detections`, in the same order. If pieces of a
+file would be read differently (scores in some records only, fractions and pixels), it is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from detmap.tables import Detections, Note, Truth
 from detmap.tables.catalog import DROPPED
 
 ADDED = (*DROPPED, "region-ignored", "box-outside", "box-reversed", "score-vast")
-"""Codes of notes that count rows; all others tell how the file is understood."""
+"""Codes of notes that count rows; all others describe how the file is read."""
 
 PARQUET = (".parquet", ".pq")
 ROW_BYTES = 90  # of a JSON record, about
@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(slots=True)
 class Summary:
-    """Sums the notes of pieces, and refuses pieces that are understood differently."""
+    """Sums the notes of pieces, and refuses pieces that are read differently."""
 
     source: str
     counts: dict[str, Note] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Summary:
     n_rows: int = 0
 
     def add(self, piece: Detections) -> None:
-        """Adds the notes of the next piece. Raises `DataError` if it is understood differently."""
+        """Adds the notes of the next piece. Raises `DataError` if it is read differently."""
         if not len(piece) and not piece.notes:
             return
         ways = frozenset((n.code, n.text) for n in piece.notes if n.code not in ADDED)
@@ -124,7 +124,7 @@ def estimated_rows(path: str | Path) -> int:
             from detmap.adapters.tabular import csv_parquet, parquet_pieces
 
             return sum(map(parquet_pieces.n_rows, csv_parquet.shards(place)))
-    except (OSError, DataError):  # the reader says what is wrong
+    except (OSError, DataError):  # the reader reports the error
         pass
     return 0
 

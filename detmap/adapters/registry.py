@@ -76,8 +76,8 @@ def choose(
 ) -> AnyRow:
     """Returns the row of the requested format, or of the one that matches the path best.
 
-    `preferred` is the format of the protocol's benchmark: it is taken if it matches at all, or
-    nothing shows another one.
+    `preferred` is the format of the protocol's benchmark: it is used if it matches at all, or
+    if no other format has marks.
     Raises `DataError` if the format is unknown, ambiguous, or does not fit the path.
     """
     return choose_noted(rows, path, looks, wanted, preferred)[0]

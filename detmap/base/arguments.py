@@ -143,5 +143,5 @@ def _array(where: str, values: Any) -> NDArray[Any]:
         raise DataError(where, "is a masked array", "remove the masked rows")
     try:
         return np.asarray(values)
-    except Exception as error:  # whatever an object does that is asked for its numbers
+    except Exception as error:  # any error of an object that is converted to numbers
         raise DataError(where, str(error), "give an array with one row per box") from None

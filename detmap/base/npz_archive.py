@@ -191,7 +191,7 @@ def _unreadable(content: bytes, error: Exception) -> str:
 def _member(where: str, file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     """Reads the header of an array, but not its numbers."""
     if info.file_size > RATIO * info.compress_size + SLACK:
-        what = f"{info.compress_size} bytes that say they are {info.file_size}"
+        what = f"{info.compress_size} bytes with a stated size of {info.file_size}"
         raise DataError(where, what, WRITE_AGAIN)
     try:
         with file.open(info) as stream:

@@ -138,7 +138,7 @@ def is_utf16(data: bytes) -> bool:
 
 
 def parse_json(data: str | bytes, where: str) -> Any:
-    """What JSON text says, as Python's own reader has it; `where` is for the message.
+    """Returns the value of JSON text, as Python's own reader; `where` is for the message.
 
     Raises
     ------

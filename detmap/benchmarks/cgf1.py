@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coco.sa_co import ANNOTATOR, PARTIAL
-from detmap.benchmarks.assignment import largest_sum
+from detmap.base.assignment import largest_sum
 from detmap.benchmarks.benchmark_result import Numbers
 from detmap.benchmarks.image_pairs import corners, overlaps, table_areas
 from detmap.protocol import Protocol
@@ -148,7 +148,7 @@ def _metrics(pairs: list[_Pair], thresholds: Floats) -> dict[str, float]:
 
 
 def _image_level(pairs: list[_Pair]) -> dict[str, float]:
-    """How well detections say whether a pair has an object."""
+    """How well detections predict whether a pair has an object."""
     tp = sum(1 for pair in pairs if pair.n_found and pair.n_objects)
     fp = sum(1 for pair in pairs if pair.n_found and not pair.n_objects)
     fn = sum(1 for pair in pairs if pair.n_objects and not pair.n_found)

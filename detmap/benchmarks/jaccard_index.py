@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.assignment import largest_sum
+from detmap.base.assignment import largest_sum
 from detmap.benchmarks.image_pairs import areas, corners, shared_areas
 from detmap.matching.scope import clipped
 from detmap.protocol import Protocol

@@ -1,7 +1,7 @@
 """Detections without scores: precision, recall and F1, and AP over the orders of equal scores.
 
 Scores are not read: all detections count, and share one score. AP then depends on the order of the
-detections, which says nothing about the detector. Its mean and spread over random orders do not.
+detections, which does not depend on the detector. Its mean and spread over random orders do not.
 """
 
 from __future__ import annotations

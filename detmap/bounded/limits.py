@@ -117,7 +117,7 @@ def by_score(protocol: Protocol) -> bool:
 
 
 def require_disk(n_rows: int, folder: Path) -> None:
-    """Raises `DataError` if the temporary file surely does not fit on the disk."""
+    """Raises `DataError` if the temporary file certainly does not fit on the disk."""
     free, needed = shutil.disk_usage(folder).free, ON_DISK * n_rows
     if needed > free:
         raise DataError(

@@ -39,7 +39,7 @@ def add(command: argparse.ArgumentParser, *, strict: bool = False) -> None:
 def read(
     arguments: argparse.Namespace, *, empty: bool = False, extend: bool = True
 ) -> tuple[Truth, Detections, Protocol]:
-    """As `reading.read`, with the fixes that were asked for and the findings. Without
+    """As `reading.read`, with the requested fixes and the findings. Without
     `extend` the truth lacks the images and classes that the detections add.
     """
     begin = time.process_time()
@@ -90,7 +90,7 @@ def _fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protoc
     made = repaired(truth, raw, names, rules, unknown=arguments.unknown)
     if _several(arguments):  # the notes of one table are not those of a comparison
         for each in made.repairs:
-            streams.say(f"note: {path}: detections were repaired: {each.sentence}\n")
+            streams.say(f"note: {path}: detections were fixed: {each.sentence}\n")
     return made.detections
 
 

@@ -29,7 +29,7 @@ OVERLAPS = _mask.iou
 LOOKUPS = {name: getattr(OfficialCOCO, name) for name in ("getAnnIds", "loadAnns")}
 """How annotations are looked up, which may have been replaced too."""
 LATER = ("evalImgs", "ious", "_gts", "_dts")
-"""What ``evaluate`` leaves to be made when it is asked for."""
+"""Results of ``evaluate`` that are built at first use."""
 
 
 @stands_in_for(Official)

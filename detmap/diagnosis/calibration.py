@@ -155,7 +155,7 @@ def calibration(
 
     def over(names: Sequence[str], bins: int) -> float:
         if not _has_boxes(diagnosis, rows):
-            return float("nan")  # the truth does not say how large an image is
+            return float("nan")  # the ground truth has no image sizes
         columns = (feature(diagnosis, rows, name) for name in names)
         return deviation_in_bins(score, right, columns, bins, least)
 

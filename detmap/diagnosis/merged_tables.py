@@ -137,7 +137,7 @@ def _scope(parts: Sequence[Truth], place: Sequence[NDArray[np.int64]]) -> Scope 
     if not known:
         return None
     if len(known) < len(parts):
-        what = "some parts say which classes are annotated, and some do not"
+        what = "some parts list annotated classes, and some do not"
         raise MergeError("merge", what, "read all parts alike")
     image = np.concatenate(
         [np.repeat(at, np.diff(scope.off)) for at, scope in zip(place, known, strict=True)]

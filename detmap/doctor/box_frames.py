@@ -73,7 +73,7 @@ class Frame:
 
 
 def frames(sample: Sample, layout: Callable[[Boxes], Boxes], of_fractions: bool) -> Iterator[Frame]:
-    """The frames of a layout that pairs speak for."""
+    """The frames of a layout that the pairs suggest."""
     sized = not np.isnan(sample.truth.images.width).any()
     if of_fractions and sized:
         yield Frame("square", 1.0)

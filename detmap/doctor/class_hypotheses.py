@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.assignment import assign_all
 from detmap.doctor.findings import Repair
 from detmap.doctor.raw_rows import Key, Raw, are_numbers, class_places
 from detmap.doctor.trial import Sample
@@ -151,7 +152,7 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
         wanted = {name: meant.get(name, name) for name in used}
         mapping = {name: ids[other] for name, other in wanted.items() if other in ids}
         pairs = few(f"{name!r} for {other!r}" for name, other in meant.items())
-        text = f"{len(meant)} classes are spelled otherwise than in the truth: {pairs}"
+        text = f"{len(meant)} class names are spelled differently in the ground truth: {pairs}"
         yield Repair("classes-spelling", text, partial(renamed, mapping=mapping), 1, True)
 
 
@@ -159,8 +160,8 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
 
 
 def confusion(sample: Sample, images: int | None = None) -> NDArray[np.float64]:
-    """(C, K) how much the rows of each class key lie on objects of each class; surer rows weigh
-    more. Of every second image where `images` is 0 or 1.
+    """(C, K) how often rows of each class key overlap objects of each class; higher scores weigh
+    more. `images` 0 or 1 selects every second image.
     """
     raw, truth, met = sample.rows, sample.truth, sample.met
     counts = np.zeros((len(raw.classes), len(truth.categories)))
@@ -173,15 +174,16 @@ def confusion(sample: Sample, images: int | None = None) -> NDArray[np.float64]:
 
 
 def permutation(sample: Sample) -> dict[Key, int]:
-    """Keys to class ids by overlap, where that moves some; else nothing.
+    """Returns class ids by key that overlap suggests; empty if no class changes.
 
-    What half of the images say has to hold on the other half.
+    What is found on half of the images must hold on the other half.
     """
     known = sample.truth.categories
     if max(len(known), len(sample.raw.classes)) > MOST_CLASSES or len(known) < 2:
         return {}
     as_is = class_places(sample.truth, sample.raw.classes)
-    spare = np.where(as_is[:, None] == np.arange(len(known)), 1e-9, 0.0)  # what nothing speaks for
+    # Keeps the class of rows that overlap nothing.
+    spare = np.where(as_is[:, None] == np.arange(len(known)), 1e-9, 0.0)
     halves = confusion(sample, 0), confusion(sample, 1)
     for fitted, held in (halves, halves[::-1]):
         chosen = assigned(fitted + spare)
@@ -201,43 +203,10 @@ def permutation(sample: Sample) -> dict[Key, int]:
 
 
 def assigned(gain: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(C,) the column of each row in the assignment of the highest sum, -1 for a row without.
-
-    Source: the Hungarian method with potentials and shortest augmenting paths, Kuhn 1955, Jonker
-    and Volgenant 1987; a row is added at a time.
-    """
-    turned = gain.shape[0] > gain.shape[1]
-    cost = -(gain.T if turned else gain)
-    n, m = cost.shape
-    u, v = np.zeros(n + 1), np.zeros(m + 1)
-    row_of = np.zeros(m + 1, dtype=np.int64)  # 1 + row, 0 for none; column 0 is the start
-    for i in range(1, n + 1):
-        row_of[0], j = i, 0
-        least, before = np.full(m + 1, np.inf), np.zeros(m + 1, dtype=np.int64)
-        done = np.zeros(m + 1, dtype=bool)
-        while row_of[j]:
-            done[j] = True
-            reduced = np.concatenate([[np.inf], cost[row_of[j] - 1] - u[row_of[j]] - v[1:]])
-            better = ~done & (reduced < least)
-            least[better], before[better] = reduced[better], j
-            free = np.where(done, np.inf, least)
-            free[0] = np.inf
-            nearest = int(np.argmin(free))
-            delta = free[nearest]
-            u[row_of[done]] += delta
-            v[done] -= delta
-            least[~done] -= delta
-            j = nearest
-        while j:
-            row_of[j] = row_of[before[j]]
-            j = int(before[j])
-    columns = np.flatnonzero(row_of[1:])
-    rows = row_of[1:][columns] - 1
+    """(C,) the column of each row in the assignment of the highest sum, -1 for a row without."""
+    rows, columns = assign_all(gain)
     out = np.full(gain.shape[0], -1, dtype=np.int64)
-    if turned:
-        out[columns] = rows
-    else:
-        out[rows] = columns
+    out[rows] = columns
     return out
 
 

@@ -1,4 +1,4 @@
-"""Rows of detections that lie on a better row of their image and class: what suppression leaves
+"""Detections that overlap a higher-scoring one of their image and class: what suppression leaves
 out. Rows are a table, or what the doctor makes of a file (`detmap.doctor.raw_rows`).
 """
 

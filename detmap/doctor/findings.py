@@ -115,7 +115,7 @@ class Repair:
     sentence : the cause
     apply : raw rows to raw rows, beside the truth that has their images
     weight : how many guesses it takes; of two repairs that gain the same the lighter one is said
-    sure : the rows themselves show it (unknown ids, numbers out of range): a small gain will do
+    sure : the rows prove it (unknown ids, numbers out of range): a small gain is enough
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A repair by its name, applied loudly: its rows are read as everybody's, and a note says so."""
+"""Applies a fix by its name. The usual reader joins the fixed rows, and a note reports the fix."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def repaired(
         policy=policy(unknown),
     )
     notes = tuple(
-        Note(FIXED + each.name, f"detections were repaired: {each.sentence}", len(raw), raw.source)
+        Note(FIXED + each.name, f"detections were fixed: {each.sentence}", len(raw), raw.source)
         for each in made
     )
     return Repaired(replace(table, notes=(*notes, *table.notes)), made)

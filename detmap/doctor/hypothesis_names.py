@@ -64,7 +64,7 @@ HYPOTHESES = (
         scores_percent="scores from 0 to 100",
         scores_logits="scores that are logits",
         scores_negated="the lowest score is the most confident",
-        duplicates="no suppression: many boxes lie on a better one of their class",
+        duplicates="no suppression: many boxes overlap a higher-scoring box of their class",
     ),
     *_rows(
         False,
@@ -83,7 +83,7 @@ HYPOTHESES = (
         truth_outside="objects outside of their image",
         truth_box_format="VOC XML whose numbers are continuous pixels or pixels from 0",
         truth_area_missing="objects without an area under rules that look at it",
-        truth_crowd_missing="some objects do not say whether they are crowds",
+        truth_crowd_missing="some objects have no crowd flag",
         truth_ignore_unused="objects marked ignore, which the rules do not read",
         truth_id_zero="an object with the id 0",
         truth_duplicates="objects that are in the truth twice",

@@ -72,7 +72,7 @@ def _repair(used: Sequence[Key], place: NDArray[np.integer], truth: Truth) -> pa
 
 
 def renamed(raw: Raw, truth: Truth, *, known: dict[Key, Key]) -> Raw:
-    """The rows with the truth's image ids; of an image that is not known, one that nobody has."""
+    """The rows with the truth's image ids; unknown images get an unused id."""
     del truth
     nobody: Key = "" if any(isinstance(i, str) for i in known.values()) else -(2**62)
     images = tuple(known.get(key, nobody) for key in raw.images)

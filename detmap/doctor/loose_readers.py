@@ -1,6 +1,6 @@
 """Loose readers: files that mean something else than they should, as raw rows.
 
-The ordinary reader is asked first. Where it refuses a file or drops rows, a COCO results file and
+The ordinary reader is tried first. If it refuses a file or drops rows, a COCO results file and
 VOC's text are read once more: ids may be unknown, boxes of any sign, images named by text.
 """
 

@@ -109,8 +109,8 @@ def _one_class(trial: Trial, raw: Raw, ap50: float) -> Finding | None:
     rows = replace(raw, classes=(1,), label=np.zeros_like(raw.label))
     return Finding(
         "classes-agnostic",
-        f"all detections are of class {raw.classes[int(used[0])]!r}, and lie on objects of all "
-        "classes: AP50 after is that of one class for everything",
+        f"all detections are of class {raw.classes[int(used[0])]!r}, and overlap objects of all "
+        "classes: AP50 after treats all objects as one class",
         ap50,
         trial.agnostic().whole(rows),
     )

@@ -159,7 +159,7 @@ def restricted(
     return replace(raw.take(rows), images=ids, image=code.astype(np.int32), by_stem=False)
 
 
-@lru_cache(maxsize=8)  # an examination asks again and again; it clears this at its end
+@lru_cache(maxsize=8)  # used many times in one examination, which clears it at its end
 def image_places(truth: Truth, keys: tuple[Key, ...], by_stem: bool) -> NDArray[np.int32]:
     """Positions of images by id, or as VOC's text names them; -1 where there is none."""
     nothing = np.full(len(keys), -1, dtype=np.int32)

@@ -79,7 +79,7 @@ def _negated(raw: Raw, truth: Truth) -> Raw:
 
 
 def facts(sample: Sample, ap50: float) -> Iterator[Finding]:
-    """What can be said of scores, and not be repaired."""
+    """Problems of scores that cannot be fixed."""
     raw = sample.raw
     low, high, n_different = scale(raw.score)
     if len(raw) >= LEAST_ROWS and low == high:
@@ -137,7 +137,7 @@ def _cuts(sample: Sample, ap50: float) -> Iterator[Finding]:
             yield Finding(
                 "scores-top-k",
                 f"most images have exactly {most} detections, and {right[last].mean():.0%} of the "
-                f"last ones lie on an object: only the best {most} of an image were kept",
+                f"last ones match an object: only the top {most} per image were kept",
                 ap50,
             )
 
@@ -146,12 +146,12 @@ def _cuts(sample: Sample, ap50: float) -> Iterator[Finding]:
 
 
 def duplicates(sample: Sample) -> Iterator[Repair]:
-    """Suppression, where many boxes lie on a better one of their class."""
+    """Suppresses duplicates if many boxes overlap a higher-scoring box of their class."""
     share = doubled(sample.rows)
     if share >= DOUBLES:
         text = (
-            f"{share:.0%} of the detections lie on a better one of their class (overlap above "
-            f"{SAME_OBJECT:g}): nothing suppressed duplicates"
+            f"{share:.0%} of the detections overlap a higher-scoring one of their class (IoU above "
+            f"{SAME_OBJECT:g}): duplicates were not suppressed"
         )
         yield Repair("duplicates", text, _suppressed, 2)
 

@@ -122,7 +122,7 @@ class Sample:
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
-        """(n,) which rows lie on an object of their class."""
+        """(n,) which rows overlap an object of their class."""
         _, label = self.rows.places(self.truth)
         right = np.zeros(len(self.rows), dtype=bool)
         right[self.met.row] = label[self.met.row] == self.truth.label[self.met.place]

@@ -79,7 +79,7 @@ def _flags(trial: Trial) -> Iterator[Finding]:
         yield Finding("truth-area-missing", f"{text}where COCO has that of the mask")
     lacking = notes.get("iscrowd-missing", 0)
     if lacking and lacking < len(truth):
-        text = f"{lacking:,} of {len(truth):,} objects do not say whether they are crowds"
+        text = f"{lacking:,} of {len(truth):,} objects have no crowd flag"
         yield Finding("truth-crowd-missing", text)
     used = dict(trial.rules.matching.neutral)
     ignored = truth.role("ignore")

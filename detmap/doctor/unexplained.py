@@ -1,4 +1,4 @@
-"""What to look at where AP50 is near 0 and no known mistake explains it."""
+"""Hints if AP50 is near 0 and no known mistake explains it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from detmap.overlaps.row_overlaps import edges, ious
 
 DOUBTFUL = 0.05  # AP50
 BINS = 5  # of the histogram
-MOST_IMAGES, MOST_SUREST = 60, 200  # whose detections are tried on the others
-LIKE = 0.5  # mean overlap from which detections are those of another image
+MOST_IMAGES, MOST_TOP = 60, 200  # whose detections are compared with other images
+LIKE = 0.5  # lowest mean IoU to assign detections to another image
 MOST_CLASSES = 6  # rows of the table of classes
 SHUFFLED = 0.5  # share of the images that match better under another name
-MIXED, LEAST_MIXED = 0.05, 3  # share and number of these where the others are correct
-UNLIKE = 0.1  # mean overlap of an image's own objects, from which its name may be right
+MIXED, LEAST_MIXED = 0.05, 3  # the same if the others are correct: share, number
+UNLIKE = 0.1  # lowest mean IoU with own objects to keep the name
 
 
 def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
-    """Images whose detections match another image; else that nothing fits, and three looks."""
+    """Yields images whose detections match another image, or else a finding with three hints."""
     if not len(sample.rows) or not len(sample.truth):
         return
     if ap50 >= DOUBTFUL:
-        yield from _mixed_up(sample, ap50, _better_names(sample, surest=True), MIXED)
+        yield from _mixed_up(sample, ap50, _better_names(sample, top_only=True), MIXED)
         return
     if explained:
         return
@@ -45,7 +45,7 @@ def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
 def _mixed_up(
     sample: Sample, ap50: float, names: tuple[list[str], int], share: float
 ) -> Iterator[Finding]:
-    """The finding, if so many images match better under another name."""
+    """Yields the finding if at least this share of images matches better under another name."""
     others, n_tried = names
     if len(others) >= max(LEAST_MIXED, share * n_tried):
         text = (
@@ -56,7 +56,7 @@ def _mixed_up(
 
 
 def _overlaps(sample: Sample) -> str:
-    """The histogram of the best overlap of each object, whatever the class."""
+    """Returns the histogram of the best IoU per object with detections of any class."""
     met = best_objects(sample.rows, sample.truth, 0.0)
     best = np.zeros(len(sample.truth))
     np.maximum.at(best, met.place, met.iou)
@@ -66,7 +66,7 @@ def _overlaps(sample: Sample) -> str:
 
 
 def _classes(sample: Sample) -> str:
-    """Which classes of detections lie on which classes of objects."""
+    """Returns the most frequent pairs of detected class and object class."""
     met = sample.met
     keys = [str(each) for each in sample.rows.classes]
     names = sample.truth.categories.names
@@ -82,18 +82,19 @@ def _names(others: list[str], n_tried: int) -> str:
     return f"Images that match better under another name: {len(others)} of {n_tried}{shown}"
 
 
-def _better_names(sample: Sample, *, surest: bool = False) -> tuple[list[str], int]:
-    """Images whose best detections lie on the objects of another image, and how many were tried.
+def _better_names(sample: Sample, *, top_only: bool = False) -> tuple[list[str], int]:
+    """Returns images whose best detections overlap the objects of another image, and the number of
+    images tested.
 
     Parameters
     ----------
-    surest : whether to look only at detections with scores as high as those of as many detections
-        as there are objects, and only at objects of their class
+    top_only : uses only the G highest-scoring detections of G objects, and only objects of their
+        class
     """
     rows, whole = sample.rows, sample.whole
     image, label = rows.places(whole)
     least = -np.inf
-    if surest and len(rows) > len(sample.truth):
+    if top_only and len(rows) > len(sample.truth):
         least = np.partition(rows.score, len(rows) - len(sample.truth))[-len(sample.truth)]
     objects = Objects(
         edges(whole),
@@ -102,7 +103,7 @@ def _better_names(sample: Sample, *, surest: bool = False) -> tuple[list[str], i
         np.bincount(whole.image, minlength=len(whole.images)),
     )
     ids = whole.images.ids
-    most = min(MOST_SUREST if surest else MOST_IMAGES, len(sample.positions))
+    most = min(MOST_TOP if top_only else MOST_IMAGES, len(sample.positions))
     tried = np.linspace(0, len(sample.positions) - 1, most)
     found, n_tried = [], 0
     for place in sample.positions[np.unique(tried.astype(np.int64))].tolist():
@@ -112,9 +113,9 @@ def _better_names(sample: Sample, *, surest: bool = False) -> tuple[list[str], i
         if len(best) < 2:
             continue
         n_tried += 1
-        boxes, labels = edges(rows, best), label[best] if surest else None
+        boxes, labels = edges(rows, best), label[best] if top_only else None
         mine = objects.take(place).likeness(boxes, labels)[place]
-        if 2 * mine >= 1 or (surest and mine >= UNLIKE):
+        if 2 * mine >= 1 or (top_only and mine >= UNLIKE):
             continue
         scores = np.where(objects.per_image >= 2, objects.likeness(boxes, labels), 0.0)
         other = int(np.argmax(scores))
@@ -132,15 +133,15 @@ class Objects(NamedTuple):
     per_image: NDArray[np.int64]
 
     def take(self, image: int) -> Objects:
-        """The objects of an image."""
+        """Returns the objects of an image."""
         mine = self.image == image
         return Objects(self.corners[mine], self.label[mine], self.image[mine], self.per_image)
 
     def likeness(
         self, boxes: NDArray[np.float64], labels: NDArray[np.int32] | None
     ) -> NDArray[np.float64]:
-        """(I,) the mean best overlap of each image's objects with boxes, of their class if these
-        have labels.
+        """Returns (I,) the mean best IoU of each image's objects with boxes; with `labels`, of
+        equal class.
         """
         best = np.zeros(len(self.corners))
         for i, box in enumerate(boxes):

@@ -18,7 +18,7 @@ from detmap.protocol.protocol_digest import protocol_digest
 from detmap.results.receipt import Receipt, contradictions
 
 ITSELF = "itself: "
-"""Begins the name of a part that a receipt says in two ways."""
+"""Prefix of the name of a part that a receipt contains twice."""
 EDITED_LIST = "the lists of files are equal: one record was changed"
 EDITED_FILE = "the same file: one record was changed later"
 OF_THE_PLACE = ("path-moved", "folder-above", "images-unannotated")

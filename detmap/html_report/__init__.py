@@ -1,4 +1,4 @@
-"""The report that people open: one file, made of a template, drawn charts and pictures.
+"""The HTML report: one file, rendered from a template, charts and pictures.
 
 Raises, where an optional package is missing, a `DetmapError` that names what to install.
 """

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 WIDTH, HEIGHT = 460, 260
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 36  # the style's slider stands under an axis of these
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 36  # the style's slider is aligned with an axis of these
 MOST_POINTS = 160  # of a line
 LETTERS = ("a", "b")  # styles of the detectors
 
@@ -275,7 +275,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def _share(value: float, low: float, high: float) -> float:
-    """Where a number stands in a range, 0 to 1; halved, as the whole may be beyond all numbers."""
+    """Returns the position of a number in a range, 0 to 1; halved, as the range may overflow."""
     return (value / 2 - low / 2) / max(high / 2 - low / 2, 1e-12)
 
 

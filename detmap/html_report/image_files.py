@@ -1,4 +1,4 @@
-"""Files of the images: which one is an image of the ground truth, and its pixels."""
+"""Finds and reads the image files of the ground truth."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCALED = "images with another size than in the ground truth, scaled to it"
 
 @dataclass(eq=False)
 class Pictures:
-    """The folder of the images, and what went wrong with them.
+    """The folder of the images, and problems found in it.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Pictures:
             raise DataError(str(self.folder), "is not a folder of images", "check --images")
 
     def notes(self) -> list[str]:
-        """What a reader should know."""
+        """Returns notes on missing and unusual files."""
         found = []
         for what, names in self._odd.items():
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
@@ -53,8 +53,8 @@ class Pictures:
         return found
 
     def read(self, images: Images, image: int) -> NDArray[np.uint8] | None:
-        """The image at this position of the truth, in the pixels that the truth speaks of; None,
-        and a note, where there is none that is surely it.
+        """Returns the pixels of an image of the ground truth, scaled to its size there; None and a
+        note if no file certainly belongs to it.
         """
         if self.folder is None or self.spent > BUDGET:
             return None
@@ -71,8 +71,8 @@ class Pictures:
         return picture
 
     def _paths(self, images: Images, image: int) -> list[Path]:
-        """The files that may be this image's: those of its stem that share most of its path, and
-        more of it than of any other image's.
+        """Returns the files that may belong to an image: equal stem, longest common path, and no
+        other image fits as well.
         """
         if self._index is None:
             assert self.folder is not None
@@ -93,12 +93,12 @@ class Pictures:
 
 
 def named(images: Images) -> dict[int | str, str]:
-    """What the ground truth calls each image, by id."""
+    """Returns the name of each image in the ground truth, by id."""
     return {image: name_of(images, k) for k, image in enumerate(images.ids.tolist())}
 
 
 def name_of(images: Images, image: int) -> str:
-    """What the truth calls an image: its path, else its stem or id."""
+    """Returns the name of an image: its path, else its stem or id."""
     given = images.files[image] if images.files else ""
     id_text = str(images.ids[image])
     return given or (id_text if "/" in id_text else images.stems[image] or id_text)
@@ -109,7 +109,7 @@ def _stem(images: Images, image: int) -> str:
 
 
 def _shared(path: Path, name: str) -> tuple[int, bool]:
-    """Folders that a file and an image's name share, from the last on; whether the suffix too."""
+    """Counts common folders of a file and an image's name, from the last on; compares suffixes."""
     wanted = PurePosixPath(name.replace("\\", "/"))
     n = 0
     for own, other in zip(path.parts[-2::-1], wanted.parts[-2::-1], strict=False):
@@ -120,9 +120,8 @@ def _shared(path: Path, name: str) -> tuple[int, bool]:
 
 
 def _decoded(path: Path, size: tuple[float, float]) -> tuple[NDArray[np.uint8] | None, str]:
-    """The pixels of an image of this width and height, and what is odd about it; None where it has
-    too many, which its header says before anything is unpacked, or where it is not as the truth
-    says.
+    """Returns the pixels of an image of this width and height, and a warning; None if its header
+    gives too many pixels (checked before decoding), or if it contradicts the ground truth.
 
     Raises
     ------
@@ -164,5 +163,5 @@ def _is_turned(data: bytes) -> bool:
     try:
         with Image.open(io.BytesIO(data)) as image:
             return image.getexif().get(image_sizes.ORIENTATION, 1) not in (0, 1)
-    except Exception:  # whatever a library does with a broken header
+    except Exception:  # any error of the library for a broken header
         return False

@@ -66,7 +66,7 @@ def under(interval: Interval) -> str:
 
 
 def interval_at(sampled: Sampled | None, q: int) -> Interval | None:
-    """The interval of one number; None where nothing was drawn."""
+    """The interval of one number; None without replicates."""
     return None if sampled is None else sampled.intervals[q]
 
 

@@ -74,7 +74,7 @@ def best_points(runs: Sequence[Run]) -> tuple[list[list[Number]], list[Number]]:
 def sampled_differences(
     runs: Sequence[Run], part: Callable[[Uncertainty], Sampled | None]
 ) -> list[Difference]:
-    """B - A of a part; nothing of one detector, or where nothing was drawn."""
+    """B - A of a part; None for one detector, or without replicates."""
     if len(runs) < 2:
         return []
     a, b = ((None if run.uncertainty is None else part(run.uncertainty)) for run in runs)

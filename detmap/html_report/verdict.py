@@ -38,7 +38,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the report says first.
+    """The first statement of the report.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Verdict:
 
 
 def decide(runs: Sequence[Run]) -> Verdict:
-    """The verdict about one detector or two."""
+    """Returns the verdict on one detector or two."""
     return _two(*runs) if len(runs) == 2 else _one(runs[0])
 
 

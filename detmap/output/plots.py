@@ -1,4 +1,4 @@
-"""Precision-recall and ROC curves as a picture. Matplotlib is imported when something is drawn."""
+"""Precision-recall and ROC curves as a picture. Matplotlib is imported when a plot is rendered."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def label(name: str) -> str:
 
 
 def check(path: Path) -> None:
-    """A `DetmapError` where no picture could be drawn, before there is anything to draw."""
+    """Raises `DetmapError` early if no plot can be rendered."""
     if path.suffix.lower() not in FORMATS:
         what = "cannot be drawn" if path.suffix else "no suffix says what to draw"
         raise DetmapError(str(path), what, "name a .png, .svg or .pdf file")

@@ -24,7 +24,7 @@ class Table:
     header : column names
     rows : one tuple a row; floats are fractions, None and NaN are undefined
     lines : text below the table
-    name : by which a user asks for it alone (``metrics``)
+    name : by which a user selects it (``metrics``)
     """
 
     title: str

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from detmap.errors import DataError, require
 
 LONGEST_OUTLINE = 1e7
-"""Pixels around a polygon: its outline is drawn point by point."""
+"""Pixels around a polygon: its outline is rendered point by point."""
 
 FIX = (
     "a mask is a list of polygons [x1, y1, x2, y2, ...], or run lengths with their size and counts"
@@ -35,7 +35,7 @@ def rasterised(
     """Converts lists of polygons to compressed run lengths. Source: COCO.annToRLE of pycocotools'
     coco.py.
 
-    Polygons on images of one size are drawn in one call.
+    Polygons on images of one size are rendered in one call.
     """
     if not given:
         return []

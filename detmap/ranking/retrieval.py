@@ -125,7 +125,7 @@ def ranks(k: Any) -> int:
     """A checked number of ranks."""
     try:
         number = operator.index(k)
-    except Exception:  # whatever an object does that is asked for its number
+    except Exception:  # any error of an object that is converted to a number
         number = 0
     if number < 1 or isinstance(k, bool):
         raise DataError("k", f"{k!r:.60}", "k counts ranks: a whole number from 1")

@@ -67,7 +67,7 @@ def left_out(protocol: Protocol) -> list[Note]:
 
 
 WHOLE_ONLY = "metrics are not reported, because they need the whole evaluation"
-"""What `extra_left_out` says of results of matches alone."""
+"""The note of `extra_left_out` on results of matches alone."""
 
 
 def extra_left_out(protocol: Protocol, text: str = WHOLE_ONLY) -> list[Note]:
@@ -77,7 +77,7 @@ def extra_left_out(protocol: Protocol, text: str = WHOLE_ONLY) -> list[Note]:
 
 
 def partial_groups(protocol: Protocol, categories: Categories) -> list[Note]:
-    """Returns a note on classes of a stock protocol's groups that the truth lacks."""
+    """Returns a note on classes of a default protocol's groups that the truth lacks."""
     names = [name for group in protocol.groups for name in group.classes]
     lacking = [name for name in dict.fromkeys(names) if name not in categories.names]
     text = f"classes of the groups are not in the truth: {few(lacking)}"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 MOST_ROWS = 10_000_000
-"""Match rows, about 400 MB, that `evaluate` fetches if it is not told otherwise."""
+"""Match rows, about 400 MB, that `evaluate` fetches by default."""
 
 Shard = tuple[str | Path, str | Path] | Callable[[], tuple[Truth, Detections]]
 

@@ -67,7 +67,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What a suite's file says; `metrics` are () for all, the first one is the headline."""
+    """The content of a suite's file; `metrics` are () for all, the first one is the headline."""
 
     name: str
     rows: tuple[Row, ...]
@@ -138,7 +138,7 @@ def _figure(tree: Mapping[str, Any], where: str, rows: Sequence[Row]) -> Figure:
             raise DataError(f"{where}.{key}", f"no {strange[0]!r}", fix)
     if ("ratio" in take) != bool(to):
         what = "a ratio without a data set" if "ratio" in take else f"{take} has no ratio"
-        raise DataError(f"{where}.to", what, "name the data set that a ratio is taken to")
+        raise DataError(f"{where}.to", what, "name the data set that a ratio refers to")
     return Figure(_text(tree, "name", where), take, groups, to)
 
 

@@ -1,6 +1,6 @@
 """Changes of boxes and areas before matching: clipping, areas of boxes, a common aspect.
 
-Protocol keys ask for them (``boxes.clip``, ``boxes.area``, ``boxes.aspect``), so the signature
+Protocol keys request them (``boxes.clip``, ``boxes.area``, ``boxes.aspect``), so the signature
 contains them and `detmap explain` names them. Classes change while files are read, by the hierarchy
 of `detmap.adapters.label_hierarchy`.
 """

@@ -294,7 +294,7 @@ def test_sizes_that_cannot_be(matches: Matches, tmp_path: Path) -> None:
     entry = content.rindex(b"score.npy") - 46  # of the directory
     content[entry + 24 : entry + 28] = (1 << 30).to_bytes(4, "little")
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"score: \d+ bytes that say they are 1073741824"):
+    with pytest.raises(DataError, match=r"score: \d+ bytes with a stated size of 1073741824"):
         Matches.load(path)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.benchmarks.assignment import largest_sum
+from detmap.base.assignment import largest_sum
 from tests.benchmarks import goldens
 from tests.reference import own_rules
 from tests.support import builders as make

@@ -10,6 +10,7 @@ import pytest
 
 from detmap.protocol import names
 from tests.benchmarks.goldens import DATA, folder
+from tests.support.tier import some
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,13 +41,7 @@ def test_every_protocol_of_a_benchmark_has_a_row() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "protocol",
-    [
-        pytest.param(name, marks=[pytest.mark.long] * (i % 5 > 0))
-        for i, name in enumerate(TOOL.CASES)
-    ],
-)
+@pytest.mark.parametrize("protocol", some(TOOL.CASES, 5))
 def test_the_row_is_what_the_commands_do(protocol: str) -> None:
     folder(TOOL.CASES[protocol][0])
     cells = TOOL.row(protocol, (DATA / "benchmarks").resolve())

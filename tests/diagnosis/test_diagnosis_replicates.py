@@ -24,6 +24,7 @@ from detmap.statistics.resampled_numbers import differences, less, resample_ap, 
 from detmap.statistics.sampling_units import units
 from detmap.tables import Detections, Truth
 from tests.diagnosis import troublesome_tables as drawing
+from tests.support.tier import some
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +73,7 @@ def same(found: Any, wanted: Any) -> None:
     assert np.asarray(found) == pytest.approx(np.asarray(wanted), abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(range(4), 2))
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_gains_of_tide(seed: int, protocol: str) -> None:
     whole = diagnose(*tables(seed), protocol)
@@ -91,7 +92,7 @@ def test_gains_of_tide(seed: int, protocol: str) -> None:
             same(100 * (lists[name].draws - lists[""].draws)[b, 0], gain)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(range(4), 2))
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_slices(seed: int, protocol: str) -> None:
     whole = diagnose(*tables(seed), protocol)
@@ -123,7 +124,7 @@ def at(found: Diagnosis, rows: Any, objects: Any, score: float) -> list[float]:
     return [tp / every if every else nan, tp / n if n else nan, f1]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 3))
 def test_operating_points(seed: int) -> None:
     whole = diagnose(*tables(seed), "coco-bbox")
     points = operating_points(whole)
@@ -150,7 +151,7 @@ def test_operating_points(seed: int) -> None:
             same(classes.draws[b].reshape(3, n + 1)[q, n], np.mean(some) if some else np.nan)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 3))
 def test_calibration_localisation_and_olrp(seed: int) -> None:
     whole = diagnose(*tables(seed), "coco-bbox")
     parts = [
@@ -174,7 +175,7 @@ def test_calibration_localisation_and_olrp(seed: int) -> None:
         same(of_all, [least.olrp, least.loc, least.fp, least.fn])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 3))
 def test_shares_of_confused_classes(seed: int) -> None:
     whole = diagnose(*tables(seed), "coco-bbox")
     known = confusion(whole, confidence=0.3)

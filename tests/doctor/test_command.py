@@ -107,7 +107,7 @@ def test_a_repair_gives_the_right_number_and_says_so(wrong: dict[str, Path], mis
     assert found["fixes"] == [name]
     assert f"fixed-{name}" in [note["code"] for note in found["notes"]]
     assert f"+{name}|" in found["signature"].split("data:")[1]
-    assert "detections were repaired" in done.err
+    assert "detections were fixed" in done.err
     assert f"--fix {name}" in run("eval", TRUTH, wrong[mistake], "--fix", name).out
 
 
@@ -139,8 +139,8 @@ def test_compare_fixes_only_the_file_with_the_mistake(wrong: dict[str, Path]) ->
     done = run("compare", TRUTH, RIGHT, wrong["xyxy"], "--fix", "boxes-xyxy", "--format", "json")
     assert done.code == 0
     assert json.loads(done.out)["metrics"]["AP50"] == [AP50, AP50]
-    assert done.err.count("detections were repaired") == 1
-    assert f"note: {wrong['xyxy']}: detections were repaired: " in done.err
+    assert done.err.count("detections were fixed") == 1
+    assert f"note: {wrong['xyxy']}: detections were fixed: " in done.err
 
 
 ALL = {

@@ -13,6 +13,7 @@ import detmap
 from detmap.base.resources import folder
 from detmap.doctor.findings import Finding
 from tests.doctor.mistakes import WRONG, Columns, columns
+from tests.support.tier import some
 
 SHAPES = folder("datasets") / "shapes"
 TRUTH = SHAPES / "instances_test.json"
@@ -36,7 +37,7 @@ def test_nothing_is_wrong_with_the_sample(detector: str, suffix: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mistake", WRONG)
+@pytest.mark.parametrize("mistake", some(WRONG, 3))
 def test_a_mistake_is_found_first_and_alone(right: Columns, mistake: str) -> None:
     make, name = WRONG[mistake]
     findings = detmap.doctor(right.truth, make(right).arrays())

@@ -9,6 +9,7 @@ import pytest
 
 import detmap
 from tests.doctor.mistakes import GAPS, PIXELS, WRONG, Columns, columns, in_coco_form
+from tests.support.tier import some
 
 pytestmark = pytest.mark.slow
 
@@ -39,12 +40,12 @@ def test_nothing_is_wrong_with_the_demo(demo: Columns) -> None:
     assert detmap.doctor(demo.truth, demo.arrays()) == []
 
 
-@pytest.mark.parametrize("name", DETECTORS)
+@pytest.mark.parametrize("name", some(DETECTORS, 3))
 def test_nothing_is_wrong_with_a_real_detector(voc2007: Path, name: str) -> None:
     assert detmap.doctor(voc2007 / "VOCdevkit" / "VOC2007", voc2007 / name) == []
 
 
-@pytest.mark.parametrize("mistake", DEMO)
+@pytest.mark.parametrize("mistake", some(DEMO, 4))
 def test_a_mistake_in_the_demo_is_found_first_and_alone(demo: Columns, mistake: str) -> None:
     make, name = MISTAKES[mistake]
     found = detmap.doctor(demo.truth, make(demo).arrays())

@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
 SHARES, LEAST = {"not slow": 8, "not long": 3}, 3
 EXAMPLES = 100  # of a test that names no number; also hypothesis' own
 quick = False
@@ -14,3 +19,11 @@ share = 1
 def drawn(n: int) -> int:
     """How many of n examples, or of n seeds, are drawn."""
     return max(n // share, min(n, LEAST))
+
+
+def some(cases: Iterable[Any], every: int) -> list[Any]:
+    """Parameters of a test: each `every`-th runs by default, the others in the long tier."""
+    return [
+        pytest.param(case, marks=pytest.mark.long) if i % every else pytest.param(case)
+        for i, case in enumerate(cases)
+    ]

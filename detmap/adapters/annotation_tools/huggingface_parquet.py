@@ -51,7 +51,7 @@ def has_objects(path: Path) -> bool:
         with open_files.opened(path):
             schema = parquet.read_schema(path)
         return OBJECTS in schema.names and pyarrow.types.is_nested(schema.field(OBJECTS).type)
-    except Exception:  # the reader says what is wrong with the file
+    except Exception:  # the reader reports the error of the file
         return False
 
 

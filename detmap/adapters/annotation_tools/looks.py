@@ -50,7 +50,7 @@ MAY_BE: Mapping[str, Callable[[Path], bool]] = {
 
 
 def may_be(path: Path, module: str) -> bool:
-    """Checks if a module has to look at a path, which imports its reader."""
+    """Checks if a path needs a look by a module, which imports its reader."""
     return path.is_dir() or MAY_BE[module](path)
 
 

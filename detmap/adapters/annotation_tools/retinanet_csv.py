@@ -35,7 +35,7 @@ def looks(path: Path) -> int:
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`; without a score, its reader says so."""
+    """See `detmap.adapters.formats.Looks`; its reader reports missing scores."""
     return 3 * _is_row(_first_row(path), (len(COLUMNS), len(SCORED)))
 
 

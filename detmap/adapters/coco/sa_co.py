@@ -1,9 +1,9 @@
 """Reads the ground truth of SA-Co: COCO JSON in which an image is a pair of image and phrase.
 
 Several annotators have a file each, ``NAME_1.json``, ``NAME_2.json`` ..., side by side. Their
-objects are in one table; the role ``annotator K`` says whose an object is. A pair that an annotator
-did not annotate exhaustively (``is_instance_exhaustive`` 0) has a further row with the role
-``not_exhaustive``. Categories are not read: all objects are of the first.
+objects are in one table; the role ``annotator K`` marks those of annotator K. A pair that an
+annotator did not annotate exhaustively (``is_instance_exhaustive`` 0) has a further row with the
+role ``not_exhaustive``. Categories are not read: all objects are of the first.
 
 Source: facebookresearch/sam3 sam3/eval/cgf1_eval.py, CGF1Evaluator.
 """

@@ -99,7 +99,7 @@ def opened(path: Path | JsonFile) -> Iterator[JsonFile]:
             if file.size < LEAST_SIZE:
                 raise HandBack
             yield JsonFile(file)
-    except open_files.UnreadableError:  # the other lane says why
+    except open_files.UnreadableError:  # the reference reader reports why
         raise HandBack from None
 
 

@@ -168,7 +168,7 @@ def _made_plain(
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return Text(data, {})
     if tree.get("images") is not None and not any("score" in row for row in rows):
-        return Text(data, {})  # a truth, which the reader says
+        return Text(data, {})  # a ground truth, as the reader reports
     rows = [dict(row) for row in rows]
     notes = _name_images(path, truth, group, rows, tree.get("images"))
     notes += _name_classes(path, truth, policy, group, rows, tree.get("categories"))
@@ -208,7 +208,7 @@ def _name_images(
         return ()
     for i, row in enumerate(rows):
         if not named[i] and row.get("image_id") is None:
-            return ()  # the reader says that it is missing
+            return ()  # the reader reports that it is missing
     if not all(named):
         where = f"{record_errors.place(path, group, named.index(True))}.file_name"
         what = "some records have a file_name, some do not"

@@ -17,7 +17,7 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 from detmap.tables.catalog import distinct
 
 FLAG_KEYS = {"iscrowd": "crowd", "difficult": "difficult", "ignore": "ignore"}
-"""Keys of targets that may be left out, then nobody has the role; and the roles that they give."""
+"""Optional keys of targets, and the roles that they set; without a key no object has the role."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

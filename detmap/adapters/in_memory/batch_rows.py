@@ -166,7 +166,7 @@ class Reader(Joiner):
         if self._predicted is None:
             ids, labels = self.policy.class_ids(self.truth.table, "predictions.labels")
             labels = np.arange(len(ids), dtype=np.int32) if labels is None else labels
-            # Behind the last stands what -1 points to.
+            # The last entry is the one that index -1 reads.
             self._predicted = Positions(ids), np.append(labels, np.int32(-1))
         positions, labels = self._predicted
         return labels[positions(given)]

@@ -89,7 +89,7 @@ def _fields(where: str, image: Any) -> Fields:
             "scores": getattr(image, "confidence", None),
             **(getattr(image, "metadata", None) or {}),
         }
-    except Exception:  # whatever its properties do
+    except Exception:  # any error of its properties
         raise DataError(
             where,
             f"a {type(image).__name__} where a dict is needed",
@@ -222,7 +222,7 @@ def to_array(where: str, value: Any) -> NDArray[Any]:
             return np.asarray(
                 value.float()
             )  # torch's bfloat16, which numpy does not know; float32 holds the same numbers
-    except Exception as error:  # whatever an object does that is asked for its numbers
+    except Exception as error:  # any error of an object that is converted to numbers
         raise DataError(
             where,
             f"not an array of numbers on the CPU ({error})",
@@ -319,7 +319,7 @@ def _pixel_boxes(
     kind, _, corners = box_format.rpartition(" ")
     with np.errstate(
         over="ignore", invalid="ignore"
-    ):  # numbers that are not finite are told of by the caller
+    ):  # the caller reports numbers that are not finite
         if kind == "normalized":
             boxes *= np.repeat(_sizes(where, images), count, axis=0)
         if corners == "xyxy":

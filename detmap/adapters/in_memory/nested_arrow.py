@@ -74,7 +74,7 @@ def _images(ids: list[Any], table: Any, name: str, truth: str) -> list[dict[str,
 
 
 def _require_lists(where: str, column: Any) -> None:
-    """Raises `DataError` for a row that is null: it does not say that the image has nothing."""
+    """Raises `DataError` for a row that is null: null does not mean that the image has no boxes."""
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise DataError(f"{where}[{row}]", "None", "give an empty list to an image without any")

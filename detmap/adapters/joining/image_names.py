@@ -61,7 +61,7 @@ def before_upload(stem: str) -> str:
 
 
 def spellings(stem: str) -> tuple[str, ...]:
-    """Returns a file stem, and the one that it stands for if it is written as in a URL."""
+    """Returns a file stem, and its decoded form if it is written as in a URL."""
     return tuple(dict.fromkeys((stem, unquote(stem))))
 
 

@@ -467,7 +467,7 @@ def from_table(table: Any, source: str) -> Sheet:
         return sheet
     except DataError:
         raise
-    except Exception as error:  # whatever an object does that is asked for its columns
+    except Exception as error:  # any error of an object that is converted to columns
         raise DataError(source, f"not a table: {error}", "give a data frame") from None
 
 

@@ -2,7 +2,7 @@
 
 A line has the class, truncated, occluded, alpha, left, top, right, bottom, seven numbers of the 3D
 box, which are not read, and in results the score. Boxes are continuous pixels from 0. A
-``DontCare`` region is read as a crowd region of every class: it ignores detections that lie on it,
+``DontCare`` region is read as a crowd region of every class: it ignores detections that overlap it,
 whatever their class.
 
 Writers differ. datumaro writes class names with their spaces, a 16th column 1.0 in the ground truth

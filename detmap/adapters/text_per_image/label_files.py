@@ -72,7 +72,7 @@ class Lines:
         return self.words.take(self.first + place).coded
 
     def numbers(self, names: Sequence[str], begin: int = 0) -> NDArray[np.float64]:
-        """(n, k) the words from `begin` on as numbers; `names` says what each is.
+        """(n, k) the words from `begin` on as numbers; `names` are their meanings, for messages.
 
         Raises
         ------
@@ -272,7 +272,7 @@ def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
             with open_files.opened(folder / name) as file:
                 data = file.read(0, BYTES_LOOKED_AT)
         except (OSError, DataError):
-            continue  # its reader says what is wrong
+            continue  # its reader reports the error
         whole = data if file.size <= BYTES_LOOKED_AT else data[: data.rfind(b"\n") + 1]
         lines = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()
         rows += [words for words in map(str.split, lines) if words]

@@ -38,7 +38,7 @@ class Object(NamedTuple):
 
 class Page(NamedTuple):
     """One annotation file; sides are NaN if missing, repeats counts repeated elements; owner is
-    the tool that wrote it, if it says so; written is the text ``source.annotation``.
+    the tool that wrote it, if known; written is the text ``source.annotation``.
     """
 
     folder: str

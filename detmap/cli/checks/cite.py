@@ -26,7 +26,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--unverified",
         action="store_true",
-        help="Print the receipt's numbers without verifying them; the sentence says so.",
+        help="Print the receipt's numbers without verifying them; the sentence states this.",
     )
     options.add_output(command)
 

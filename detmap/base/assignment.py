@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-
-
 Places = NDArray[np.int64]
 
 
@@ -25,12 +23,18 @@ def largest_sum(values: Floats) -> tuple[Places, Places]:
     if (positive.sum(axis=0) <= 1).all() and (positive.sum(axis=1) <= 1).all():
         rows, columns = np.nonzero(positive)  # nothing competes
         return rows, columns
-    turned = values.shape[0] > values.shape[1]
-    rows, columns = _solve(-values.T if turned else -values)
-    if turned:
-        rows, columns = columns, rows
+    rows, columns = assign_all(values)
     chosen = positive[rows, columns]
     return rows[chosen], columns[chosen]
+
+
+def assign_all(values: Floats) -> tuple[Places, Places]:
+    """Returns rows and columns of the min(n, m) assigned values of a matrix (n, m); as
+    `largest_sum`, with values of any sign.
+    """
+    turned = values.shape[0] > values.shape[1]
+    rows, columns = _solve(-values.T if turned else -values)
+    return (columns, rows) if turned else (rows, columns)
 
 
 def _solve(cost: Floats) -> tuple[Places, Places]:
