@@ -407,3 +407,16 @@ def test_whole_scores_that_double_precision_holds_as_one_are_counted(
     results = [make.detection(score=score) for score in scores]
     found = detmap.read_detections(make.write(tmp_path / "dt.json", results), truth)
     assert [note.count for note in found.notes if note.code == "score-vast"] == [n] * (n > 0)
+
+
+@pytest.mark.parametrize("value", [7, "no", 0.5])
+def test_an_ignore_that_is_no_flag_is_refused_under_every_protocol(
+    tmp_path: Path, value: Any
+) -> None:
+    """Also under coco-bbox, which does not read it: docs/protocols.md, section 4."""
+    tree = make.instances(annotations=[make.annotation(ignore=value)])
+    truth = make.write(tmp_path / "truth.json", tree)
+    found = make.write(tmp_path / "found.json", [make.detection()])
+    with pytest.raises(DataError, match=r"annotations\[0\].*ignore") as error:
+        detmap.evaluate(truth, found, "coco-bbox")
+    assert error.value.fix

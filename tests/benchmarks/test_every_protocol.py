@@ -274,6 +274,13 @@ def test_what_every_protocol_takes(folder: Path) -> None:
             use(case(name, folder))
 
 
+def test_parts_keep_file_order_and_weight_0_leaves_an_image_out(folder: Path) -> None:
+    for name, use in (("voc2007", merged), ("crowdhuman", weighted)):
+        found, wanted = use(case(name, folder))
+        assert found
+        assert all(same(value, wanted[metric]) for metric, value in found.items()), name
+
+
 # ---- Dask
 
 

@@ -56,13 +56,13 @@ def judge(
     taken: set[int] = set()
     judged = []
     for each in sorted(found, key=lambda d: (-d.score, d.image)):
-        values = {"find": overlap, "ignore": overlap}
-        for kind in ("find", "ignore", "absorb"):
+        for kinds in (("find",), ("ignore", "absorb")):
             best, most = None, threshold
             for g, other in enumerate(objects):
-                if other.image != each.image or mode[g] != kind or g in taken:
+                if other.image != each.image or mode[g] not in kinds or g in taken:
                     continue
-                value = values[kind](each.box, other.box) if kind in values else share(each, other)
+                absorbs = mode[g] == "absorb"
+                value = share(each, other) if absorbs else overlap(each.box, other.box)
                 if value >= most:
                     best, most = g, value
             if best is not None:

@@ -1,5 +1,5 @@
-"""CityPersons, Caltech, TinyPerson, LVIS fixed AP, OV-COCO and ImageNet DET under all of their
-subsets, against slow twins, on any small data.
+"""CityPersons, Caltech, TinyPerson, AI-TOD, SODA-D, LVIS fixed AP, OV-COCO and ImageNet DET under
+all of their subsets, against slow twins, on any small data.
 """
 
 from __future__ import annotations
@@ -179,6 +179,40 @@ def test_tinyperson(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None
             for kind, want in (("AP", ap), ("AR", recall)):
                 got = result.metrics[f"{kind}{round(100 * t)}{name}"]
                 assert got == pytest.approx(want, abs=1e-12, nan_ok=True), (kind, t, name)
+
+
+TINY = {
+    "aitod": {"": (0, 1e10), "-verytiny": (0, 64), "-tiny": (64, 256), "s": (256, 1024)},
+    "sodad": {"": (0, 1024), "-eS": (0, 144), "-rS": (144, 400), "-gS": (400, 1024)},
+}
+
+
+@relaxed
+@given(seeds, st.sampled_from(["aitod", "sodad"]))
+def test_sizes_of_tiny_objects(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, name: str
+) -> None:
+    """AP by size; the limits are those of the goldens, since no image here has so many boxes."""
+    objects, found = draw(seed, 1)
+    folder = tmp_path_factory.mktemp("files")
+    files = write(folder, IMAGES, objects, found, [{"id": 1, "name": "ship"}])
+    metrics = detmap.evaluate(*files, name).metrics
+    for suffix, (low, high) in TINY[name].items():
+        mode = []
+        for each in objects:
+            off = {"aitod": each["iscrowd"], "sodad": each["ignore"]}[name]
+            out = not low <= each["area"] <= high
+            absorbs = name == "aitod" and off
+            mode.append("absorb" if absorbs else "ignore" if off or out else "find")
+        aps = []
+        for t in range(10):
+            judged = twin.judge(
+                as_things(found, 1), as_things(objects, 1), mode, 0.5 + 0.05 * t, size=(low, high)
+            )
+            aps.append(twin.grid_ap(judged, mode.count("find"))[0])
+        limit = "" if name == "aitod" else "@100"
+        got = metrics[f"AP{suffix}{limit}"]
+        assert got == pytest.approx(sum(aps) / 10, abs=1e-12, nan_ok=True), suffix
 
 
 @relaxed
