@@ -9,6 +9,7 @@ import torch
 
 from detmap.errors import DetmapError
 from detmap.integrations import torch_images, torchmetrics_result
+from detmap.overlaps.keypoints import Keypoints
 
 KEYS = {
     "map": "AP",
@@ -48,6 +49,7 @@ def append(metric: Any, preds: Any, target: Any) -> None:
         ("groundtruth", batch.objects, target),
     ):
         assert rows is not None
+        assert isinstance(rows.shapes, Keypoints)
         ends = np.cumsum(rows.count)[:-1]
         for column, values in (
             ("box", rows.boxes),

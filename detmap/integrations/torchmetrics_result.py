@@ -74,7 +74,8 @@ def evaluate(
 
 def evaluator(metric: Any, protocol: str | detmap.Protocol | None) -> detmap.Evaluator:
     """Returns an empty `detmap.Evaluator` with the rules of the metric or of a protocol."""
-    kind, settings = metric.iou_type[0], {}
+    kind = metric.iou_type[0]
+    settings: dict[str, Any] = {}
     if kind == "keypoints":
         sigmas = metric.keypoint_sigmas
         settings = {} if sigmas is None else {"iou.sigmas": [float(each) for each in sigmas]}
@@ -88,6 +89,7 @@ def evaluator(metric: Any, protocol: str | detmap.Protocol | None) -> detmap.Eva
             "iou.thresholds": sorted(metric.iou_thresholds),
             "ap.grid": sorted(metric.rec_thresholds),
         }
+    assert protocol is not None
     return detmap.Evaluator(protocol, settings=settings, box_format="xywh")
 
 
