@@ -78,6 +78,12 @@ def test_a_text_that_is_longer_than_the_list_of_separators() -> None:
     assert accepted(listed(*[long] * 5))
 
 
+def test_spaces_between_records_may_differ() -> None:
+    """Found by the fuzz test: after a record without a space, the next one was sought too early."""
+    text = listed(ROW, ROW).replace(b"}, {", b"},{").replace(b"}]", f"}}, {ROW}, {ROW}]".encode())
+    assert accepted(text)
+
+
 def test_many_records_that_differ_are_read_in_full() -> None:
     other = '{"score": 0.25, "image_id": 1, "category_id": 3, "bbox": [1, 2, 3, 4]}'
     assert accepted(listed(*[ROW, other] * 200))

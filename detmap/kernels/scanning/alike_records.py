@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.kernels import inline_kernel, kernel
-from detmap.kernels.scanning.ascii import CLOSE_LIST, COMMA, MINUS
+from detmap.kernels.scanning.ascii import CLOSE_LIST, COMMA, MINUS, OPEN_OBJECT
 from detmap.kernels.scanning.decimal import POWERS_OF_TEN, nearest_double
 from detmap.kernels.scanning.json_scan import (
     BOX,
@@ -201,7 +201,7 @@ def read_alike(
     size = int(parts[n, GAP])
     if at + size > text.size - WORD or not same_text(text, at, parts[n, LITERAL], size):
         return HAND_BACK
-    return at + size
+    return at + size if text[at + size] == OPEN_OBJECT else HAND_BACK
 
 
 @kernel
