@@ -96,6 +96,17 @@ def pairs_at(matches: Matches, threshold: int) -> list[tuple[Any, ...]]:
     return sorted(zip(*(column.tolist() for column in found), strict=True))
 
 
+@pytest.mark.parametrize("rules", PASSES.values(), ids=PASSES)
+def test_what_lies_outside_of_a_subset_stays_ignored(rules: dict[str, Any]) -> None:
+    tables = data([A], [A, FAR])
+    subsets = {"all": {}, "small": {"area": [0, 50]}}
+    both = {"iou.thresholds": [0.5, 0.75], "subsets": subsets, "metrics": ["AP"]}
+    matches = matched(tables, **rules | both)
+    for t in range(2):
+        assert results(matches, t) == "TF"
+        assert results(matches, t, subset=1)[1] == "I"
+
+
 # ---- single rules
 
 
