@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis import diagnose, merge
+from detmap.diagnosis import diagnose, merge, overlapping_pairs
 from detmap.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS
 from detmap.diagnosis.mistakes import suspects
 from detmap.diagnosis.tide import ERRORS, tide, tidecv
@@ -201,7 +201,8 @@ def test_an_object_that_takes_no_part_moves_no_other(settings: dict[str, str]) -
     assert diagnosis.to_find.tolist() == [False, True, True]
 
 
-def test_suspected_labels_in_a_heap_take_little_memory() -> None:
+def test_suspected_labels_in_a_heap_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlapping_pairs, "CHUNK", 1 << 10)
     n = 800
     heap = np.tile([[0.0, 0, 10, 10]], (n, 1))
     truth = detmap.truth_from_arrays([1] * n, [1] * n, heap)

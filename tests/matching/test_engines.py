@@ -68,7 +68,7 @@ def test_detections_of_other_images_are_refused() -> None:
 
 
 @pytest.mark.parametrize("rules", PASSES.values(), ids=PASSES)
-@settings(deadline=None, max_examples=drawn(40), suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=drawn(24), suppress_health_check=[HealthCheck.too_slow])
 @given(seed=SEEDS)
 def test_each_threshold_as_if_it_were_alone(rules: dict[str, Any], seed: int) -> None:
     tables = read_coco(*draw_data(np.random.default_rng(seed), "boxes"), shapes="boxes")
@@ -94,6 +94,17 @@ def pairs_at(matches: Matches, threshold: int) -> list[tuple[Any, ...]]:
     rows, subset = np.nonzero(taken.words >> taken.words.dtype.type(threshold) & 1)
     found = (subset, taken.detection()[rows], taken.object[rows], taken.overlap[rows])
     return sorted(zip(*(column.tolist() for column in found), strict=True))
+
+
+@pytest.mark.parametrize("rules", PASSES.values(), ids=PASSES)
+def test_what_lies_outside_of_a_subset_stays_ignored(rules: dict[str, Any]) -> None:
+    tables = data([A], [A, FAR])
+    subsets = {"all": {}, "small": {"area": [0, 50]}}
+    both = {"iou.thresholds": [0.5, 0.75], "subsets": subsets, "metrics": ["AP"]}
+    matches = matched(tables, **rules | both)
+    for t in range(2):
+        assert results(matches, t) == "TF"
+        assert results(matches, t, subset=1)[1] == "I"
 
 
 # ---- single rules
@@ -132,6 +143,13 @@ def test_ignored_objects_of_every_cell_wait_until_none_is_free() -> None:
     )
     rules = {"matching.neutral.crowd": "ignore", "matching.neutral_when": "none_free"}
     assert results(matched(tables, **rules)) == "TITI"
+
+
+def test_repeated_flags_are_those_of_another_object() -> None:
+    # Of two detections and two objects, the first meets the flag of the first object.
+    tables = data([A, FAR], [FAR, (50, 0, 10, 10)], roles={"crowd": [True, False]})
+    rules = {"matching.flags": "repeated", "matching.neutral.crowd": "ignore"}
+    assert results(matched(tables, **rules)) == "IF"
 
 
 def test_the_overlap_with_a_region_is_restored_in_its_subset_alone() -> None:
