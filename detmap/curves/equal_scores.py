@@ -4,7 +4,7 @@
 and class that reach the same objects; the order matters only in components with tied scores.
 `OpenCells` (`detmap.curves.open_cells`) computes bounds from this.
 
-More than 400 lines: `Orders` is one class whose steps share its columns.
+Over 400 lines: matching again, its components and their bounds share their state.
 """
 
 from __future__ import annotations
