@@ -264,6 +264,7 @@ def test_the_same_numbers_or_a_refusal_by_name(name: str, use: str, folder: Path
         assert same(value, wanted[metric]), metric
 
 
+@pytest.mark.slow
 def test_what_every_protocol_takes(folder: Path) -> None:
     """COCO's and VOC's rules are refused nowhere; slices and the jackknife serve all."""
     for name in ("coco-bbox", "voc2012"):
