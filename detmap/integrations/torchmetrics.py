@@ -97,8 +97,7 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
             return torchmetrics_keypoints.compute(self)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PycocotoolsQuirk)
-            computed: dict[str, Any] = super().compute()
-        return computed
+            return dict(super().compute())
 
     def reset(self) -> None:
         """Removes all images."""
