@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import detmap
+from tests.support import stand_ins
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -82,7 +83,6 @@ def shards(predictions: Images, targets: Images, folder: Path) -> float:
 def torchmetrics(predictions: Images, targets: Images, folder: Path) -> float:
     torch = pytest.importorskip("torch", reason="needs detmap-eval[torchmetrics]")
     pytest.importorskip("torchmetrics", reason="needs detmap-eval[torchmetrics]")
-    pytest.importorskip("torchvision", reason="torchmetrics needs torchvision")
     from detmap.integrations.torchmetrics import MeanAveragePrecision
 
     def tensors(each: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -92,10 +92,12 @@ def torchmetrics(predictions: Images, targets: Images, folder: Path) -> float:
             for name, value in fields.items()
         }
 
-    metric = MeanAveragePrecision()
     found = [tensors(each, "labels", "scores") for each in predictions]
-    metric.update(found, [tensors(each, "labels") for each in targets])
-    return float(metric.compute()["map"])
+    with pytest.MonkeyPatch.context() as patch:
+        stand_ins.torchvision(patch)
+        metric = MeanAveragePrecision()
+        metric.update(found, [tensors(each, "labels") for each in targets])
+        return float(metric.compute()["map"])
 
 
 def supervision(predictions: Images, targets: Images, folder: Path) -> float:
@@ -252,7 +254,12 @@ HOSTS: dict[str, tuple[Callable[[Images, Images, Path], float], type[Exception],
 }
 """What feeds a host, the type of its errors, and what its input cannot be."""
 THREE_PARTS = r"(?s)^.+: .+ \(.+\)|fix: "
-HOSTS_OWN = {("evaluate", "box of three"): "match the expected format"}
+HOSTS_OWN = {
+    ("evaluate", "box of three"): "match the expected format",
+    ("torchmetrics", "two scores"): "sample 1 in predictions",
+    ("torchmetrics", "two labels"): "sample 1 in predictions",
+    ("torchmetrics", "no scores"): "`scores` key",
+}
 """Errors that the host raises before it calls detmap."""
 
 
