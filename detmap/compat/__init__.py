@@ -5,7 +5,8 @@
 >>> run = COCOeval(truth, truth.loadRes("results.json"), "bbox") # doctest: +SKIP
 >>> run.evaluate(); run.accumulate(); run.summarize()            # doctest: +SKIP
 
-or, for code that you cannot change, ``with patch_pycocotools(): ...``.
+or, for code that you cannot change, ``with patch_pycocotools(): ...``. ``mask`` is pycocotools'
+own module.
 
 Both classes inherit from pycocotools' own, which must be installed. detmap's tables and compiled
 kernels match boxes, masks and keypoints and compute the curves; pycocotools converts masks.
@@ -52,9 +53,11 @@ from detmap.errors import require
 require("pycocotools.cocoeval", "parity")  # so that its absence is told before it is met
 
 # ruff: noqa: E402
+from pycocotools import mask
+
 from detmap.compat.coco_api import COCO
 from detmap.compat.cocoeval import COCOeval
 from detmap.compat.patch import Patch, patch_pycocotools
 from detmap.compat.quirks import PycocotoolsQuirk
 
-__all__ = ["COCO", "COCOeval", "Patch", "PycocotoolsQuirk", "patch_pycocotools"]
+__all__ = ["COCO", "COCOeval", "Patch", "PycocotoolsQuirk", "mask", "patch_pycocotools"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from torchmetrics.detection.helpers import CocoBackend
 
-from detmap.compat import COCO, COCOeval
+from detmap.compat import COCO, COCOeval, mask
 
 
 class LastLimitEvaluation(COCOeval):
@@ -42,6 +42,4 @@ class Backend(CocoBackend):  # type: ignore[misc]
     @property
     def mask_utils(self) -> Any:
         """Returns the module that encodes masks."""
-        from pycocotools import mask
-
         return mask
