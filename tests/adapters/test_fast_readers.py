@@ -40,7 +40,7 @@ def test_both_lanes_agree_on_mutated_files(kind: str, first: int, tmp_path: Path
     for seed in range(first, first + 300):
         write_mutated(kind, seed, file)
         accepted += taken(kind, file)
-    assert accepted > 20  # the fast lane is not a lane that nothing takes
+    assert accepted >= 30  # the fast lane is not a lane that nothing takes
 
 
 @pytest.mark.slow
