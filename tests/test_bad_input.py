@@ -88,11 +88,13 @@ NOT_JSON = {
     "an image": (b"\x89PNG\r\n\x1a\n\x00\x00", "", "an image (PNG)", "give the annotations"),
     "nested too deeply": (b"[" * 100_000 + b"]" * 100_000, "", "nested too deeply", "file is"),
     "a number of 5000 digits": (
-        b"[" + b"9" * 5000 + b"]",
-        "",
-        "a number is too long",
-        "ordinary length",
+        b"[1,\n " + b"9" * 5000 + b"]",
+        ": line 2, column 2",
+        "a number of 5000 digits",
+        "write a shorter one",
     ),
+    "gzip": (b"\x1f\x8b\x08\0", "", "compressed by gzip", "unpack it"),
+    "text after the end": (b"[]\x0c", ": line 1, column 3", "Extra data", "remove what follows"),
 }
 
 

@@ -295,6 +295,8 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
         return DataError(str(path), "the file is empty", shape)
     if open_files.is_utf16(data):
         return DataError(str(path), "text in UTF-16", open_files.SAVE_UTF8)
+    if data.startswith(b"\x1f\x8b"):
+        return DataError(str(path), "compressed by gzip", "unpack it")
     try:
         text, not_utf8 = data.decode(), None
     except UnicodeDecodeError as error:  # each such byte becomes half of a surrogate pair
@@ -307,10 +309,10 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
         return _not_json(path, error)
     except RecursionError:
         return DataError(str(path), "nested too deeply", shape)
-    except ValueError as error:  # a whole number of thousands of digits
-        return DataError(
-            str(path), f"a number is too long: {error}", "write numbers of ordinary length"
-        )
+    except ValueError:  # a whole number of thousands of digits
+        found = max(re.finditer("[0-9]+", text), key=lambda each: len(each[0]))
+        what = f"a number of {len(found[0])} digits"
+        return DataError(_line(path, text, found.start()), what, "write a shorter one")
     if isinstance(tree, list) and len(groups) == 1:
         tree = {"": tree}
         groups = {"": next(iter(groups.values()))}
@@ -347,14 +349,18 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
     return DataError(str(path), f"not readable: {refused}", "write it as plain JSON in UTF-8")
 
 
+def _line(path: Path, text: str, at: int) -> str:
+    column = at - text.rfind("\n", 0, at)
+    return f"{path}: line {1 + text.count(chr(10), 0, at)}, column {column}"
+
+
 def _not_json(path: Path, error: json.JSONDecodeError) -> DataError:
-    is_end = not error.doc[error.pos :].strip()
-    fix = "the file is truncated; write or copy it again"
-    return DataError(
-        f"{path}: line {error.lineno}, column {error.colno}",
-        f"not JSON: {error.msg}",
-        fix if is_end else "write it with a JSON library",
-    )
+    fix = "write it with a JSON library"
+    if error.msg == "Extra data":
+        fix = "remove what follows the JSON value"
+    elif not error.doc[error.pos :].strip():
+        fix = "the file is truncated; write or copy it again"
+    return DataError(_line(path, error.doc, error.pos), f"not JSON: {error.msg}", fix)
 
 
 def _not_utf8(where: str, error: UnicodeDecodeError) -> DataError:

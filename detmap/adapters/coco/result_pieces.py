@@ -26,7 +26,7 @@ PIECE = 1 << 23  # bytes of text that are read at a time
 FIXED, PER_BYTE = (16 << 20, 14)  # bytes that reading takes, and those per byte of a piece
 MOST_RECORD = 1 << 26  # bytes of one record
 SPACE = b" \t\r\n"
-LIST = "give the list of records, JSON lines with image_id and category_id, or Parquet"
+LIST = "give a list of records or JSON lines with image_id and without file_name, or Parquet"
 
 Fast = Callable[[bytes], Detections | None]
 Strict = Callable[[bytes, int], Detections]
@@ -76,7 +76,7 @@ def _head(file: InputFile) -> tuple[int, bytes]:
 def _require_plain(path: Path, first: Any) -> None:
     if not tool_results.is_plain(first):
         what = "records without image_id and category_id, or with file_name, are read as a whole"
-        raise DataError(shown(path), what, LIST)
+        raise DataError(shown(path), what, f"leave out --memory, or {LIST}")
 
 
 def _first_line(path: Path, file: InputFile, begin: int) -> Any:
@@ -214,7 +214,7 @@ def _unfinished(path: Path, body: bytes, row: int) -> DataError:
     except RecursionError:
         what = "nested too deeply"
     except ValueError as error:
-        what = f"not JSON: {error}" if body else "the list does not end"
+        what = f"the record is not JSON: {error}" if body else "the list does not end"
     fix = "write it with a JSON library; if it is truncated, write or copy it again"
     return DataError(f"{path}[{row}]", what, fix)
 
