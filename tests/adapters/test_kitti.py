@@ -136,6 +136,27 @@ def test_bad_lines_of_results(tmp_path: Path, text: str, message: str) -> None:
         read_detections(tmp_path / "r", truth, format="kitti")
 
 
+@pytest.mark.parametrize("before", ["0 7 cat", "cat cat", "cat 0"])
+def test_results_of_more_words_are_an_error_under_the_benchmark(
+    tmp_path: Path, before: str
+) -> None:
+    make.write(tmp_path / "t" / "a.txt", LINE)
+    results = make.write(tmp_path / "r" / "a.txt", f"{before} {LINE[4:-1]} 0.9\n").parent
+    outcome = run("eval", tmp_path / "t", results, "-p", "kitti")
+    count = 15 + len(before.split())
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"a.txt: line 1: {count} words: '{before} " in outcome.err
+    assert "fix: a line is: class truncated occluded" in outcome.err
+    truth = read_truth(tmp_path / "t")
+    assert len(read_detections(results, truth, format="kitti", unknown="drop")) == 0
+
+
+def test_labels_of_tracking_are_an_error(tmp_path: Path) -> None:
+    make.write(tmp_path / "t" / "a.txt", f"{LINE}0 7 {LINE}")
+    with pytest.raises(DataError, match=r"line 2: 17 words: .*: remove frame and track"):
+        read_truth(tmp_path / "t", format="kitti")
+
+
 def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     with pytest.raises(DataError, match=r"t: no .txt files \(give the folder label_2"):

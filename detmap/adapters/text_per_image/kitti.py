@@ -16,7 +16,7 @@ Source: readme.txt of KITTI's object development kit; datumaro 1.13 kitti/export
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 NUMBERS = 14  # of a line, after the class; results add the score
 READ = ("truncated", "occluded", "alpha", "left", "top", "right", "bottom")
 ATTRIBUTES = READ[:3]
+TRACKING = ("frame", "track")  # before the class, in labels of KITTI tracking
 UNREAD = NUMBERS - len(READ)  # of the 3D box
 DONT_CARE = "dontcare"
 ROW = 100  # bytes of memory that an object takes
@@ -143,6 +144,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     numbers = replace(lines, first=lines.first + numbers_at).numbers(READ)
     score = replace(lines, first=lines.first + numbers_at + NUMBERS).numbers(("score",))[:, 0]
     names, name_notes = _known_names(truth, _names(lines, numbers_at), shown(path))
+    if policy.unknown != "drop":
+        _refuse_more_words(lines, numbers_at, names, policy.positions_by_name(truth, shown(path)))
     image, image_notes = _found_images(truth, files, lines, shown(path))
     boxes, table_format = box_conventions.table_boxes(
         numbers[:, 3:], "xyxy", sizes=box_conventions.sizes_of(truth, image), place=lines.place
@@ -190,7 +193,28 @@ def _name_lengths(lines: Lines) -> NDArray[Any]:
         what = f"{lines.count[row]} words, and the last is a score: {text}"
         fix = "give the ground truth, whose lines end with 14 numbers; one more may only be 1.0"
         raise DataError(lines.place(row), what, fix)
+    _refuse_tracking(lines, length)
     return length
+
+
+def _refuse_tracking(lines: Lines, length: NDArray[Any]) -> None:
+    """Raises `DataError` for lines of KITTI tracking, which begin with frame and track."""
+    rows = np.flatnonzero(length == len(TRACKING) + 1)
+    begins = [lines.words.take(lines.first[rows] + i).strings for i in range(len(TRACKING))]
+    for row, *words in zip(rows.tolist(), *begins, strict=True):
+        if label_files.are_numbers(words):
+            raise _wrong_line(lines, row, f"{FORM}: remove {' and '.join(TRACKING)}")
+
+
+def _refuse_more_words(
+    lines: Lines, length: NDArray[Any], names: CodedNames, known: Mapping[str, int]
+) -> None:
+    """Raises `DataError` for a line of results with more words than KITTI's, unless those before
+    the numbers are a class of the ground truth.
+    """
+    rows = np.flatnonzero((length > 1) & (names.positions(known) < 0))
+    if len(rows):
+        raise _wrong_line(lines, int(rows[0]), f"{FORM}, and the score")
 
 
 def _names(lines: Lines, length: NDArray[Any]) -> CodedNames:
