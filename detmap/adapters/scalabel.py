@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions
+from detmap.adapters import box_conventions, text_fields
 from detmap.adapters.joining import image_names, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base import arguments, column_checks, open_files, unique_keys
@@ -107,10 +107,8 @@ def read_truth(path: Path) -> Truth:
     Raises `DataError` for invalid JSON and boxes, repeated frames, and no object of a known class.
     """
     frames, config = _read(path)
+    _refuse_repeated(path, frames)
     names = [frame.name for frame in frames]
-    if len(set(names)) < len(names):
-        row = next(i for i, name in enumerate(names) if name in names[:i])
-        raise DataError(_place(path, row), f"frame {names[row]!r} occurs twice", "list it once")
     known = _leaves(config.categories) if config.categories else list(CLASSES)
     if len(set(known)) < len(known):
         raise DataError(f"{shown(path)}: config.categories", "a class twice", "name it once")
@@ -152,10 +150,12 @@ def read_truth(path: Path) -> Truth:
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """Reads the detections of all frames; labels have a score.
 
-    Raises `DataError` for invalid JSON and boxes, missing scores, unknown images and classes.
+    Raises `DataError` for invalid JSON and boxes, missing scores, repeated frames, unknown images
+    and classes.
     """
     policy.refuse_class_names(shown(path))
     frames, _ = _read(path)
+    _refuse_repeated(path, frames)
     rows, boxes, label = _rows(path, frames, list(truth.categories.names))
     labels = [_labels(frames[f])[i] for f, i in rows.tolist()]
     bare = next((i for i, each in enumerate(labels) if each.score is None), None)
@@ -204,6 +204,16 @@ def _read(path: Path) -> tuple[list[Frame], Config]:
         raise DataError(f"{shown(path)}: {at.strip('`') or '$'}", what, fix) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise DataError(shown(path), f"not JSON: {error}", fix) from None
+
+
+def _refuse_repeated(path: Path, frames: list[Frame]) -> None:
+    """Raises `DataError` for the first frame whose name an earlier one has."""
+    seen: set[str] = set()
+    for row, frame in enumerate(frames):
+        if frame.name in seen:
+            what = f"frame {text_fields.short(frame.name)} occurs twice"
+            raise DataError(_place(path, row), what, "list it once")
+        seen.add(frame.name)
 
 
 def _frame_notes(path: Path, frames: list[Frame]) -> tuple[Note, ...]:
