@@ -91,14 +91,18 @@ def read_truth(path: Path) -> Truth:
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """Reads the results of all sequences of the ground truth.
 
-    Raises `DataError` for missing files, invalid lines and frames that do not exist.
+    Raises `DataError` for missing files, two files of a sequence, invalid lines and frames that do
+    not exist.
     """
     names = list(dict.fromkeys(each.rpartition("/")[0] for each in truth.images.ids.tolist()))
     files, missing = [], []
     for name in names:
-        places = [path / f"{name}{ending}" for ending in RESULTS]
-        files += [place for place in places if place.is_file()][:1]
-        missing += [] if any(place.is_file() for place in places) else [name]
+        found = [place for end in RESULTS if (place := path / f"{name}{end}").is_file()]
+        if len(found) > 1:
+            what = f"two files of results of {name}: {few(file.name for file in found)}"
+            raise DataError(shown(path), what, "remove one")
+        files += found
+        missing += [] if found else [name]
     if missing:
         what = f"no results of {len(missing)} of {len(names)} sequences: {few(missing)}"
         raise DataError(shown(path), what, f"add {missing[0]}.txt or {missing[0]}_det.txt")

@@ -107,6 +107,7 @@ BAD = [
             ("1,-1,1,1,5,5,.5,1,-1,-1", "line 2", "10 columns"),
         )
     ),
+    ("uavdt", "M1.txt", "1,-1,1,1,5,5,.5\n", "", "two files of results of M1: M1_det.txt, M1.txt"),
     ("uavdt", "M1_gt_whole.txt", "1,1,10,10,50,40,1,1\n", "line 1", "8 columns"),
     ("uavdt", "M1_det.txt", "7,-1,1,1,5,5,.5\n", "line 1, frame", "no image 'M1/000007'"),
     ("bdd100k", "truth.json", "[", "truth.json", "not JSON"),
@@ -115,6 +116,10 @@ BAD = [
         *("truth.json: [0].labels[0].box2d", "0 0 9 1e+23 is too large"),
     ),
     ("bdd100k", "truth.json", '[{"name": 3}]', "truth.json: $[0].name", "Expected `str`"),
+    (
+        *("bdd100k", "dets.json", json.dumps([frame("b.jpg"), frame("a.jpg"), frame("b.jpg")])),
+        *("dets.json: [2]", "'b.jpg' occurs twice"),
+    ),
     (
         *("bdd100k", "truth.json", json.dumps([frame("a.jpg"), frame("a.jpg")])),
         *("truth.json: [1]", "'a.jpg' occurs twice"),
