@@ -298,3 +298,13 @@ def test_a_folder_that_shows_no_format_is_that_of_the_protocol(tmp_path: Path) -
         detmap.evaluate(place, place, "dota")
     with pytest.raises(DataError, match=r"Task1_.txt: names no class"):
         detmap.evaluate(place, make.write(found / "Task1_.txt", "").parent, "dota")
+
+
+def test_names_of_result_files_in_any_case(tmp_path: Path) -> None:
+    truth = read_truth(dota(tmp_path, a=f"{BOX} ship 0\n"))
+    folder = make.write(tmp_path / "r" / "task1_ship.txt", f"a .5 {BOX}\n").parent
+    assert len(read_detections(folder, truth)) == 1
+    make.write(folder / "Task1_ship.txt", f"a .5 {BOX}\n")
+    if len(list(folder.iterdir())) > 1:  # the file system has both
+        with pytest.raises(DataError, match="two files of results of class 'ship'"):
+            read_detections(folder, truth)

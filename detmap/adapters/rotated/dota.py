@@ -39,7 +39,11 @@ def truth_looks(path: Path) -> int:
 
 def detections_look(path: Path) -> int:
     """See `detmap.adapters.formats.Looks`."""
-    return 3 * any(name.startswith(RESULT) for name in folder_files.names(path, label_files.TEXT))
+    return 3 * any(map(_is_result, folder_files.names(path, label_files.TEXT)))
+
+
+def _is_result(name: str) -> bool:
+    return name.lower().startswith(RESULT.lower())
 
 
 def _is_object(words: list[str]) -> bool:
@@ -113,7 +117,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
     Raises `DataError` for invalid lines, unknown images and unknown classes.
     """
-    files = [file for file in label_files.listed(path) if file.name.startswith(RESULT)]
+    files = [file for file in label_files.listed(path) if _is_result(file.name)]
     if not files:
         raise DataError(
             shown(path), f"no files such as {RESULT}ship.txt", "give a folder with a file per class"
@@ -139,9 +143,13 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         notes = (patches.note(len(names), len(kept), shown(path)),)
         lines, names = lines.take(kept), CodedNames(names.names, names.code[kept])
         score, corners = score[kept], corners[kept]
-    classes = [file.stem.removeprefix(RESULT) for file in files]
+    classes = [file.stem[len(RESULT) :] for file in files]
     if "" in classes:
         raise DataError(shown(files[classes.index("")]), "names no class", f"{RESULT}ship.txt does")
+    for file, name in zip(files, classes, strict=True):
+        if classes.count(name) > 1:
+            what = f"two files of results of class {text_fields.short(name)}"
+            raise DataError(shown(file), what, "remove one")
     label = join.classes_by_id(truth, classes, shown(path), policy)
     notes += label_files.result_file_notes(
         truth.categories.names, label, classes, lines, shown(path), noun="classes"
