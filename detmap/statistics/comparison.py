@@ -18,7 +18,7 @@ from detmap.output.cell_text import or_none
 from detmap.output.table import Table
 from detmap.output.tabular import Tabular
 from detmap.statistics import multiple_comparisons as multiple
-from detmap.statistics import permutation
+from detmap.statistics import permutation, support
 from detmap.statistics import replicates as drawing
 from detmap.statistics.intervals import signature as drawing_signature
 from detmap.statistics.paired_differences import Paired
@@ -200,9 +200,9 @@ class Maker:
 
     def p_of(self, difference: float, bias: float, se: float, why_not: str) -> float:
         """Two-sided p-value from z; 1 without any difference; NaN for too few images."""
-        if self.trusted and difference == 0 and se == 0:
+        if self.trusted and max(abs(difference), se) <= support.ROUNDING:
             return 1.0
-        if not self.trusted or why_not or math.isnan(difference) or not se > 0:
+        if not self.trusted or why_not or math.isnan(difference) or not se > support.ROUNDING:
             return math.nan
         return two_sided((difference - bias) / se)
 

@@ -27,7 +27,7 @@ from detmap.statistics.bias import Bias
 from detmap.statistics.bias import bias as bias_of
 from detmap.statistics.class_terms import Plan, plan
 from detmap.statistics.influence import Influence, influence
-from detmap.statistics.quantiles import student
+from detmap.statistics.quantiles import exact_bounds, student
 from detmap.statistics.sampling_units import Units, units
 from detmap.tables import Note
 
@@ -35,6 +35,7 @@ METHODS = ("influence", "percentile", "jackknife")
 """The last is that of `detmap.statistics.jackknife`."""
 FEW_UNITS = 3
 CLIP = 1e-3  # from 0 and 1, on the logit scale
+FEW_MISSES = 10  # with fewer objects missed, or found, the logit interval is too narrow
 WIDER = 1.08  # an AP minus its bias varies by 4 to 20 % more than the AP itself
 
 
@@ -331,17 +332,18 @@ class Maker:
         why = why or unsupported
         if why:
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
-        if single is not None and value in (0.0, 1.0):
+        if single is not None and min(value, 1 - value) <= support.ROUNDING:
             edge = ((1 - self.level) / 2) ** (1 / single)
-            low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
+            low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
             return Interval(value, se, low, high, bias, self.level)
-        if not se > 0:
+        if not se > support.ROUNDING:
             why = "all images agree: the standard error is 0"
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
         wider = WIDER if self.plan.readings.limit[s] < 0 else 1.0
         error = math.hypot(wider * se, more)
         low, high = logit_interval(value, error, bias, student((1 + self.level) / 2, df))
-        return Interval(value, se, low, high, bias, self.level)
+        lowest, highest = edge_interval(value, error, self.level)
+        return Interval(value, se, min(low, lowest), max(high, highest), bias, self.level)
 
 
 def logit_interval(value: float, se: float, bias: float, q: float) -> tuple[float, float]:
@@ -356,6 +358,18 @@ def logit_interval(value: float, se: float, bias: float, q: float) -> tuple[floa
     low = 0.0 if value - bias < CLIP else expit(g - h)
     high = 1.0 if value - bias > 1 - CLIP else expit(g + h)
     return low, high
+
+
+def edge_interval(value: float, se: float, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval of the effective number of objects, near 0 and 1; elsewhere
+    the value alone. The standard error of a sample that happens to miss few objects is too low.
+
+    Source: Korn and Graubard 1998, Survey Methodology 24(2), without their Student factor.
+    """
+    n = value * (1 - value) / se**2
+    if not 0 < value < 1 or min(value, 1 - value) * n >= FEW_MISSES:
+        return value, value
+    return exact_bounds(value * n, n, level)
 
 
 def expit(x: float) -> float:

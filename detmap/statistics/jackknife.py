@@ -171,7 +171,7 @@ def _interval(
     parts, halves = values[:n_parts].tolist(), values[n_parts:].tolist()
     mean = math.fsum(parts) / n_parts
     se = math.sqrt((n_parts - 1) / n_parts * math.fsum((each - mean) ** 2 for each in parts))
-    if not se > 0:
+    if not se > support.ROUNDING * max(1.0, abs(value)):
         return none("no part changes the number: the standard error is 0", 0.0)
     if drawn.n < support.LEAST_OF_INTERVAL:
         unsupported = support.few_units(drawn)

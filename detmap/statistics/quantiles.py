@@ -54,6 +54,25 @@ def _upper_tail(t: float, df: float) -> float:
     return incomplete_beta(df / 2, 0.5, df / (df + t * t)) / 2
 
 
+def exact_bounds(x: float, n: float, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share, for x of n; both may be fractional.
+
+    Source: Clopper and Pearson 1934, by the beta distribution.
+    """
+    tail = (1 - level) / 2
+    return beta_quantile(tail, x, n - x + 1), beta_quantile(1 - tail, x + 1, n - x)
+
+
+def beta_quantile(p: float, a: float, b: float) -> float:
+    """The p-quantile of the beta distribution, by bisection to 2^-60; a and b are above 0."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = incomplete_beta(a, b, middle) < p
+        low, high = (middle, high) if below else (low, middle)
+    return (low + high) / 2
+
+
 def incomplete_beta(a: float, b: float, x: float) -> float:
     """The regularized incomplete beta function. Source: DLMF 8.17.22, by Lentz's method."""
     if x <= 0.0 or x >= 1.0:

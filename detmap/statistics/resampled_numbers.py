@@ -163,11 +163,11 @@ def fraction(value: float, draws: Floats, n_units: int, units: Units) -> Interva
         why = f"on {n_units} {units.noun}, fewer than {FEW}"
     if why:
         return Interval(value, se, nan, nan, off, LEVEL, why)
-    if value in (0.0, 1.0):
+    if min(value, 1 - value) <= support.ROUNDING:
         edge = ((1 - LEVEL) / 2) ** (1 / n_units)
-        low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
+        low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
         return Interval(value, se, low, high, off, LEVEL)
-    if not se > 0:
+    if not se > support.ROUNDING:
         why = f"all {units.noun} agree: the standard error is 0"
         return Interval(value, se, nan, nan, off, LEVEL, why)
     low, high = logit_interval(value, se, off, student((1 + LEVEL) / 2, float(n_units - 1)))

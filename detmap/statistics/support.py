@@ -19,6 +19,7 @@ LEAST_UNITS = (
 )
 LEAST_OF_INTERVAL = 50  # of a mean, and of any number with the jackknife
 FEW_UNITS = 3  # on more, a sample of the same size lacks the class in at most 2 of 100 cases
+ROUNDING = 1e-12  # of a fraction; a standard error below it is 0: a lost object changes more
 MOST_LOST = 0.05  # largest share of undefined replicates
 MOST_LACKING = 0.03  # largest share of the mean in classes that another sample would lack
 APART = 2.0  # standard deviations of the classes from the mean to those that a sample lacks

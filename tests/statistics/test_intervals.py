@@ -17,7 +17,7 @@ from detmap.statistics import intervals as made
 from detmap.statistics import replicates as drawing
 from detmap.statistics.bias import bias
 from detmap.statistics.influence import influence
-from detmap.statistics.quantiles import student
+from detmap.statistics.quantiles import exact_bounds, student
 from detmap.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS
@@ -260,3 +260,48 @@ def test_a_sentence_without_an_interval_has_the_standard_error() -> None:
     one = made.Interval(0.5, 0.02, math.nan, math.nan, 0.0, 0.95, "few images")
     said = made.Intervals({"AP": one}, {}, "influence", 0, 0, 0.95, drawn).sentence()
     assert said.startswith("AP 50.0 +- 2.0 (standard error, 1,234 images; ")
+
+
+def two_classes(missed: int, n_images: int = 60) -> detmap.Result:
+    """One object of each of two classes on each image; the first of the first class are missed."""
+    image, category = np.repeat(np.arange(n_images), 2), np.tile([1, 2], n_images)
+    box = np.array([10.0, 10, 20, 20])
+    truth = detmap.truth_from_arrays(image, category, np.tile(box, (2 * n_images, 1)))
+    kept = np.flatnonzero((category == 2) | (image >= missed))
+    score = np.random.default_rng(1).random(len(kept))
+    boxes = np.tile(box, (len(kept), 1))
+    found = detmap.detections_from_arrays(truth, image[kept], category[kept], boxes, score)
+    return detmap.evaluate(truth, found, "coco-bbox")
+
+
+def test_a_standard_error_of_rounding_is_none() -> None:
+    """The influences of a detector that finds all are sums of rounding, such as 1e-15."""
+    made_of = two_classes(0).intervals(replicates=20).metrics
+    for name in ("AP", "AP50", "AR1", "AR100", "ARs"):
+        assert math.isnan(made_of[name].low)
+        assert made_of[name].why_not == "all images agree: the standard error is 0"
+
+
+@pytest.mark.parametrize("missed", [1, 3, 5])
+def test_few_misses_have_a_wider_interval(missed: int) -> None:
+    """At least Clopper and Pearson's, of the objects that the standard error is worth."""
+    one = two_classes(missed).intervals(replicates=20).metrics["AR100"]
+    assert one.low < one.value < one.high
+    n = one.value * (1 - one.value) / one.se**2
+    assert (n * (1 - one.value)) == pytest.approx(missed, rel=0.2)
+    low, high = exact_bounds(n * one.value, n, 0.95)
+    assert one.low <= low + 1e-3
+    assert one.high >= high - 1e-3
+    assert one.high > 1 - missed / 360
+
+
+def test_many_misses_keep_the_logit_interval() -> None:
+    one = two_classes(20).intervals(replicates=20).metrics["AR100"]
+    assert made.edge_interval(one.value, one.se, 0.95) == (one.value, one.value)
+
+
+def test_exact_bounds_are_those_of_tables() -> None:
+    """Of 20: none, one and ten; the tables have three digits."""
+    assert exact_bounds(1, 20, 0.95) == pytest.approx((0.00127, 0.24873), abs=1e-5)
+    assert exact_bounds(10, 20, 0.95) == pytest.approx((0.27196, 0.72804), abs=1e-5)
+    assert exact_bounds(19, 20, 0.95)[0] == pytest.approx(1 - exact_bounds(1, 20, 0.95)[1])
