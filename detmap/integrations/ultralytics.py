@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -49,13 +50,21 @@ def callback(
     report : file name of the HTML report; None for none
     prefix : of the keys of ``validator.detmap``
 
-    The callback does nothing during training unless `save_json` is set. It raises `ValueError` in a
-    validation without ``save_json=True``.
+    The callback does nothing in a training run unless `save_json` is set. It raises `ValueError` in
+    a validation without ``save_json=True``.
     """
+    # A trainer validates its best weights at the end: with the validator of its epochs, which then
+    # is no longer `training`.
+    trainers: WeakSet[Any] = WeakSet()
 
     def on_val_end(validator: Any) -> None:
         if not validator.args.save_json:
             if validator.training:
+                trainers.add(validator)
+                return
+            if validator in trainers:
+                advice = "call model.train(save_json=True), or model.val(save_json=True) afterwards"
+                _log.warning(f"detmap: save_json is off, so there are no numbers ({advice})")
                 return
             fix = "call model.val(save_json=True)"
             raise HostError("detmap callback", "save_json is off, so there are no rows", fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -104,3 +105,28 @@ def test_the_numbers_of_val_and_of_the_files(tmp_path: Path) -> None:
 def test_a_callback_without_rows_is_a_value_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="save_json is off"):
         validate(tmp_path, host.callback(), save_json=False)
+
+
+class Validator:
+    """The attributes of a validator that tell a training run from a validation."""
+
+    args = SimpleNamespace(save_json=False)
+    training = True
+
+
+def test_a_callback_without_rows_does_nothing_in_a_training_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(host._log, "warning", logged.append)
+    run, validator = host.callback(), Validator()
+    run(validator)  # an epoch
+    assert not logged
+    validator.training = False
+    run(validator)  # the best weights, at the end
+    assert len(logged) == 1
+    assert "model.train(save_json=True)" in logged[0]
+    other = Validator()
+    other.training = False
+    with pytest.raises(ValueError, match="save_json is off"):
+        run(other)
