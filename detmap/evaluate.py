@@ -76,7 +76,7 @@ def evaluate(
         _refuse_swapped(truth, detections)
         truth, protocol = read_truth_and_protocol(truth, protocol, settings)
         settings = None
-        bounded = _in_parts(truth, detections, protocol, memory, how, threads)
+        bounded = _evaluate_parts(truth, detections, protocol, memory, how, threads)
         if bounded is not None:
             return bounded
     tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
@@ -91,7 +91,7 @@ def evaluate(
     return replace(result, matched=tables[:2], inputs=inputs, extra=extra, extra_part=part)
 
 
-def _in_parts(
+def _evaluate_parts(
     truth: Truth,
     detections: Detections | str | Path,
     rules: Protocol,

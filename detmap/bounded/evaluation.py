@@ -311,7 +311,7 @@ class _Matched:
             )
 
         order, off = self._order(column, self._label(begin, end), (whole.n_images, end - begin))
-        lean = bounds.by_score(self.protocol)
+        lean = bounds.scores_suffice(self.protocol)
         listed = rows(*((M_SCORE,) if lean else COLUMNS.values()))
         lowest = float(listed.score.min(initial=np.inf))
         order_digest, n_tied = listed.order_digest(), listed.n_tied()

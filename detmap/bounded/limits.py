@@ -102,12 +102,12 @@ def require_reading(bound: int, reading: int) -> None:
 def limits(bound: int, n_objects: int, protocol: Protocol) -> Limits:
     """Returns the rows that fit, beside what this process uses now and what it adds to objects."""
     room = int(FILLED * bound) - memory.resident() - FIXED
-    ranked = RANKED if by_score(protocol) else RANKED_WHOLE
+    ranked = RANKED if scores_suffice(protocol) else RANKED_WHOLE
     block = max(room - HELD * n_objects, 0) // MATCHED
     return Limits(min(block, TOGETHER), max(room - KEPT * n_objects, 0) // ranked)
 
 
-def by_score(protocol: Protocol) -> bool:
+def scores_suffice(protocol: Protocol) -> bool:
     """Whether scores alone decide the order of match rows, and the curves do not need them later:
     then a class takes less memory.
     """

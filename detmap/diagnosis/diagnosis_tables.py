@@ -46,7 +46,7 @@ def point_table(content: dict[str, Any], percent: bool) -> Table:
 def slice_table(content: dict[str, Any], percent: bool) -> Table:
     """One row per range of size, aspect, crowding ..."""
     return Table(
-        f"Recall{_at_best(content)} and AP by subset",
+        f"Recall{_best_words(content)} and AP by subset",
         ("by", "range", "objects", "recall", "AP"),
         tuple(
             (row["by"], row["name"], row["objects"], row["recall"], row["ap"])
@@ -72,13 +72,13 @@ def image_table(content: dict[str, Any], percent: bool) -> Table:
     """One row per image with errors, most errors first."""
     rows = [row for row in content["images"] if row["fp"] or row["missed"]][:MOST_IMAGES]
     return Table(
-        f"Images with most errors{_at_best(content)}",
+        f"Images with most errors{_best_words(content)}",
         ("image", "objects", "TP", "FP", "missed"),
         tuple(tuple(row.values()) for row in rows),
     )
 
 
-def _at_best(content: dict[str, Any]) -> str:
+def _best_words(content: dict[str, Any]) -> str:
     best = content["operating_points"][0]["score"]
     return "" if best is None else f" at score threshold {best:.4g}"
 

@@ -105,9 +105,9 @@ class Ranked:
         ----------
         undefined : what a class without objects is in the mean; the protocol's rule when left out
         """
-        return self.until_last_hit()._as_matches(undefined)
+        return self.until_last_hit()._to_matches(undefined)
 
-    def _as_matches(self, undefined: str | None) -> Matches:
+    def _to_matches(self, undefined: str | None) -> Matches:
         truth, detections = self.diagnosis.truth, self.diagnosis.detections
         n_images, n_classes, n = len(truth.images), len(truth.categories), len(self.rows)
         order, obj_off = group(

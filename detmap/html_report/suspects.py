@@ -63,7 +63,7 @@ def _label(diagnosis: Diagnosis, each: Mistake) -> int:
     return int(table.label[each.row])
 
 
-def _by_image(
+def _grouped(
     diagnosis: Diagnosis, some: Sequence[Mistake]
 ) -> list[tuple[int, list[tuple[int, Mistake]]]]:
     """The suspects of each image, with their number among all."""
@@ -120,7 +120,7 @@ def _coco(diagnosis: Diagnosis, some: Sequence[Mistake]) -> str:
 def _cvat(diagnosis: Diagnosis, some: Sequence[Mistake]) -> str:
     """CVAT for images 1.1."""
     images, parts = diagnosis.truth.images, ["<annotations><version>1.1</version>"]
-    for k, mine in _by_image(diagnosis, some):
+    for k, mine in _grouped(diagnosis, some):
         size = f'width="{images.width[k]:.0f}" height="{images.height[k]:.0f}"'
         parts.append(f'<image id="{k}" name={quoteattr(name_of(images, k))} {size}>')
         for _, each in mine:
@@ -140,7 +140,7 @@ def _cvat(diagnosis: Diagnosis, some: Sequence[Mistake]) -> str:
 def _label_studio(diagnosis: Diagnosis, some: Sequence[Mistake]) -> str:
     """Tasks with predictions, which a reviewer accepts or corrects."""
     images, tasks = diagnosis.truth.images, []
-    for k, mine in _by_image(diagnosis, some):
+    for k, mine in _grouped(diagnosis, some):
         width, height = float(images.width[k]), float(images.height[k])
         results = []
         for number, each in mine:
