@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import box_conventions, registry, text_fields
-from detmap.adapters.joining import join
+from detmap.adapters.joining import image_lookup, join
 from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
 from detmap.adapters.joining.unknown_policy import Policy
@@ -206,7 +206,7 @@ def detection_reader(
 
 
 def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
-    """Returns positions of the images listed in a text file, one stem or id per line.
+    """Returns positions of the images listed in a text file, one stem, path or id per line.
 
     Raises `DataError` for a missing or empty file, and for unknown or repeated images.
     """
@@ -217,13 +217,18 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
             str(path), "lists no images", "write one image per line, by file stem or id"
         )
     images = join.images_by_stem(truth, list(places.values()), str(path))
+    if (images < 0).any():  # paths, where several folders have images of one name
+        exact = image_lookup.exact_positions(truth, list(places.values()))
+        images = np.array(
+            [exact.get(name, i) for name, i in zip(places.values(), images.tolist(), strict=True)]
+        )
     seen: set[int] = set()
     for (line, name), image in zip(places.items(), images.tolist(), strict=True):
         if image < 0:
             raise DataError(
                 f"{path}: line {line}",
                 f"no image {name!r} in {truth.source}",
-                "name images by stem or id",
+                "name images by stem, path or id, one per line and nothing else",
             )
         if image in seen:
             raise DataError(

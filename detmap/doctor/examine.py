@@ -59,7 +59,8 @@ class Examination:
         try:
             for name, stage in self.STAGES.items():
                 try:
-                    stage(self)
+                    with np.errstate(all="ignore"):  # boxes near the limit of a float
+                        stage(self)
                 except OutOfTimeError:
                     trial.clock.left_out.append(name)
         finally:

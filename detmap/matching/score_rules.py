@@ -14,12 +14,14 @@ from detmap.tables import Detections, Note
 
 def rescored(detections: Detections, protocol: Protocol) -> Detections:
     """Applies ``detections.score_scale`` and ``detections.score_order``; a note counts images out
-    of order.
+    of order, also where ``limits.order`` is that of the file.
 
     Raises
     ------
     DataError : the scale is 0/0
     """
+    if protocol.limits.order == "input":
+        detections = _with_note_on_limits(detections, protocol)
     by_input = protocol.detections.score_order == "input"
     scaled = protocol.detections.score_scale == "min_max"
     if not len(detections) or not (by_input or scaled):
@@ -46,6 +48,24 @@ def rescored(detections: Detections, protocol: Protocol) -> Detections:
             )
         score = (score - low) / extent
     return replace(detections, score=score, notes=notes)
+
+
+def _with_note_on_limits(detections: Detections, protocol: Protocol) -> Detections:
+    """Adds a note on images whose first detections are not those with the highest scores."""
+    group = detections.image.astype(np.int64)
+    if protocol.limits.scope == "class":
+        group = group * len(detections.categories) + detections.label
+    order = np.argsort(group, kind="stable")
+    group, score = group[order], detections.score[order]
+    rises = (group[1:] == group[:-1]) & (score[1:] > score[:-1])
+    count = len(np.unique(detections.image[order[1:][rises]]))
+    text = (
+        f"images have detections that are not sorted by score; the limits of {protocol.name} keep "
+        "the first ones in file order, as the reference does: sort each file by score, or set "
+        "limits.order=score"
+    )
+    note = Note("limit-unsorted", text, count, detections.source)
+    return replace(detections, notes=(*detections.notes, note)) if count else detections
 
 
 def _highest_from_here(detections: Detections) -> tuple[NDArray[np.float64], int]:

@@ -67,14 +67,19 @@ def test_a_header_in_the_list_and_lists_without_findings(tmp_path: Path) -> None
             "line 2, column coordY: 'x' is not",
         ),
         ("annotations.csv", f"{HEAD}diameter_mm\ns.2,1,inf,3,4\n", "line 2, column coordY"),
-        ("annotations.csv", f"{HEAD}d\ns.2,1,2,3,4\n", "no column diametermm"),
+        ("annotations.csv", f"{HEAD}d\ns.2,1,2,3,4\n", "line 1: no column diameter_mm; there"),
         ("annotations_excluded.csv", f"{HEAD}diameter_mm\n,1,2,3,4\n", "is empty"),
         ("annotations_excluded.csv", f"{HEAD}diameter_mm\ns.1,1,2\n", "3 columns"),
         ("seriesuids.csv", "s.1\ns.1\n", "lists scans twice: s.1"),
         ("seriesuids.csv", "\n", "lists no scan"),
         ("seriesuids.csv", "s.1 s.2\n", "line 1: 2 words"),
         ("results.csv", f"{HEAD}probability\ns.1,1,2,3,nan\n", "column probability"),
-        ("results.csv", f"{HEAD}p\ns.1,1,2,3,.5\n", "no column probability"),
+        ("results.csv", f"{HEAD}p\ns.1,1,2,3,.5\n", "line 1: no column probability; there"),
+        (
+            "results.csv",
+            "s.1,1,2,3,.5\n",
+            "no column seriesuid, coordX, .* names the columns: series",
+        ),
         ("results.csv", f"{HEAD}probability\ns.7,1,2,3,.5\n", "s.7"),
     ],
 )
@@ -114,3 +119,27 @@ def test_inspect_names_the_protocol_of_the_files(tmp_path: Path) -> None:
     outcome = run("inspect", tmp_path / "annotations.csv")
     assert outcome.code == 2
     assert "-p froc-luna16" in outcome.err
+
+
+HEADERS = {"renamed": f"{HEAD}score\n", "none": "", "spheres": "seriesuid,x,y,z,score\n"}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_the_benchmark_names_the_header_that_is_missing(name: str, tmp_path: Path) -> None:
+    read(tmp_path)
+    (tmp_path / "results.csv").write_text(f"{HEADERS[name]}s.1,1,2,3,.5\n")
+    outcome = run(
+        "eval", tmp_path / "annotations.csv", tmp_path / "results.csv", "-p", "froc-luna16"
+    )
+    assert outcome.code == 2
+    assert "results.csv: line 1: no column " in outcome.err
+    assert f"names the columns: {HEAD}probability" in outcome.err
+
+
+def test_lines_that_end_with_a_carriage_return(tmp_path: Path) -> None:
+    read(tmp_path)
+    paths = tmp_path / "annotations.csv", tmp_path / "results.csv"
+    metrics = detmap.evaluate(*paths, "froc-luna16").metrics
+    for name, text in FILES.items():
+        (tmp_path / name).write_bytes(text.replace("\n", "\r").encode())
+    assert detmap.evaluate(*paths, "froc-luna16").metrics == metrics

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.adapters import read_images
 from detmap.errors import DataError, DetmapError
 from tests.adapters import test_kitti, test_people, test_rotated
 from tests.benchmarks.small_cases import (
@@ -305,6 +306,36 @@ def test_frames_and_boxes_that_are_missing_are_counted(tmp_path: Path) -> None:
     codes = {note.code: note.count for note in detmap.evaluate(truth, found, protocol).notes}
     assert codes["labels-missing"] == 2
     assert "frame-missing" not in codes
+
+
+def test_images_of_visdrone_that_are_not_sorted_are_counted(tmp_path: Path) -> None:
+    truth, found, protocol = written(tmp_path, "visdrone")
+
+    def counts(**settings: object) -> list[int]:
+        result = detmap.evaluate(truth, found, protocol, settings=settings)
+        return [note.count for note in result.notes if note.code == "limit-unsorted"]
+
+    assert counts() == [1]  # a: .5 .9 .8, of one category; b: .7 .6
+    assert counts(**{"limits.order": "score", "evaluation.extra": []}) == []
+    make.write(found / "b.txt", "1,1,9,9,.6,11,-1,-1\n10,10,30,10,.7,1,-1,-1\n")
+    assert counts() == [2]  # in all categories together
+    make.write(found / "a.txt", "1,1,20,20,.9,4,-1,-1\n40,40,20,20,.9,4,-1,-1\n")
+    assert counts() == [1]
+
+
+def test_frames_of_videos_are_listed_by_path_or_number(tmp_path: Path) -> None:
+    files = {
+        "Annotations/VID/w/0.xml": "<annotation></annotation>",
+        "VID_val_frames.txt": "v/0 1\nv/1 2\nw/0 3\n",
+        "motion_iou.mat": mat(
+            {"motion_iou": [np.array([[0.95], [0.5]]), *[np.zeros((0, 0))] * 2]}, False
+        ),
+    }
+    truth = detmap.read_truth(written(tmp_path, "imagenet-vid", **files)[0], format="imagenet-vid")
+    for text in ("w/0\nv/1\n", "3\n2\n"):
+        assert read_images(make.write(tmp_path / "list.txt", text), truth).tolist() == [2, 1]
+    with pytest.raises(DataError, match=r"line 1: no image 'w/0 3' .*, path or id, one per line"):
+        read_images(make.write(tmp_path / "list.txt", "w/0 3\n"), truth)
 
 
 def test_a_class_that_kitti_does_not_have_is_counted(tmp_path: Path) -> None:

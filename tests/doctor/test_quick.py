@@ -240,3 +240,13 @@ def test_no_detection_at_all_is_reported(tables: Any, rules: str) -> None:
     found = examine_quickly(truth, nothing, load(rules), seconds=60)
     assert [each.name for each in found] == ["images-without-detections"]
     assert "no detection at all" in found[0].sentence
+
+
+@pytest.mark.slow
+def test_huge_boxes_give_no_warning(tables: Any) -> None:
+    truth, detections = tables
+    boxes = detections.boxes.copy()
+    boxes[::3] = 1e308
+    raw = replace(from_table(detections), boxes=boxes)
+    part = truth.select_images(np.arange(4))
+    Examination(trial_of(part, load("coco-bbox")), raw)  # pytest makes warnings errors

@@ -9,6 +9,7 @@ Source: noduleCADEvaluationLUNA16.py, `collect` and `evaluateCAD`.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.tabular import csv_parquet
 from detmap.adapters.tabular.csv_parquet import Sheet, spelled
+from detmap.adapters.text_per_image import label_files
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
@@ -30,7 +32,12 @@ AXES = ("coordx", "coordy", "coordz")
 DIAMETER = "diametermm"
 EXCLUDED, LIST = "annotations_excluded.csv", "seriesuids.csv"
 UNKNOWN_DIAMETER = 10.0  # of a finding whose diameter is negative
-HEAD = 1 << 10
+HEADERS = {
+    column: ("seriesuid", "coordX", "coordY", "coordZ", name)
+    for column, name in ((SCORE, "probability"), (DIAMETER, "diameter_mm"))
+}
+"""By the last column."""
+HEAD = 1 << 12  # bytes with the header
 
 
 def truth_looks(path: Path) -> int:
@@ -44,23 +51,43 @@ def detections_look(path: Path) -> int:
 
 
 def _looks(path: Path, column: str) -> int:
-    """1 for a header with these columns: the general CSV reader reads no spheres."""
+    """1 for a header with one of LUNA16's own columns, and for a row of a file without a header:
+    the general CSV reader reads no spheres.
+    """
     if path.is_dir():
         return 0
     try:
-        with open_files.opened(path) as file:
-            head = file.read(0, HEAD).decode("utf-8", "replace")
+        cells = _first_cells(path)
     except (OSError, DataError):
         return 0
-    names = {spelled(name) for name in head.partition("\n")[0].split(",")}
-    return int({SERIES, *AXES, column} <= names)
+    names = {spelled(cell) for cell in cells}
+    is_row = len(cells) == len(HEADERS[column]) and label_files.are_numbers(cells[1:])
+    return int(is_row or not names.isdisjoint((SERIES, *AXES, DIAMETER)))
+
+
+def _first_cells(path: Path) -> list[str]:
+    with open_files.opened(path) as file:
+        head = file.read(0, HEAD).decode("utf-8", "replace")
+    line = text_fields.LINE_END.split(head, maxsplit=1)[0]
+    return [cell.strip(' "\ufeff') for cell in re.split("[,;\t]", line)]
+
+
+def _sheet(path: Path, column: str) -> Sheet:
+    """Reads a CSV file. Raises `DataError` if its first line lacks one of the columns."""
+    header, cells = HEADERS[column], _first_cells(path)
+    missing = [name for name in header if spelled(name) not in map(spelled, cells)]
+    if missing:
+        what = f"no column {', '.join(missing)}; there are {few(cells)}"
+        fix = f"the first line names the columns: {','.join(header)}"
+        raise DataError(f"{shown(path)}: line 1", what, fix)
+    return csv_parquet.read_csv(path)
 
 
 def read_truth(path: Path) -> Truth:
     """Reads nodules, and the excluded findings and the list of scans beside them."""
     scans = _scans(_beside(path, LIST))
     place = {scan: i for i, scan in enumerate(scans)}
-    sheets = [csv_parquet.read_csv(each) for each in (path, _beside(path, EXCLUDED))]
+    sheets = [_sheet(each, DIAMETER) for each in (path, _beside(path, EXCLUDED))]
     parts, notes = [], []
     for sheet, noun in zip(sheets, ("nodules", "excluded findings"), strict=True):
         image = np.array([place.get(name, -1) for name in _series(sheet)], dtype=np.int32)
@@ -90,7 +117,7 @@ def read_truth(path: Path) -> Truth:
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """Reads marks: scan, center and probability."""
-    sheet = csv_parquet.read_csv(path)
+    sheet = _sheet(path, SCORE)
     names = _series(sheet)
     place = {str(scan): i for i, scan in enumerate(truth.images.ids.tolist())}
     spheres = np.stack(_numbers(sheet, AXES), axis=1)
