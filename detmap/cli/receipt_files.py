@@ -17,18 +17,6 @@ from detmap.tables.digests import content_digests
 FILES = receipt.ROLES[2:]
 """Options that name input files."""
 
-HOW = (
-    "split",
-    "truth_format",
-    "truth_box_format",
-    "detections_format",
-    "detections_box_format",
-    "unknown",
-    "classes",
-    "fix",
-)
-"""Options that select and interpret the inputs."""
-
 
 def write(
     truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
@@ -46,7 +34,7 @@ def made(
 ) -> Receipt:
     """Return the receipt of an evaluation."""
     inputs = {name: getattr(arguments, name, None) for name in ("truth", "detections", *FILES)}
-    how = {name: _plain(getattr(arguments, name, None)) for name in HOW}
+    how = {name: _plain(getattr(arguments, name, None)) for name in receipt.OPTIONS}
     contents = content_digests(truth, detections)
     return receipt.make(result, contents, inputs, how, ["detmap", *sys.argv[1:]])
 

@@ -11,6 +11,7 @@ from detmap.cli.commands import eval as command
 from detmap.errors import DataError
 from detmap.explaining import record_changes
 from detmap.explaining.record_changes import Part
+from detmap.results import receipt
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
@@ -67,7 +68,7 @@ def _arguments(known: Receipt, paths: Mapping[str, str | None]) -> argparse.Name
     arguments = parser.parse_args([str(paths["truth"]), str(paths["detections"])])
     options.settle_outputs(arguments)
     for name, value in known.content["options"].items():
-        if name not in receipt_files.HOW:
+        if name not in receipt.OPTIONS:
             raise DataError(
                 "receipt: options", f"unknown option {name!r:.40}", "write the receipt anew"
             )

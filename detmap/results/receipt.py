@@ -62,6 +62,17 @@ FORMATS = 1, FORMAT
 """Formats that are read; the first has no digest of the whole receipt."""
 ROLES = ("truth", "detections", "image_sizes", "class_names", "images")
 INPUT_KEYS = ("name", "files", "bytes", "sha256", "members")
+OPTIONS = (
+    "split",
+    "truth_format",
+    "truth_box_format",
+    "detections_format",
+    "detections_box_format",
+    "unknown",
+    "classes",
+    "fix",
+)
+"""Reader options: they select and interpret the inputs."""
 
 
 def _is_digest(value: Any, digits: int) -> bool:
@@ -267,7 +278,37 @@ def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
     trees |= {f"inputs.{role}": tree for role, tree in content["inputs"].items()}
     extra = [f"{at}.{key}".lstrip(".") for at in trees for key in trees[at].keys() - known[at]]
     found += [(name, "present", "no part of a receipt") for name in extra]
+    found += [(name, "missing", "a part of every receipt") for name in _lacking(content, rules)]
     return sorted(each for each in found if each[1] != each[2])
+
+
+def _lacking(content: Mapping[str, Any], rules: Protocol) -> list[str]:
+    """Lists the fields that every receipt of its format and version has, and this one lacks."""
+    if content["receipt"] != FORMAT:
+        return []
+    whole: dict[str, Any] = {
+        "contents": dict.fromkeys(("truth", "detections")),
+        "inputs": {role: dict.fromkeys(_input_keys(of)) for role, of in content["inputs"].items()},
+    }
+    if content["environment"].get("detmap") in (None, __version__):
+        known = {"environment": environment(), "protocol": rules.to_dict()}
+        whole |= known | {"options": dict.fromkeys(OPTIONS)}
+    return list(_absent(whole, content))
+
+
+def _input_keys(known: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys of an input; a folder of few files lists them, but one of one file looks like it."""
+    listed = known.get("files", 1) != 1 and known.get("files", 1) <= MAX_MEMBERS
+    return INPUT_KEYS if listed else INPUT_KEYS[:-1]
+
+
+def _absent(whole: Mapping[str, Any], tree: Mapping[str, Any], place: str = "") -> Iterator[str]:
+    """Yields the places of the keys of a tree that another lacks."""
+    for name, inner in whole.items():
+        if name not in tree:
+            yield f"{place}{name}"
+        elif isinstance(inner, dict) and isinstance(tree[name], dict):
+            yield from _absent(inner, tree[name], f"{place}{name}.")
 
 
 def _refuse(constant: str) -> None:

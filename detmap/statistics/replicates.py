@@ -146,8 +146,10 @@ def means(
     rules = plan.protocol.mean
     averages = np.empty((values.shape[2], len(plan.metrics)))
     for q, s in enumerate(plan.of_metric):
-        mine = values[:, s][plan.members[q]]
-        images = n_images[plan.members[q]]
+        chosen = plan.members[q]
+        if rules.undefined == "skip":  # classes without objects add nothing
+            chosen = chosen & ~np.isnan(values[:, s]).all(axis=1)
+        mine, images = values[:, s][chosen], n_images[chosen]
         if rules.undefined != "skip":
             mine = np.where(np.isnan(mine), 1.0 if rules.undefined == "one" else 0.0, mine)
         weight = np.where(np.isnan(mine), 0.0, images if rules.weights == "images" else 1.0)

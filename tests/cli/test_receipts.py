@@ -88,6 +88,65 @@ def _at(tree: Any, place: tuple[Any, ...]) -> Any:
     return tree
 
 
+def keys_of(tree: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where each key of a tree is, at any depth."""
+    if not isinstance(tree, dict | list):
+        return
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        if isinstance(tree, dict):
+            yield (*place, key)
+        yield from keys_of(value, (*place, key))
+
+
+EVALUATED_AGAIN = ("metrics", "counts")
+"""Parts whose keys are compared with those of the evaluation, by `verify` itself."""
+
+
+def test_every_missing_field_is_found_although_the_digest_fits(known: Path) -> None:
+    whole = json.loads(known.read_text())
+    places = list(keys_of(whole))
+    assert len(places) > 150
+    named = 0
+    for place in places:
+        content = copy.deepcopy(whole)
+        del _at(content, place[:-1])[place[-1]]
+        if place != ("digest",):
+            content = receipt.sealed(content)
+        try:
+            found = receipt.contradictions(receipt.parse(json.dumps(content).encode(), "x"))
+        except detmap.DetmapError:
+            continue
+        removed = place == ("inputs", place[-1])  # `verify` evaluates with other inputs then
+        if place[0] in EVALUATED_AGAIN or removed:
+            continue
+        assert found, place
+        named += any(name == ".".join(place) for name, *_ in found)
+    assert named > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [("metrics", "AP50"), ("counts", "tp"), ("inputs", "truth")])
+def test_missing_fields_of_the_evaluation_are_found(
+    known: Path, tmp_path: Path, place: Any
+) -> None:
+    content = json.loads(known.read_text())
+    del _at(content, place[:-1])[place[-1]]
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(receipt.sealed(content)))
+    assert verify(file).code in (1, 2)
+
+
+def test_a_list_of_files_cannot_be_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    assert run("eval", VOC, TEXT, "--receipt", file).code == 0
+    content = json.loads(file.read_text())
+    del content["inputs"]["detections"]["members"]
+    file.write_text(json.dumps(receipt.sealed(content)))
+    outcome = verify(file, VOC, TEXT)
+    assert outcome.code == 1
+    assert "inputs.detections.members: missing" in outcome.out
+
+
 EVALUATED = ("metrics", "counts", "data", "per_class", "contents", "signature", "short", "notes")
 """Parts that the inputs decide, so that an edit with a digest that fits is found too."""
 

@@ -126,3 +126,16 @@ def test_threads_parts_and_more_replicates_change_no_bit() -> None:
 def test_quantiles_of_student_are_those_of_tables(p: float, df: float, value: float) -> None:
     assert student(p, df) == pytest.approx(value, rel=2e-8)
     assert student(1 - p, df) == -student(p, df)
+
+
+def test_classes_without_objects_change_no_bit() -> None:
+    """They are left out of the loop over classes; a naive mean has them all."""
+    own = planned(draw(3, n_images=60))
+    values = np.random.default_rng(2).random((len(own.positives), len(own.readings.area), 8))
+    values[1] = np.nan
+    values[0, :, 3] = np.nan
+    found = drawing.means(own, values, np.ones((len(own.positives), 8)))
+    for q, s in enumerate(own.of_metric):
+        for lane in range(8):
+            mine = values[own.members[q], s, lane]
+            assert found[lane, q] == pytest.approx(np.nanmean(mine), rel=1e-14)

@@ -23,7 +23,9 @@ def prepare() -> None:
         "detections": place / "detections/contours.json",
     }
     result = detmap.evaluate(paths["truth"], paths["detections"])
-    made = receipt.make(result, ("0" * 12, "1" * 12), paths, {}, ["detmap"])
+    made = receipt.make(
+        result, ("0" * 12, "1" * 12), paths, dict.fromkeys(receipt.OPTIONS), ["detmap"]
+    )
     WHOLE.append((made.to_bytes(), json.dumps(made.content, sort_keys=True)))
 
 
