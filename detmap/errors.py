@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 DISTRIBUTION = "detmap-eval"
@@ -54,7 +55,7 @@ class DetmapError(Exception):
         spellings = {
             each
             for path in (os.fspath(given) for given in paths)
-            for each in (path, os.path.abspath(path), os.path.realpath(path))
+            for each in (path, str(Path(path)), os.path.abspath(path), os.path.realpath(path))
         }
         spellings |= {os.path.basename(each) for each in spellings}
         for spelling in sorted(filter(None, spellings), key=len, reverse=True):

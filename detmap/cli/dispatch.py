@@ -60,8 +60,8 @@ def dispatch(words: Sequence[str]) -> int:
         return _run(words)
     except DetmapError as error:
         if os.environ.get("DETMAP_ERRORS") == "short":  # on a challenge server
-            files = [word for word in words[1:] if os.path.exists(word)][:1]
-            streams.say(f"detmap: error: {_single_line(error.without_paths(*files))}\n")
+            text = error.without_paths(*_truth_path(words))
+            streams.say(f"detmap: error: {_single_line(text)}\n")
             return 2
         streams.say(
             f"detmap: error: {_single_line(error.where)}: {_shortened(_single_line(error.what))}\n"
@@ -93,17 +93,11 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    for word in words:
-        if re.fullmatch(r"(--[a-z-]+=|-[a-z])--", word):  # argparse would give an empty list
-            raise DetmapError(word, "-- is not a value", "write a value after the option")
-    chosen = [word for word in words if not word.startswith("-")][:1]
-    words = [_spelled_out(word, after) for word, after in zip(words, [*words, ""][1:], strict=True)]
+    if not words:
+        parser(()).print_help()
+        return 0
     try:
-        if not words:
-            parser(chosen).print_help()
-            return 0
-        first = words[0] in COMMANDS  # the others are not listed, so their parsers are not needed
-        arguments = parser(chosen, chosen if first else COMMANDS).parse_args(words)
+        arguments = _arguments(words)
     except SystemExit as stop:  # argparse has printed the help, the version, or what is wrong
         return stop.code if isinstance(stop.code, int) else 2
     from detmap.cli import options
@@ -111,6 +105,26 @@ def _run(words: Sequence[str]) -> int:
     options.settle_outputs(arguments)
     code = arguments.run(arguments)
     return int(code)
+
+
+def _arguments(words: Sequence[str]) -> argparse.Namespace:
+    """Parse the words. Raises `SystemExit` as argparse does, and `DetmapError` for a value --."""
+    for word in words:
+        if re.fullmatch(r"(--[a-z-]+=|-[a-z])--", word):  # argparse would give an empty list
+            raise DetmapError(word, "-- is not a value", "write a value after the option")
+    chosen = [word for word in words if not word.startswith("-")][:1]
+    words = [_spelled_out(word, after) for word, after in zip(words, [*words, ""][1:], strict=True)]
+    first = words[0] in COMMANDS  # the others are not listed, so their parsers are not needed
+    return parser(chosen, chosen if first else COMMANDS).parse_args(words)
+
+
+def _truth_path(words: Sequence[str]) -> list[str]:
+    """The path of the ground truth, whether it exists or not; of other commands the first path."""
+    try:
+        named = getattr(_arguments(words), "truth", None)
+    except DetmapError:
+        named = None
+    return [str(named)] if named else [word for word in words[1:] if os.path.exists(word)][:1]
 
 
 CHOICES = {"--ci": ("automatic", "influence", "percentile", "jackknife")}

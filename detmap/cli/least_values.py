@@ -15,17 +15,19 @@ def add(command: argparse.ArgumentParser) -> None:
     """--fail-under."""
     command.add_argument(
         "--fail-under",
-        default="",
         metavar="AP=V,...",
         help="Exit with 1 if a metric is below its value, a fraction: AP=.40,AP50/person=.6; or "
         "above it if lower is better: MR=.5.",
     )
 
 
-def read(text: str) -> dict[str, float]:
-    """``AP=.40,AP50/person=.6`` as a dict; raises `DetmapError` for another form."""
+def read(text: str | None) -> dict[str, float]:
+    """``AP=.40,AP50/person=.6`` as a dict, empty for None; raises `DetmapError` for another form.
+
+    An empty text is one of these: a variable without a value must not pass as no limit.
+    """
     least: dict[str, float] = {}
-    for part in text.split(",") if text else ():
+    for part in () if text is None else text.split(","):
         name, _, number = part.strip().rpartition("=")
         try:
             value = float(number)

@@ -44,7 +44,7 @@ def test_an_undefined_metric_fails() -> None:
     assert "FAIL: AP-huge undefined is below 0" in outcome.err
 
 
-@pytest.mark.parametrize("least", ["AP", "AP=", "AP=x", "AP=40", "=.4", "AP=nan", "AP=.4,,"])
+@pytest.mark.parametrize("least", ["", "AP", "AP=", "AP=x", "AP=40", "=.4", "AP=nan", "AP=.4,,"])
 def test_bad_values_are_refused(least: str) -> None:
     outcome = run("eval", *INPUTS, "--fail-under", least)
     assert outcome.code == 2
