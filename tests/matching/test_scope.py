@@ -50,7 +50,7 @@ def test_objects_without_area_or_with_an_absent_role_take_no_part() -> None:
 def test_empty_detections_are_counted_as_excluded() -> None:
     """Image 1 has an empty detection within the limit; that of image 2 is beyond it."""
     truth = detmap.truth_from_arrays([1, 2], [1, 1], [BOX] * 2)
-    small, empty = [0, 0, 1, 0.5], [0, 0, 0, 9]
+    small, empty = [0.0, 0.0, 1.0, 0.5], [0.0, 0.0, 0.0, 9.0]
     found = detmap.detections_from_arrays(
         truth, [1, 1, 2, 2], [1] * 4, [small, empty, BOX, empty], [0.9, 0.8, 0.7, 0.6]
     )
@@ -139,7 +139,7 @@ def test_a_note_where_the_rules_do_not_fit_the_scope(
 def test_clipping_needs_both_sides_of_an_image(width: float, height: float) -> None:
     truth = detmap.truth_from_arrays([1], [1], [BOX])
     found = detmap.detections_from_arrays(truth, [1], [1], [BOX], [0.9])
-    sizes = {"width": np.array([float(width)]), "height": np.array([float(height)])}
-    truth = replace(truth, images=replace(truth.images, **sizes))
+    w, h = np.array([width], dtype=float), np.array([height], dtype=float)
+    truth = replace(truth, images=replace(truth.images, width=w, height=h))
     with pytest.raises(detmap.DataError, match="image 1 has no size"):
         scope.clipped(truth, found, RULES.override({"boxes.clip": "crowdhuman"}))

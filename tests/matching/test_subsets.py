@@ -129,13 +129,14 @@ def test_detections_outside_of_the_last_subset(n: int, kind: Any) -> None:
 
 
 def test_areas_of_detections_are_those_of_their_shapes_where_shapes_are_compared() -> None:
-    """A rotated square of area 8 in a box of 4 by 4; without shapes the box counts."""
+    """A rotated square of area 8, or 12 as given, in a box of 4 by 4, which counts otherwise."""
     truth = objects([(4, 4)])
     found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 4, 4]], [0.9])
     square = RotatedBoxes(np.array([[2, 0, 4, 2, 2, 4, 0, 2.0]]))
     ranges = {"a": {"area": [0, 10]}, "w": {"width": [3, 5]}}
     for name, each, outside in (
         ("dota", replace(found, shapes=square), 0),
+        ("dota", replace(found, shapes=replace(square, area=np.array([12.0]))), 1),
         ("dota", found, 1),
         ("coco-bbox", replace(found, shapes=square), 1),
     ):

@@ -163,6 +163,20 @@ def test_trapezoids_under_sampled_points(tail: str, area: float) -> None:
     assert integrators.integrator("trapezoid").at_ranks(curve) == area
 
 
+@pytest.mark.parametrize(("tail", "area"), [("ramp", 0.6171875), ("drop", 0.40625)])
+def test_a_trapezoid_rule_reads_a_point_just_below_the_highest_recall(
+    tail: str, area: float
+) -> None:
+    """At recall 0.4375 the curve is 0.75, at 0.5 it is 0.75 or has dropped to 0."""
+    curve = integrators.Curve(
+        np.array([0.125, 0.25, 0.375, 0.5]),
+        np.array([0.5, 0.5, 0.5, 0.75]),
+        np.array([0, 0.4375, 0.5, 0.75, 1]),
+        tail=tail,
+    )
+    assert integrators.integrator("trapezoid").at_ranks(curve) == area
+
+
 def test_a_step_of_recall_has_the_envelope_of_the_rank_before() -> None:
     """Envelope 0.75, 0.5, 0.5, 0.25: four steps of 0.25 with 0.75, 0.75, 0.5 and 0.5."""
     recall, precision = np.array([0.25, 0.5, 0.75, 1]), np.array([0.75, 0.25, 0.5, 0.25])
