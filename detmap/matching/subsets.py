@@ -179,9 +179,7 @@ def _ranges(protocol: Protocol, attribute: str) -> Floats:
 
 def _widened(bounds: Floats, margin: float, *, upper_end: bool) -> Floats:
     """The ranges for detections; the kernel includes both ends."""
-    widened = bounds * [1 / margin, margin] if margin > 1 else bounds.copy()
-    if margin > 1:  # as the references divide
-        widened[:, 0] = bounds[:, 0] / margin
+    widened = np.column_stack([bounds[:, 0] / margin, bounds[:, 1] * margin])
     if not upper_end:
         widened[:, 1] = np.nextafter(widened[:, 1], -np.inf)
         widened[np.isinf(bounds[:, 1]), 1] = np.inf

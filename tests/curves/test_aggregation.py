@@ -171,7 +171,7 @@ def test_a_mean_in_float32_divides_by_the_number_of_terms() -> None:
 def test_a_mean_of_each_class_is_over_its_own_terms() -> None:
     """Class a is found up to IoU 0.7, b up to 0.5, and c is not."""
     truth = detmap.truth_from_arrays([1] * 3, [1, 2, 3], [BOX] * 3)
-    boxes = [HALF, [0, 0, 10, 5.5], FAR]
+    boxes: list[list[float]] = [[0, 0, 10, 7], [0, 0, 10, 5.5], [50, 50, 10, 10]]
     found = detmap.detections_from_arrays(truth, [1] * 3, [1, 2, 3], boxes, [0.9, 0.8, 0.7])
     rules = {"iou.thresholds": [0.5, 0.6], "metrics": ["AP", "AP60", "AR@100"]}
     done = detmap.evaluate(truth, found, settings=rules)

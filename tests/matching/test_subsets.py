@@ -10,6 +10,7 @@ import pytest
 
 import detmap
 from detmap.matching import roles, scope, subsets
+from detmap.overlaps.rotated_boxes import RotatedBoxes
 from detmap.tables import ABSENT, DERIVED, Scope
 
 BOX = np.array([[10.0, 20.0, 3.0, 5.0]])
@@ -78,3 +79,110 @@ def test_rows_beyond_a_limit_of_the_image_are_not_matched() -> None:
     matches = detmap.match(truth, found, detmap.load_protocol("coco-bbox").override(rules))
     assert matches.off.tolist() == [0, 0, 2]
     assert matches.score.tolist() == [0.9, 0.8]
+
+
+INF = np.inf
+
+
+def rules_of(settings: dict[str, Any]) -> detmap.Protocol:
+    return detmap.load_protocol("coco-bbox").override(settings)
+
+
+def objects(sizes: list[tuple[float, float]], **attributes: list[float]) -> detmap.Truth:
+    boxes = [(0, 0, width, height) for width, height in sizes]
+    n = len(boxes)
+    return detmap.truth_from_arrays([1] * n, [1] * n, boxes, attributes=attributes)
+
+
+@pytest.mark.parametrize("bounds", [[5, INF], [-INF, 5], [0, 5]])
+def test_an_object_without_a_value_is_outside_ranges_with_one_end(bounds: list[float]) -> None:
+    """Subset 0 has no range, subset 1 has one of the attribute."""
+    truth = objects([(3, 5)] * 2, distance=[np.nan, 5])
+    rules = rules_of({"subsets": {"all": {}, "some": {"distance": bounds}}})
+    find = subsets.object_words(truth, rules).find & np.uint64(3)
+    assert find.tolist() == [1, 3]
+
+
+def test_objects_outside_a_subset_absorb_there_and_those_of_none_in_every() -> None:
+    """Areas 15, in subset 0 alone, and 400, in none."""
+    ranges = {"small": {"box_area": [0, 20]}, "tiny": {"box_area": [0, 10]}}
+    words = {
+        what: subsets.object_words(
+            objects([(3, 5), (20, 20)]), rules_of({"subsets": ranges, "matching.outside": what})
+        )
+        for what in ("absorb", "ignore")
+    }
+    assert words["absorb"].absorb.tolist() == [2, 2**64 - 1]
+    assert words["ignore"].absorb.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("n", "kind"), [(7, np.uint8), (8, np.uint8), (9, np.uint64)])
+def test_detections_outside_of_the_last_subset(n: int, kind: Any) -> None:
+    """Only the last subset has a range, which begins above the area of the box."""
+    ranges: dict[str, Any] = {f"s{a}": {} for a in range(n - 1)} | {"last": {"area": [20, 100]}}
+    truth = objects([(3, 5)])
+    found = detmap.detections_from_arrays(truth, [1], [1], BOX, [0.9])
+    words = subsets.detection_words(found, rules_of({"subsets": ranges}), "xywh")
+    assert words.outside.dtype == kind
+    assert words.outside.tolist() == [2 ** (n - 1)]
+    assert len(words.dropped) == 0
+
+
+def test_areas_of_detections_are_those_of_their_shapes_where_shapes_are_compared() -> None:
+    """A rotated square of area 8, or 12 as given, in a box of 4 by 4, which counts otherwise."""
+    truth = objects([(4, 4)])
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 4, 4]], [0.9])
+    square = RotatedBoxes(np.array([[2, 0, 4, 2, 2, 4, 0, 2.0]]))
+    ranges = {"a": {"area": [0, 10]}, "w": {"width": [3, 5]}}
+    for name, each, outside in (
+        ("dota", replace(found, shapes=square), 0),
+        ("dota", replace(found, shapes=replace(square, area=np.array([12.0]))), 1),
+        ("dota", found, 1),
+        ("coco-bbox", replace(found, shapes=square), 1),
+    ):
+        rules = detmap.load_protocol(name).override({"subsets": ranges, "metrics": ["AP"]})
+        rules = rules.override({"detections.outside": "neutral"})
+        assert subsets.detection_words(each, rules, "xywh").outside.tolist() == [outside], name
+
+
+X, WIDTH = 0.1, 0.2
+"""The edge at X + WIDTH is rounded: its distance to X is not WIDTH."""
+EDGES = np.float32(X + WIDTH).astype(float) - np.float32(X).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("settings", "width", "box_width"),
+    [
+        ({"boxes.form": "edges"}, WIDTH, WIDTH),
+        ({"boxes.form": "corners"}, WIDTH, X + WIDTH - X),
+        ({"boxes.form": "sides"}, WIDTH, WIDTH),
+        (
+            {"boxes.form": "corners", "boxes.extent": "inclusive"},
+            X + 1 + WIDTH - 1 - (X + 1) + 1,
+            X + 1 + WIDTH - 1 - (X + 1) + 1,
+        ),
+        ({"boxes.form": "edges", "boxes.precision": "float32"}, EDGES, EDGES),
+        (
+            {"boxes.form": "sides", "boxes.precision": "float32"},
+            float(np.float32(EDGES)),
+            float(np.float32(EDGES)),
+        ),
+    ],
+)
+def test_rounded_widths(settings: dict[str, Any], width: float, box_width: float) -> None:
+    """The box is 1 high, so that its area is its width."""
+    box, rules = np.array([[X, 0, WIDTH, 1]]), rules_of(settings)
+    assert subsets.measure("width", box, "xywh", rules).tolist() == [width]
+    assert subsets.measure("area", box, "xywh", rules).tolist() == [width]
+    assert subsets.measure("box_area", box, "xywh", rules).tolist() == [box_width]
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "enough"), [(0, INF), (1, 15 / (4 * 6)), (10, 15 / (13 * 15))]
+)
+def test_overlap_that_is_enough_for_a_small_object(tolerance: float, enough: float) -> None:
+    """Of 3 by 5 pixels: w h / ((w + tolerance)(h + tolerance)), to be exceeded under ``>``."""
+    truth = objects([(3, 5)])
+    for comparison, expected in ((">=", enough), (">", np.nextafter(enough, INF))):
+        rules = rules_of({"iou.tolerance": tolerance, "iou.comparison": comparison})
+        assert subsets.object_words(truth, rules).enough.tolist() == [expected]

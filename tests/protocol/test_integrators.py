@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,85 @@ def test_what_is_not_there_is_refused_by_name() -> None:
     terms = np.zeros(1)
     kernels.integrate(9, GRID.copy(), GRID.copy(), GRID, terms)
     assert np.isnan(terms).all()
+
+
+def test_a_kernel_of_another_name_is_refused() -> None:
+    """Index 0 is that of the 11-point rule; all-point has the next one."""
+    known = integrators.integrator("all_points")
+    with pytest.raises(detmap.ProtocolError, match="all_points has no compiled function"):
+        replace(known, kernel=0).code()
+
+
+# ---- rules of every rank, by hand
+
+
+@pytest.mark.parametrize(("tail", "area"), [("ramp", 0.578125), ("drop", 0.34375)])
+def test_trapezoids_under_sampled_points(tail: str, area: float) -> None:
+    """The envelope falls from 1 to 0.75 at recall 0.125 and stays there up to recall 0.5. Then it
+    falls to 0, along a line to recall 1 (``ramp``) or at once (``drop``).
+    """
+    curve = integrators.Curve(
+        np.array([0.125, 0.25, 0.5]),
+        np.array([0.5, 0.5, 0.75]),
+        np.array([0, 0.125, 0.25, 0.375, 0.5, 0.75, 1]),
+        tail=tail,
+    )
+    assert integrators.integrator("trapezoid").at_ranks(curve) == area
+
+
+@pytest.mark.parametrize(("tail", "area"), [("ramp", 0.6171875), ("drop", 0.40625)])
+def test_a_trapezoid_rule_reads_a_point_just_below_the_highest_recall(
+    tail: str, area: float
+) -> None:
+    """At recall 0.4375 the curve is 0.75, at 0.5 it is 0.75 or has dropped to 0."""
+    curve = integrators.Curve(
+        np.array([0.125, 0.25, 0.375, 0.5]),
+        np.array([0.5, 0.5, 0.5, 0.75]),
+        np.array([0, 0.4375, 0.5, 0.75, 1]),
+        tail=tail,
+    )
+    assert integrators.integrator("trapezoid").at_ranks(curve) == area
+
+
+def test_a_step_of_recall_has_the_envelope_of_the_rank_before() -> None:
+    """Envelope 0.75, 0.5, 0.5, 0.25: four steps of 0.25 with 0.75, 0.75, 0.5 and 0.5."""
+    recall, precision = np.array([0.25, 0.5, 0.75, 1]), np.array([0.75, 0.25, 0.5, 0.25])
+    curve = integrators.Curve(recall, precision, GRID)
+    assert integrators.integrator("left_envelope").at_ranks(curve) == 0.625
+
+
+@pytest.mark.parametrize(("n", "area"), [(1, 0), (2, 0.1875), (4, 0.46875)])
+def test_trapezoids_from_rank_to_rank(n: int, area: float) -> None:
+    """Steps of 0.25 with the mean precisions 0.75, 0.625 and 0.5; a single rank has no step."""
+    recall, precision = np.array([0.25, 0.5, 0.75, 1]), np.array([1, 0.5, 0.75, 0.25])
+    curve = integrators.Curve(recall[:n], precision[:n], GRID)
+    assert integrators.integrator("between_ranks").at_ranks(curve) == area
+
+
+@pytest.mark.parametrize(("samples", "area"), [(4, 0.4375), (2, 0.4375), (1, 0.375)])
+def test_a_curve_at_sampled_scores(samples: int, area: float) -> None:
+    """The lowest sample is score 0, so the last rank is never read. One sample reads rank 2 alone:
+    precision 0.75 up to recall 0.5.
+    """
+    curve = integrators.Curve(
+        np.array([0.25, 0.5, 0.75]),
+        np.array([1, 0.75, 0.5]),
+        GRID,
+        score=np.array([0.8, 0.4, -0.1]),
+        samples=samples,
+    )
+    assert integrators.integrator("score_samples").at_ranks(curve) == area
+
+
+def test_eleven_points_in_float32_are_summed_and_then_divided() -> None:
+    recall, points = np.array([0.5, 1]), np.array([0, 0.5, 1])
+    curve = integrators.Curve(recall, np.array([1, 0.5], dtype=np.float32), points)
+    rule = integrators.integrator("eleven_point").at_ranks
+    single = rule(curve)
+    assert single == float(np.float32(2.5) / np.float32(3))
+    double = rule(curve._replace(precision=np.array([1, 0.5])))
+    assert double == 1 / 3 + 1 / 3 + 0.5 / 3
+    assert single != double
 
 
 # ---- the recipe of docs/CONTRIBUTING.md: a row, and a compiled function if it is to be fast
