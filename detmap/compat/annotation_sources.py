@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -167,6 +168,32 @@ class Results:
         }
         each = zip(*(columns[key] for key in self.keys), strict=True)
         return [dict(zip(self.keys, values, strict=True)) for values in each]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Annotations of a caller that has them as columns.
+
+    Parameters
+    ----------
+    rows : the annotations
+    images, categories : their records
+    make_dataset : creates the dataset with the same annotations as dicts
+    """
+
+    rows: Rows
+    images: Sequence[Tree]
+    categories: Sequence[Tree]
+    make_dataset: Callable[[], Tree]
+
+    @property
+    def image_ids(self) -> list[Any]:
+        """The image ids, without duplicates."""
+        return list({image["id"]: None for image in self.images})
+
+    def dataset(self) -> Tree:
+        """All dicts."""
+        return self.make_dataset()
 
 
 def open_instances(path: Any) -> Instances | None:

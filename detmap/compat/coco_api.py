@@ -15,6 +15,7 @@ from pycocotools.coco import COCO as Official
 from detmap.base import open_files
 from detmap.compat.annotation_rows import Rows
 from detmap.compat.annotation_sources import (
+    Columns,
     Edited,
     Head,
     Instances,
@@ -40,7 +41,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     annotation_file : an instances file; none by default
     """
 
-    _source: Instances | Results | None = None
+    _source: Instances | Results | Columns | None = None
 
     def __init__(self, annotation_file: Any = None) -> None:
         super().__init__()
@@ -62,7 +63,14 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             self._take_from(source)
         self.createIndex()
 
-    def _take_from(self, source: Instances | Results) -> None:
+    @classmethod
+    def from_columns(cls, source: Columns) -> COCO:
+        """Returns annotations that are columns until a dict is read."""
+        made = cls()
+        made._take_from(source)
+        return made
+
+    def _take_from(self, source: Instances | Results | Columns) -> None:
         self._source = source
         self._wait_for(*EVERYTHING)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import torch
 from torchmetrics.detection.helpers import CocoBackend
 
 from detmap.compat import COCO, COCOeval, mask
+from detmap.compat.annotation_rows import Unusual
+from detmap.compat.annotation_sources import Columns
+from detmap.integrations import torchmetrics_columns
 
 
 class LastLimitEvaluation(COCOeval):
@@ -43,3 +48,67 @@ class Backend(CocoBackend):  # type: ignore[misc]
     def mask_utils(self) -> Any:
         """Returns the module that encodes masks."""
         return mask
+
+    def _get_coco_datasets(
+        self,
+        groundtruth_labels: list[Any],
+        groundtruth_box: list[Any],
+        groundtruth_mask: list[Any],
+        groundtruth_crowds: list[Any],
+        groundtruth_area: list[Any],
+        detection_labels: list[Any],
+        detection_box: list[Any],
+        detection_mask: list[Any],
+        detection_scores: list[Any],
+        iou_type: Any = ("bbox",),
+        average: str = "micro",
+    ) -> tuple[Any, Any]:
+        """Returns the detections and the ground truth: boxes as columns, all else as dicts."""
+        try:
+            if tuple(iou_type) != ("bbox",):
+                raise Unusual
+            return self._datasets_of_boxes(
+                {
+                    "labels": groundtruth_labels,
+                    "boxes": groundtruth_box,
+                    "crowds": groundtruth_crowds,
+                    "area": groundtruth_area,
+                },
+                {"labels": detection_labels, "boxes": detection_box, "scores": detection_scores},
+                average,
+            )
+        except Unusual:
+            found: tuple[Any, Any] = super()._get_coco_datasets(
+                groundtruth_labels,
+                groundtruth_box,
+                groundtruth_mask,
+                groundtruth_crowds,
+                groundtruth_area,
+                detection_labels,
+                detection_box,
+                detection_mask,
+                detection_scores,
+                iou_type,
+                average=average,
+            )
+            return found
+
+    def _datasets_of_boxes(
+        self, targets: dict[str, Any], shown: dict[str, Any], average: str
+    ) -> tuple[Any, Any]:
+        """Raises `Unusual` for boxes, labels and scores that only torchmetrics' code handles."""
+        if average == "micro":
+            targets, shown = (
+                {**side, "labels": [torch.zeros_like(each) for each in side["labels"]]}
+                for side in (targets, shown)
+            )
+        classes = torchmetrics_columns.read_classes([*shown["labels"], *targets["labels"]])
+        images = [{"id": i} for i in range(len(targets["labels"]))]
+        categories = [{"id": label, "name": str(label)} for label in classes]
+        found = []
+        for side in (shown, targets):
+            rows = torchmetrics_columns.read_rows(classes, **side)
+            kept = {name: [*column] for name, column in side.items()}
+            make = partial(self._get_coco_format, all_labels=classes, average=average, **kept)
+            found.append(COCO.from_columns(Columns(rows, images, categories, make)))
+        return found[0], found[1]
