@@ -26,7 +26,8 @@ from detmap.errors import DataError
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
 from detmap.statistics.bias import RATE_OF_AP
-from detmap.statistics.intervals import WIDER, Interval, Intervals, check, logit_interval
+from detmap.statistics.intervals import WIDER, Interval, Intervals, check
+from detmap.statistics.logit_interval import logit_interval
 from detmap.statistics.quantiles import student
 from detmap.statistics.sampling_units import Units, units
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.statistics.influence import variance
-from detmap.statistics.intervals import logit_interval
+from detmap.statistics.logit_interval import logit_interval
 from detmap.statistics.quantiles import student
 from detmap.suites.suite_file import Figure
 
