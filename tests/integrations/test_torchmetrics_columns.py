@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ EMPTY = {"boxes": torch.tensor([]), "labels": torch.zeros(0, dtype=torch.int64)}
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The path of each data set that a metric evaluates: columns or dicts."""
     stand_ins.torchvision(monkeypatch)
     from detmap.integrations.torchmetrics_backend import Backend, CocoBackend
@@ -35,7 +34,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         (CocoBackend, "_get_coco_datasets", "dicts"),
     ):
         monkeypatch.setattr(owner, name, noted(getattr(owner, name), paths, path))
-    yield paths
+    return paths
 
 
 def noted(method: Any, paths: list[str], path: str) -> Any:
@@ -181,7 +180,7 @@ def test_unusual_values_take_the_dicts(rows: Any, average: str, counted: list[st
 def test_errors_are_those_of_torchmetrics(values: Any, counted: list[str]) -> None:
     target = one_box(**values)[0][1][0]
     shown = {"scores": torch.tensor([0.5])} | target
-    with pytest.raises(ValueError, match="Invalid input (class|score) of sample 0, element 0"):
+    with pytest.raises(ValueError, match=r"Invalid input (class|score) of sample 0, element 0"):
         computed([([shown], [target])])
     assert counted == []
 
