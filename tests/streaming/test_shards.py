@@ -97,7 +97,11 @@ def test_any_shards_in_any_order_through_cloudpickle() -> None:
 
 def test_a_shard_without_rows() -> None:
     table = arrow.Table.from_pylist(rows())
-    for nothing in ([], table[:0]):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows())[:0]
+    untyped = arrow.Table.from_pandas(frame)
+    assert arrow.types.is_null(untyped.column("truth").type)
+    for nothing in ([], table[:0], frame, untyped):
         parts = [match_shard(nothing, CLASSES), match_shard(table, CLASSES)]
         assert reduce(parts).signature == whole(rows()).signature
 
@@ -118,6 +122,9 @@ def test_bad_tables_and_parts_are_named() -> None:
     part = match_shard(rows(), CLASSES)
     for table, message in (
         ([{"image_id": 1, "truth": []}], "no column 'detections'"),
+        ([{**rows()[1], "image_id": 2**70}], "table: .*a whole number has 64 bits"),
+        ([{**rows()[1], "truth": 1}, rows()[1]], "table: .*one type per column"),
+        (None, "table: .*give one row an image"),
         ([{"image_id": 1, "truth": [1], "detections": [1]}], "detections: type list"),
         (
             [{**rows()[1], "detections": [{"bbox": [1.0, 2], "category_id": 1, "score": 1.0}]}],

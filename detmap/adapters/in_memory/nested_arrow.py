@@ -38,20 +38,30 @@ def images_from_table(
         numbers
     """
     arrow = require("pyarrow", "parquet")
-    if isinstance(table, list) and not table:
-        return [], []
-    if isinstance(table, arrow.RecordBatch):
-        table = arrow.Table.from_batches([table])
-    elif isinstance(table, list):
-        table = arrow.Table.from_pylist(table)
-    elif not isinstance(table, arrow.Table):
-        table = arrow.Table.from_pandas(table)
+    table = _arrow_table(arrow, table)
+    if not table.num_rows:
+        return [], []  # its columns may have no type
     for name in ("image_id", truth, detections):
         if name not in table.column_names:
             fix = f"the columns are {', '.join(table.column_names)}"
             raise DataError("table", f"no column {name!r}", fix)
     ids = table.column("image_id").to_pylist()
     return _images(ids, table, detections, truth), _images(ids, table, truth, truth)
+
+
+def _arrow_table(arrow: Any, table: Any) -> Any:
+    """Returns the rows as an Arrow table. Raises `DataError` for values that Arrow cannot hold."""
+    if isinstance(table, arrow.Table):
+        return table
+    try:
+        if isinstance(table, arrow.RecordBatch):
+            return arrow.Table.from_batches([table])
+        if isinstance(table, list):
+            return arrow.Table.from_pylist(table)
+        return arrow.Table.from_pandas(table)
+    except (arrow.ArrowException, OverflowError, TypeError, AttributeError) as error:
+        fix = "give one row an image, with one type per column; a whole number has 64 bits"
+        raise DataError("table", str(error), fix) from None
 
 
 def _images(ids: list[Any], table: Any, name: str, truth: str) -> list[dict[str, Any]]:
