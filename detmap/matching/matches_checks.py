@@ -134,7 +134,7 @@ def _check_order(matches: Any) -> None:
         no_threshold,
         _ranks(matches.protocol),
         matches.protocol.max_dets()[-1],
-        matches.n_objects(),
+        _most_found(matches),
         np.zeros(matches.n_images, dtype=np.int32),
         np.zeros((matches.tp.shape[1], n_thresholds), dtype=np.int64),
     )
@@ -154,6 +154,14 @@ def _check_order(matches: Any) -> None:
     if ((matches.tp[row] | matches.ignored[row]) & no_threshold).any():
         checks.refuse(f"Matches.ignored[{row}]", "a bit beyond the thresholds")
     checks.refuse(f"Matches.tp[{row}]", "more true positives than objects of its class")
+
+
+def _most_found(matches: Any) -> NDArray[np.int64]:
+    """The most true positives, as `Matches.n_objects`."""
+    objects: NDArray[np.int64] = matches.n_objects()
+    if matches.protocol.matching.flags == "repeated":  # a crowd is found many times
+        return np.full_like(objects, len(matches.score))
+    return objects
 
 
 def _ranks(protocol: Protocol) -> int:

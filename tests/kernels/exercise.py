@@ -247,6 +247,12 @@ def corners() -> list[object]:
         piece = Piece(1, 9)
         piece.state[:] = 0
         found.append(piece.scan(np.frombuffer(text, dtype=np.uint8), 0, 99, 255))
+    alike = b'{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}, '
+    for usual, odd in ((b"0.5", b"-"), (b"0.5", b"0.5x"), (b"3", b"-3")):  # after alike records
+        text = b"[" + 30 * alike + alike.replace(usual, odd) + 2 * alike
+        piece = Piece(40)
+        piece.state[:] = 0
+        found.append(piece.scan(np.frombuffer(text, dtype=np.uint8), 1, len(text), 255))
     # halfway between two doubles, and what is no number
     for text in (b"9007199254740993,-1.5e3,", b"1,x,"):
         end = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord(","))

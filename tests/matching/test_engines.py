@@ -87,6 +87,13 @@ def test_each_threshold_as_if_it_were_alone(rules: dict[str, Any], seed: int) ->
         assert pairs_at(whole, t) == pairs_at(alone, 0)
 
 
+def test_a_crowd_that_matches_as_others_do_is_found_many_times() -> None:
+    """Under `repeated`: more true positives than objects, as in the tool."""
+    tables = data([A, FAR], [FAR, *6 * [A]], roles={"crowd": [True, False]})
+    matches = matched(tables, **{"matching.flags": "repeated"})
+    assert results(matches).count("T") > 2
+
+
 def pairs_at(matches: Matches, threshold: int) -> list[tuple[Any, ...]]:
     """Who was matched to what in which subset."""
     taken = matches.taken
