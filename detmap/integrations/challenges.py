@@ -80,6 +80,7 @@ def codabench(
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
     detailed = output / "detailed_results.html"
+    (output / "scores.json").unlink(missing_ok=True)
     try:
         truth = _input(Path(folder, "ref"), "the ground truth")
         result = score(truth, _input(Path(folder, "res"), "the submission"), protocol)
@@ -93,7 +94,8 @@ def codabench(
 
 
 def _input(folder: Path, name: str) -> Path:
-    """The only file of a folder that is not the server's or an archiver's own, or the folder.
+    """The only file of a folder that is not the server's or an archiver's own, or the folder. A
+    folder that was packed as a whole stands for its content.
 
     Raises `SubmissionError` for a folder without a file.
     """
@@ -104,4 +106,6 @@ def _input(folder: Path, name: str) -> Path:
     ]
     if not files:
         raise SubmissionError(f"{name}: there is no file (upload an archive with one results file)")
-    return files[0] if len(files) == 1 else folder
+    if len(files) > 1:
+        return folder
+    return _input(files[0], name) if files[0].is_dir() else files[0]

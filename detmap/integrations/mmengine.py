@@ -57,6 +57,8 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
             if each not in coco_rows.PROTOCOLS:
                 fix = f"choose from {', '.join(coco_rows.PROTOCOLS)}"
                 raise HostError("DetmapMetric: metric", f"no {each!r}", fix)
+        if not Path(ann_file).is_file():
+            raise HostError("DetmapMetric: ann_file", f"no file {ann_file}", "check the path")
         self.protocol, self.outfile_prefix = protocol, outfile_prefix
         self.results_by_kind: dict[str, detmap.Result] = {}
         self._ids: list[int] | None = None

@@ -93,6 +93,14 @@ class DetmapMetric(_Metric):  # type: ignore[misc]
         if len(found) != len(known):
             what = f"{len(found)} predictions for {len(known)} targets"
             raise HostError("DetmapMetric.update", what, "give one of each per image")
+        for name, images in (("predictions", found), ("targets", known)):
+            for i, each in enumerate(images):
+                if not hasattr(each, "xyxy"):
+                    fix = "give supervision.Detections, or a list of them"
+                    raise HostError(f"{name}[{i}]", f"a {type(each).__name__}", fix)
+        for i, each in enumerate(found):
+            if len(each) and each.confidence is None:
+                raise HostError(f"predictions[{i}].confidence", "missing", "give the scores")
         self._predictions += found
         self._targets += known
         return self

@@ -47,6 +47,9 @@ class CocoEvaluator:
 
     def update(self, predictions: Mapping[Any, Mapping[str, Any]]) -> None:
         """Adds images: boxes or masks or keypoints, scores and labels (category ids) per id."""
+        if not isinstance(predictions, Mapping):
+            fix = "give a dict of predictions per image id"
+            raise HostError("predictions", f"a {type(predictions).__name__}", fix)
         for image, found in predictions.items():
             if image not in self.coco_gt.imgs:
                 fix = "give the image ids of coco_gt"

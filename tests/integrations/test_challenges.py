@@ -86,6 +86,20 @@ def test_folders_of_codabench(tmp_path: Path) -> None:
     assert challenges.codabench(source, output) == sample.expected().flat()
 
 
+def test_a_folder_in_the_archive_and_an_old_score_of_codabench(tmp_path: Path) -> None:
+    source, output = tmp_path / "input", tmp_path / "output"
+    (source / "ref").mkdir(parents=True)
+    (source / "ref" / "truth.json").write_text(sample.TRUTH.read_text())
+    inner = source / "res" / "mine"
+    inner.mkdir(parents=True)
+    (inner / "found.json").write_text(sample.FOUND.read_text())
+    assert challenges.codabench(source, output) == sample.expected().flat()
+    (inner / "found.json").write_text("[1]")
+    with pytest.raises(challenges.SubmissionError):
+        challenges.codabench(source, output)
+    assert not (output / "scores.json").exists()
+
+
 ENTRY = {"bbox_2d": [100, 200, 500, 800], "label": "cat"}
 PIXELS = {"bbox_2d": [100, 200, 500, 400], "label": "cat"}
 IN_PIXELS = {"unit": "pixels"}
@@ -151,11 +165,26 @@ def test_boxes_of_a_text(text: str, unit: str, options: Any, expected: Any) -> N
         ("[]", {"labels": 5}, "give a list of names"),
         ("[]", {"size": ("640", "480")}, "give width and height"),
         ("[]", {"size": "ab"}, "give width and height"),
+        ("cat: (100,200),(500,800)", {}, "character 5 of the text: boxes as"),
+        ("<box>100 200 500 800</box>", {}, "boxes as '<box'"),
+        ("<|box_start|>(1,2),(3,4)<|box_end|>", {}, "boxes as"),
+        ("<loc0100><loc0200><loc0500><loc0800> cat", {}, "boxes as '<loc0'"),
+        ("bbox: 1, 2, 3, 4", {}, "boxes as 'bbox: 1, 2'"),
+        ("[null]", {}, "a list of None, not of boxes"),
+        ('```json\n["cat"]\n```', {}, "a list of 'cat', not of boxes"),
     ],
 )
 def test_texts_that_are_refused(text: str, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse(text, **{"size": (640, 480), "unit": "fractions", **options})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "```json\n[]\n```", "None (see 3).", "bounding box 2 is empty", 'no ["cat"] here', ""],
+)
+def test_texts_without_boxes(text: str) -> None:
+    assert parse(text, (640, 480), unit="pixels") == []
 
 
 def test_boxes_of_a_text_under_the_scoreless_protocol() -> None:

@@ -68,6 +68,15 @@ def test_rows_that_are_refused(kind: str, shapes: Any, scores: Any, message: str
         coco_rows.rows(7, scores, [1], kind, shapes)
 
 
+def test_an_image_without_ground_truth_and_a_new_folder(tmp_path: Path) -> None:
+    rows = coco_rows.rows(99999, [0.9], [1], "bbox", [[0, 0, 9, 9]])
+    place = tmp_path / "new" / "rows.json"
+    for file in (None, place):
+        with pytest.raises(coco_rows.DataError, match=r"^image 99999: is not in .*\(give the gr"):
+            coco_rows.evaluate(sample.TRUTH, rows, "bbox", file=file)
+    assert json.loads(place.read_text()) == rows
+
+
 # ---- mmengine
 
 
@@ -79,6 +88,8 @@ def test_mmengine_evaluates_as_the_files() -> None:
     import detmap.integrations.mmengine  # noqa: F401 - registers the metric
 
     config = {"type": "DetmapMetric", "ann_file": str(sample.TRUTH), "classwise": True}
+    with pytest.raises(ValueError, match=r"ann_file: no file .*none\.json"):
+        evaluator.Evaluator([{**config, "ann_file": "none.json"}])
     run = evaluator.Evaluator([config])
     run.dataset_meta = {"classes": tuple(sample.names().values())}
     samples = []

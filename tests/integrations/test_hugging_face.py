@@ -111,6 +111,18 @@ def test_batches_of_the_trainer_that_are_refused() -> None:
             compute(SimpleNamespace(predictions=predictions, label_ids=label_ids))
 
 
+def test_tensors_of_half_precision() -> None:
+    torch = pytest.importorskip("torch")
+    from detmap.integrations.transformers import compute_metrics
+
+    nothing = {"boxes": torch.zeros(0, 4), "scores": torch.zeros(0), "labels": torch.zeros(0)}
+    processor = SimpleNamespace(post_process_object_detection=lambda *_, **__: [nothing, nothing])
+    compute = compute_metrics(processor, {0: "cat", 1: "dog", 2: "owl"})
+    (output,), labels = evaluated(torch).predictions, evaluated(torch).label_ids
+    half = ({}, *(torch.tensor(each).bfloat16() for each in output[1:]))
+    assert compute(SimpleNamespace(predictions=[half], label_ids=labels))["AP"] == 0
+
+
 def test_the_model_card_has_the_receipt(tmp_path: Path) -> None:
     hub = pytest.importorskip("huggingface_hub", reason="needs detmap-eval[huggingface]")
     from detmap.integrations.huggingface_hub import eval_results

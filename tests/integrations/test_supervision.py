@@ -56,6 +56,11 @@ def test_nothing_and_empty_images_and_bad_input() -> None:
     assert np.isnan(DetmapMetric().update(empty, empty).compute().map50)
     with pytest.raises(ValueError, match="2 predictions for 1 targets"):
         DetmapMetric().update([empty, empty], [empty])
+    with pytest.raises(ValueError, match=r"predictions\[0\]: a NoneType .give supervision.Detec"):
+        DetmapMetric().update(None, empty)
+    bare = sv.Detections(xyxy=np.array([[0, 0, 5, 5.0]]), class_id=np.array([1]))
+    with pytest.raises(ValueError, match=r"predictions\[0\].confidence: missing"):
+        DetmapMetric().update(bare, empty)
     bad = sv.Detections(
         xyxy=np.array([[0, 0, 5, 5.0]]), confidence=np.array([np.nan]), class_id=np.array([1])
     )

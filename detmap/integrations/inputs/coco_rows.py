@@ -6,6 +6,7 @@ Boxes are corners.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from detmap.errors import DataError
 from detmap.integrations.inputs.field_values import array, label_list
 
 Row = dict[str, Any]
+_IMAGE = re.compile(r"\[(\d+)\]\.image_id")
 PROTOCOLS = {"bbox": "coco-bbox", "segm": "coco-segm", "keypoints": "coco-keypoints"}
 
 
@@ -128,8 +130,20 @@ def evaluate(
     protocol: str | detmap.Protocol | None = None,
     file: str | Path | None = None,
 ) -> detmap.Result:
-    """Writes rows to a file, temporary by default, and evaluates it under COCO's rules."""
+    """Writes rows to a file, temporary by default, and evaluates it under COCO's rules.
+
+    Raises `DataError`, for an image that the ground truth does not have by its id.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(file or Path(folder, f"{kind}.json"))
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(list(found)))
-        return detmap.evaluate(truth, path, protocol or PROTOCOLS[kind])
+        try:
+            return detmap.evaluate(truth, path, protocol or PROTOCOLS[kind])
+        except DataError as error:
+            at = _IMAGE.fullmatch(error.where.removeprefix(str(path)))
+            if at is None or not error.what.startswith("no image"):
+                raise
+            image = f"image {found[int(at[1])]['image_id']!r}"
+            fix = "give the ground truth of the images that the model saw"
+            raise DataError(image, f"is not in {truth}", fix) from None

@@ -13,6 +13,12 @@ BOX_KEYS = ("bbox_2d", "bbox", "box_2d", "box")
 _START = re.compile(r"[\[{]")
 _MEANT = re.compile(r"""\[\s*(?:[\[{]|```|$)|\[[\s\d.,-]*$|\{\s*["'](?:bbox|box)""")
 """The start of boxes, also of an unfinished list; other brackets are part of a sentence."""
+_FENCE = re.compile(r"\s*```\w*\s*|\s*```\s*$")
+_POINT = r"\(\s*\d[\d.]*\s*,\s*\d[\d.]*\s*\)"
+_TAGS = re.compile(
+    rf"<\|?box|<loc_?\d|{_POINT}\s*,?\s*{_POINT}|\bb?box\w*\W{{1,3}}\d[\d.]*\s*,\s*\d"
+)
+"""Boxes of other notations: <box>, <loc0100>, (1, 2), (3, 4), and bbox: 1, 2, 3, 4."""
 
 
 def box_entries(text: str) -> list[Any]:
@@ -40,7 +46,23 @@ def box_entries(text: str) -> list[Any]:
     lists += [single] if single else []
     if len(lists) > 1:
         raise HostError("text", f"{len(lists)} lists of boxes", "ask for one list")
+    if not lists:
+        _require_no_boxes(text)
     return lists[0] if lists else []
+
+
+def _require_no_boxes(text: str) -> None:
+    """Raises `HostError` for boxes in another notation, and a list that has something else."""
+    fix = 'ask for JSON such as [{"bbox_2d": [0, 0, 9, 9], "label": "cat"}]'
+    tag = _TAGS.search(text)
+    if tag is not None:
+        raise HostError(f"character {tag.start()} of the text", f"boxes as {tag[0]!r:.40}", fix)
+    try:
+        value = json.loads(_FENCE.sub("", text))
+    except (ValueError, RecursionError):
+        return
+    if isinstance(value, list) and value:
+        raise HostError("text", f"a list of {value[0]!r:.40}, not of boxes", fix)
 
 
 def _decoded(text: str, start: int) -> tuple[Any, int]:
