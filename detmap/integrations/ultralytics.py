@@ -10,17 +10,16 @@ that it writes have clipped boxes, so they give another number. `DetmapValidator
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
-
-import numpy as np
 
 import detmap
 from detmap.errors import require
 from detmap.integrations import ultralytics_tables
 from detmap.integrations.host_errors import HostError, value_errors
+from detmap.integrations.ultralytics_tables import boxes
 
 _val = require("ultralytics.models.yolo.detect.val", "ultralytics")
 _DetectionValidator: Any = _val.DetectionValidator
@@ -111,9 +110,9 @@ class DetmapValidator(_DetectionValidator):  # type: ignore[misc]
         for i, pred in enumerate(preds):
             target, found = self._prepare_batch(i, batch), self._prepare_pred(pred)
             scaled, name = self.scale_preds(found, target), str(target["im_file"])
-            self._network.append((_image(found), _image(target)))
+            self._network.append((boxes(found), boxes(target)))
             # The id orders tied scores as files do.
-            self._files.append(({**_image(scaled), "image_id": name}, self._labels[name]))
+            self._files.append(({**boxes(scaled), "image_id": name}, self._labels[name]))
 
     def gather_stats(self) -> None:
         """Gathers the images of all ranks, rank after rank."""
@@ -142,14 +141,3 @@ class DetmapValidator(_DetectionValidator):  # type: ignore[misc]
             evaluator = detmap.Evaluator(protocol, classes=self.names, settings=settings)
             evaluator.update([found for found, _ in images], [target for _, target in images])
             return evaluator.compute()
-
-
-def _image(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """One image of a batch, on the CPU."""
-    image = {
-        "boxes": fields["bboxes"].float().cpu().numpy().reshape(-1, 4),
-        "labels": fields["cls"].cpu().numpy().reshape(-1).astype(np.int64),
-    }
-    if "conf" in fields:
-        image["scores"] = fields["conf"].float().cpu().numpy()
-    return image

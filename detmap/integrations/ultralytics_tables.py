@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,3 +62,14 @@ def objects(dataset: Any) -> dict[str, dict[str, Any]]:
         classes = np.asarray(label["cls"]).reshape(-1).astype(np.int64)
         found[file] = {"boxes": corners, "labels": classes}
     return found
+
+
+def boxes(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """One image of a batch, on the CPU."""
+    image = {
+        "boxes": fields["bboxes"].float().cpu().numpy().reshape(-1, 4),
+        "labels": fields["cls"].cpu().numpy().reshape(-1).astype(np.int64),
+    }
+    if "conf" in fields:
+        image["scores"] = fields["conf"].float().cpu().numpy()
+    return image
