@@ -260,8 +260,8 @@ def test_a_class_takes_less_memory_if_scores_alone_decide_the_order() -> None:
     assert found["coco-bbox"].group == pytest.approx(found["lvis"].group, rel=0.01)
     assert found["coco-bbox"].group > 2 * found["voc2007"].group
     at_ten = prepare("coco-bbox", {"metrics": ["AP@10"]})  # its curves are of a part of the rows
-    assert evaluation.bounds.by_score(prepare("coco-bbox", None))
-    assert not evaluation.bounds.by_score(at_ten)
+    assert evaluation.bounds.scores_suffice(prepare("coco-bbox", None))
+    assert not evaluation.bounds.scores_suffice(at_ten)
 
 
 def test_lower_limits_and_rules_without_a_kernel_keep_all_columns(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_lower_limits_and_rules_without_a_kernel_keep_all_columns(tmp_path: Path
     path = write(tmp_path, "list", rows)
     for settings_ in ({"metrics": ["AP", "AP@10"]}, {"ap.arithmetic": "float32"}):
         rules = prepare("coco-bbox", settings_)
-        assert not evaluation.bounds.by_score(rules)
+        assert not evaluation.bounds.scores_suffice(rules)
         for limits in (PARTS, smallest(rows)):
             assert_equal(in_parts(truth, path, rules, limits), whole(truth, path, rules))
 

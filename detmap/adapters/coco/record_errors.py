@@ -357,7 +357,7 @@ def _line(path: Path, text: str, at: int) -> str:
 def _not_json(path: Path, error: json.JSONDecodeError) -> DataError:
     fix = "write it with a JSON library"
     if error.msg == "Extra data":
-        fix = "remove what follows the JSON value"
+        fix = "remove what follows the JSON value, or write the file with a JSON library"
     elif not error.doc[error.pos :].strip():
         fix = "the file is truncated; write or copy it again"
     return DataError(_line(path, error.doc, error.pos), f"not JSON: {error.msg}", fix)
