@@ -19,7 +19,7 @@ from detmap.matching.matches_checks import effective_thresholds as effective_thr
 from detmap.matching.matches_checks import least_overlap, word_of
 from detmap.matching.roles import Roles, missing_roles, read_roles
 from detmap.matching.scope import clipped, noted_upright, scope_notes
-from detmap.matching.score_rules import rescored
+from detmap.matching.score_rules import limit_notes, rescored
 from detmap.overlaps import producer
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth, require_truth_of
@@ -192,6 +192,7 @@ def _make_matches(
             truth.notes,
             detections.notes,
             scope_notes(truth, protocol),
+            limit_notes(detections, protocol),
             missing_roles(truth, protocol),
         ),
         taken=assigned,

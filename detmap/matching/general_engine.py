@@ -31,6 +31,7 @@ from detmap.matching.matches_checks import effective_thresholds, word_of
 from detmap.matching.prepare import prepare
 from detmap.matching.roles import Roles, missing_roles, read_roles
 from detmap.matching.scope import rank_in_dataset, scope_notes
+from detmap.matching.score_rules import limit_notes
 from detmap.matching.unstable_sorts import number_of, ranked_number, sort_lists
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth
@@ -106,6 +107,7 @@ def match_in_order(
             truth.notes,
             detections.notes,
             scope_notes(truth, protocol),
+            limit_notes(detections, protocol),
             missing_roles(truth, protocol),
             [*ready.notes, *_sort_notes(protocol, n_undecided, n_chosen)],
         ),

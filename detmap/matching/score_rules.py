@@ -14,14 +14,12 @@ from detmap.tables import Detections, Note
 
 def rescored(detections: Detections, protocol: Protocol) -> Detections:
     """Applies ``detections.score_scale`` and ``detections.score_order``; a note counts images out
-    of order, also where ``limits.order`` is that of the file.
+    of order.
 
     Raises
     ------
     DataError : the scale is 0/0
     """
-    if protocol.limits.order == "input":
-        detections = _with_note_on_limits(detections, protocol)
     by_input = protocol.detections.score_order == "input"
     scaled = protocol.detections.score_scale == "min_max"
     if not len(detections) or not (by_input or scaled):
@@ -50,8 +48,12 @@ def rescored(detections: Detections, protocol: Protocol) -> Detections:
     return replace(detections, score=score, notes=notes)
 
 
-def _with_note_on_limits(detections: Detections, protocol: Protocol) -> Detections:
-    """Adds a note on images whose first detections are not those with the highest scores."""
+def limit_notes(detections: Detections, protocol: Protocol) -> list[Note]:
+    """A note on images whose first detections are not those with the highest scores, where
+    ``limits.order`` is that of the file.
+    """
+    if protocol.limits.order != "input":
+        return []
     group = detections.image.astype(np.int64)
     if protocol.limits.scope == "class":
         group = group * len(detections.categories) + detections.label
@@ -64,8 +66,7 @@ def _with_note_on_limits(detections: Detections, protocol: Protocol) -> Detectio
         "the first ones in file order, as the reference does: sort each file by score, or set "
         "limits.order=score"
     )
-    note = Note("limit-unsorted", text, count, detections.source)
-    return replace(detections, notes=(*detections.notes, note)) if count else detections
+    return [Note("limit-unsorted", text, count, detections.source)] if count else []
 
 
 def _highest_from_here(detections: Detections) -> tuple[NDArray[np.float64], int]:

@@ -17,7 +17,6 @@ from detmap.matching.assignments import ARRAYS
 from detmap.matching.engine import match_images
 from detmap.matching.general_engine import match_in_order
 from detmap.matching.matches import Matches
-from detmap.matching.score_rules import rescored
 from detmap.protocol import Protocol
 from tests.protocol.test_keys import FAR, PLAIN, A, data
 from tests.support.drawing import SEEDS, CocoData, coco_data
@@ -42,7 +41,7 @@ def assert_same(one: Matches, other: Matches) -> None:
 
 def both(tables: Tables, rules: Protocol) -> tuple[Matches, Matches]:
     return (
-        match_in_order(tables[0], rescored(tables[1], rules), rules, taken=True),
+        match_in_order(*tables, rules, taken=True),
         detmap.match(*tables, rules, taken=True, threads=1),
     )
 
