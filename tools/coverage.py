@@ -45,8 +45,8 @@ from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
 from detmap.statistics.bias import MOST_HALVES, Bias, bias
 from detmap.statistics.class_terms import Plan, plan
+from detmap.statistics.formulas.quantiles import NORMAL, normal, student
 from detmap.statistics.influence import Influence, influence, variance
-from detmap.statistics.quantiles import NORMAL, normal, student
 from detmap.statistics.sampling_units import Units, units
 from detmap.tables.grouping import labels, offsets
 

@@ -24,11 +24,11 @@ try:
     from torchmetrics.detection import mean_ap
 
     from detmap.integrations import (
-        torch_images,
         torchmetrics_backend,
         torchmetrics_keypoints,
         torchmetrics_result,
     )
+    from detmap.integrations.inputs import torch_images
 except ImportError as error:
     fix = "pip install torch torchmetrics torchvision"
     raise DetmapError("detmap.integrations.torchmetrics", str(error), fix) from None

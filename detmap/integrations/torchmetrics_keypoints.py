@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from detmap.errors import DetmapError
-from detmap.integrations import torch_images, torchmetrics_result
+from detmap.integrations import torchmetrics_result
+from detmap.integrations.inputs import torch_images
 from detmap.overlaps.keypoints import Keypoints
 
 KEYS = {

@@ -10,7 +10,7 @@ import numpy as np
 
 import detmap
 from detmap.errors import DetmapError
-from detmap.integrations import torch_images
+from detmap.integrations.inputs import torch_images
 
 WHERE = "MeanAveragePrecision.result"
 LEFT_OUT = (

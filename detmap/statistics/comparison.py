@@ -17,12 +17,12 @@ from detmap.errors import DataError
 from detmap.output.cell_text import or_none
 from detmap.output.table import Table
 from detmap.output.tabular import Tabular
-from detmap.statistics import multiple_comparisons as multiple
 from detmap.statistics import permutation, support
 from detmap.statistics import replicates as drawing
+from detmap.statistics.formulas import multiple_comparisons as multiple
+from detmap.statistics.formulas.quantiles import normal, two_sided
 from detmap.statistics.intervals import signature as drawing_signature
 from detmap.statistics.paired_differences import Paired
-from detmap.statistics.quantiles import normal, two_sided
 from detmap.statistics.sampling_units import Units
 from detmap.tables import Note
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from detmap.errors import DataError
 from detmap.statistics.comparison import Comparison, Pair
-from detmap.statistics.quantiles import normal
+from detmap.statistics.formulas.quantiles import normal
 
 KINDS = ("fail-if-drop", "require-within")
 

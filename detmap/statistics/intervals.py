@@ -26,9 +26,9 @@ from detmap.statistics import support
 from detmap.statistics.bias import Bias
 from detmap.statistics.bias import bias as bias_of
 from detmap.statistics.class_terms import Plan, plan
+from detmap.statistics.formulas.logit_interval import edge_interval, logit_interval
+from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.influence import Influence, influence
-from detmap.statistics.logit_interval import edge_interval, logit_interval
-from detmap.statistics.quantiles import student
 from detmap.statistics.sampling_units import Units, units
 from detmap.tables import Note
 

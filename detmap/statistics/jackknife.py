@@ -26,9 +26,9 @@ from detmap.errors import DataError
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
 from detmap.statistics.bias import RATE_OF_AP
+from detmap.statistics.formulas.logit_interval import logit_interval
+from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.intervals import WIDER, Interval, Intervals, check
-from detmap.statistics.logit_interval import logit_interval
-from detmap.statistics.quantiles import student
 from detmap.statistics.sampling_units import Units, units
 
 PARTS, SPLITS = 25, 8

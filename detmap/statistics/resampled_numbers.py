@@ -24,11 +24,11 @@ from detmap.statistics import support
 from detmap.statistics.bias import bias
 from detmap.statistics.class_terms import plan
 from detmap.statistics.comparison import LEAST_UNITS
+from detmap.statistics.formulas.logit_interval import logit_interval
+from detmap.statistics.formulas.multiple_comparisons import holm
+from detmap.statistics.formulas.quantiles import normal, student, two_sided
 from detmap.statistics.influence import influence, variance
 from detmap.statistics.intervals import Interval, Maker, mean_of, spread
-from detmap.statistics.logit_interval import logit_interval
-from detmap.statistics.multiple_comparisons import holm
-from detmap.statistics.quantiles import normal, student, two_sided
 from detmap.statistics.sampling_units import Units
 
 Floats = NDArray[np.float64]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.statistics.formulas.logit_interval import logit_interval
+from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.influence import variance
-from detmap.statistics.logit_interval import logit_interval
-from detmap.statistics.quantiles import student
 from detmap.suites.suite_file import Figure
 
 Floats = NDArray[np.float64]

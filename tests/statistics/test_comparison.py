@@ -13,9 +13,9 @@ import pytest
 
 import detmap
 from detmap.statistics import gate as gates
-from detmap.statistics import multiple_comparisons as multiple
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
+from detmap.statistics.formulas import multiple_comparisons as multiple
 from detmap.statistics.resampled_numbers import differences, resample_ap
 from detmap.statistics.sampling_units import units
 from tests.real.conftest import DATA

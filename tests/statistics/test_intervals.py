@@ -16,8 +16,8 @@ from detmap import DataError
 from detmap.statistics import intervals as made
 from detmap.statistics import replicates as drawing
 from detmap.statistics.bias import bias
+from detmap.statistics.formulas.quantiles import exact_bounds, student
 from detmap.statistics.influence import influence
-from detmap.statistics.quantiles import exact_bounds, student
 from detmap.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS

@@ -7,7 +7,7 @@ import pytest
 
 import detmap
 from detmap.statistics import replicates as drawing
-from detmap.statistics.quantiles import student
+from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.sampling_units import units
 from tests.real.conftest import DATA
 from tests.statistics.drawn_matches import draw

@@ -20,8 +20,8 @@ from detmap.compare import check_file, compare, is_saved, names_of
 from detmap.errors import DetmapError
 from detmap.statistics import gate as gates
 from detmap.statistics.comparison import TESTS
+from detmap.statistics.formulas.multiple_comparisons import ADJUSTMENTS
 from detmap.statistics.interval_tables import comparison_tables
-from detmap.statistics.multiple_comparisons import ADJUSTMENTS
 from detmap.tables.extension import extended
 
 TABLES = ("leaderboard", "pairs", "classes", "images", "groups")

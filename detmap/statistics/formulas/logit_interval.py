@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from detmap.statistics.quantiles import exact_bounds
+from detmap.statistics.formulas.quantiles import exact_bounds
 
 CLIP = 1e-3  # from 0 and 1, on the logit scale
 FEW_MISSES = 10  # with fewer objects missed, or found, the logit interval is too narrow

@@ -1,0 +1,1 @@
+"""Formulas of textbooks: quantiles, intervals of a fraction, adjusted p-values."""
