@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -172,6 +173,13 @@ def test_every_kernel_cites_its_rule() -> None:
         source = (ast.get_docstring(kernel) or "").partition("Source:")[2].strip()
         cited = re.match(r"none; \w+ \w+|(?!none)\S+ \S+|\S+\.\w+", source)
         assert cited, f"{name}: {kernel.name}"
+
+
+def test_a_folder_has_at_most_20_files_and_the_package_few_outside_of_folders() -> None:
+    width = Counter(path.parent.relative_to(PACKAGE) for path in MODULES)
+    wide = {str(folder): n for folder, n in width.items() if n > 20}
+    assert not wide
+    assert width[Path()] <= 8
 
 
 def test_a_file_has_at_most_400_lines_or_says_why() -> None:
