@@ -6,13 +6,14 @@ since all five count what a benchmark ignores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base import memory
 from detmap.diagnosis.analysis import BEYOND, Diagnosis
 from detmap.diagnosis.class_labels import told_apart
 from detmap.diagnosis.operating_sweep import best_f1
@@ -23,33 +24,82 @@ from detmap.errors import DataError
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
+MOST_DENSE = 2000
+"""Classes up to which plain values contain the whole matrix."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Confusion:
-    """(K + 1, K + 1) counts: one row per true class, one column per predicted class, background
-    last.
+    """Counts of true and predicted classes, both with background last.
 
     Parameters
     ----------
-    matrix : int64; rows sum to the objects and columns to the detections, except by mmdet's rule,
-        which counts every overlapping pair
     classes : K names
     rule : its rule
     confidence, iou : the thresholds; -inf if there is no highest F1
     cases : (n,) each: row, column and image of each counted case
     """
 
-    matrix: NDArray[np.int64]
     classes: tuple[str, ...]
     rule: str
     confidence: float
     iou: float
     cases: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """(K + 1, K + 1) int64: one row per true class, one column per predicted class.
+
+        Rows sum to the objects and columns to the detections, except by mmdet's rule, which counts
+        every overlapping pair.
+
+        Raises
+        ------
+        DataError : the matrix of thousands of classes needs more memory than is free
+        """
+        size = len(self.classes) + 1
+        memory.require(
+            8 * size**2,
+            "confusion",
+            f"a matrix of {size - 1} classes",
+            "use `counts`, which leaves out zeros, or evaluate fewer classes",
+        )
+        matrix = np.zeros((size, size), dtype=np.int64)
+        row, column, count = self.counts()
+        matrix[row, column] = count
+        return matrix
+
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """(m,) each: row, column and count of the cells that are not 0, in their order."""
+        size = len(self.classes) + 1
+        cell, count = np.unique(
+            self.cases[0].astype(np.int64) * size + self.cases[1], return_counts=True
+        )
+        return cell // size, cell % size, count.astype(np.int64)
+
+    def among(self, classes: Sequence[int]) -> NDArray[np.int64]:
+        """(n, n) int64: the cells of n ascending classes, K for background."""
+        row, column, count = self.counts()
+        inside = np.isin(row, classes) & np.isin(column, classes)
+        matrix = np.zeros((len(classes),) * 2, dtype=np.int64)
+        at = (np.searchsorted(classes, each[inside]) for each in (row, column))
+        matrix[tuple(at)] = count[inside]
+        return matrix
+
+    def swapped(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """As `counts`, of two different classes."""
+        row, column, count = self.counts()
+        other = (row != column) & (np.maximum(row, column) < len(self.classes))
+        return row[other], column[other], count[other]
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values; more than 2,000 classes have `counts` instead of a matrix."""
+        dense = len(self.classes) <= MOST_DENSE
+        counts = {} if dense else {"counts": np.stack(self.counts(), axis=1).tolist()}
         return {
             "classes": [*self.classes, "background"],
-            "matrix": self.matrix.tolist(),
+            "matrix": self.matrix.tolist() if dense else None,
+            **counts,
             "rows": "true",
             "columns": "predicted",
             "rule": self.rule,
@@ -59,11 +109,14 @@ class Confusion:
 
     def confused(self, n: int = 10) -> list[tuple[str, str, int]]:
         """True class, predicted class and count of the most frequent confusions."""
-        inner = self.matrix[:-1, :-1].copy()
-        np.fill_diagonal(inner, 0)
-        order = np.argsort(-inner, axis=None, kind="stable")[:n]
-        at = [np.unravel_index(place, inner.shape) for place in order.tolist()]
-        return [(self.classes[i], self.classes[j], int(inner[i, j])) for i, j in at if inner[i, j]]
+        row, column, count = self.swapped()
+        order = np.argsort(-count, kind="stable")[:n]
+        return [
+            (self.classes[i], self.classes[j], each)
+            for i, j, each in zip(
+                *(part[order].tolist() for part in (row, column, count)), strict=True
+            )
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +202,8 @@ def confusion(
     true = np.concatenate([truth.label[obj], nothing[0], truth.label[missed]]).astype(np.int32)
     predicted = np.concatenate([detections.label[det], detections.label[false], nothing[1]])
     image = np.concatenate([truth.image[obj], detections.image[false], truth.image[missed]])
-    matrix = np.zeros((n + 1, n + 1), dtype=np.int64)
-    np.add.at(matrix, (true, predicted), 1)
     cases = (true, predicted.astype(np.int32), image)
-    return Confusion(matrix, told_apart(truth.categories), rule, float(chosen), float(least), cases)
+    return Confusion(told_apart(truth.categories), rule, float(chosen), float(least), cases)
 
 
 def _met(

@@ -154,12 +154,10 @@ def confused(diagnosis: Diagnosis, found: Confusion, pairs: Sequence[tuple[int, 
     """
     n_images, n = len(diagnosis.truth.images), len(found.classes)
     true, predicted, image = found.cases
-    number = {pair: k for k, pair in enumerate(pairs)}
-    of_pair = np.full((n + 1, n + 1), -1)
-    for (i, j), k in number.items():
-        of_pair[i, j] = k
-    ones = np.ones(len(true))
-    cases = tally(of_pair[true, predicted], image, [ones], len(pairs), n_images)
+    of_pair, ones = np.full(len(true), -1), np.ones(len(true))
+    for k, (i, j) in enumerate(pairs):
+        of_pair[(true == i) & (predicted == j)] = k
+    cases = tally(of_pair, image, [ones], len(pairs), n_images)
     objects = tally(np.where(true < n, true, -1), image, [ones], n, n_images)
     rows = np.array([i for i, _ in pairs], dtype=np.int64)
 

@@ -57,12 +57,14 @@ def slice_table(content: dict[str, Any], percent: bool) -> Table:
 
 def confused_table(content: dict[str, Any], percent: bool, most: int = 10) -> Table:
     """One row per pair of different classes, most frequent first."""
-    names, matrix = content["confusion"]["classes"][:-1], content["confusion"]["matrix"]
+    confusion = content["confusion"]
+    names, matrix = confusion["classes"][:-1], confusion["matrix"]
+    if matrix is None:
+        counts = confusion["counts"]
+    else:
+        counts = ((i, j, n) for i, row in enumerate(matrix) for j, n in enumerate(row) if n)
     rows: list[tuple[Cell, ...]] = [
-        (names[i], names[j], matrix[i][j])
-        for i in range(len(names))
-        for j in range(len(names))
-        if i != j and matrix[i][j]
+        (names[i], names[j], n) for i, j, n in counts if i != j and max(i, j) < len(names)
     ]
     chosen = sorted(rows, key=lambda row: -row[2])[:most]  # type: ignore[operator]
     return Table("Most confused classes", ("true", "predicted", "count"), tuple(chosen))

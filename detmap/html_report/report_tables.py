@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from detmap.diagnosis.diagnosis_intervals import MOST_PAIRS, Uncertainty
 from detmap.diagnosis.operating_sweep import OVERALL
 from detmap.diagnosis.tide import MEANING
@@ -248,13 +250,14 @@ def confused(runs: Sequence[Run]) -> dict[str, Any]:
     header = [*(["detector"] if two else []), "true", "predicted", "count", "% of true class"]
     rows = []
     for letter, run in zip("AB", runs, strict=False):
-        drawn, matrix = run.uncertainty, run.confusion.matrix
+        drawn, n_classes = run.uncertainty, len(run.confusion.classes)
+        n_objects = np.bincount(run.confusion.cases[0], minlength=n_classes)
         place = {name: k for k, name in enumerate(run.confusion.classes)}
         for q, (true, taken, n) in enumerate(
             run.confusion.confused(MOST_PAIRS)[: MOST_PAIRS // len(runs)]
         ):
             interval = interval_at(drawn.confused, q) if drawn else None
-            share = known(n / int(matrix[place[true]].sum()), interval)
+            share = known(n / int(n_objects[place[true]]), interval)
             rows.append([*([letter] if two else []), true, taken, n, share])
     return {"header": header, "rows": rows}
 

@@ -79,7 +79,9 @@ def bias(
     half = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     of_class = extrapolate(half - value, n_units.T, rate)
     shares = plan.shares()
-    terms = np.nan_to_num(shares * of_class[:, np.array(plan.of_metric, dtype=np.int64)].T)
+    terms = np.zeros((len(plan.metrics), plan.of_all))  # the order of a sum depends on its length
+    of_metric = np.array(plan.of_metric, dtype=np.int64)
+    terms[:, plan.places] = np.nan_to_num(shares * of_class[:, of_metric].T)
     classes = of_class[:, np.array(plan.of_class, dtype=np.int64)].T
     errors = np.sqrt((terms**2).sum(axis=1))
     return Bias(terms.sum(axis=1), errors, np.ascontiguousarray(classes))

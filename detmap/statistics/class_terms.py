@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ class Plan:
     members : (Q, K) bool, the classes that each metric averages
     positives : (K, A) float64, denominators of recall; counts (G, A), 1 for each object in them
     n_images : (K,) float64, images with an object of the class
+    of_all, places : the number of classes of the result, and the positions of the K classes among
+        them; `occurring` leaves out the others
     """
 
     matches: Matches
@@ -46,6 +48,8 @@ class Plan:
     positives: NDArray[np.float64]
     counts: NDArray[np.float64]
     n_images: NDArray[np.float64]
+    of_all: int
+    places: NDArray[np.int64]
 
     @property
     def protocol(self) -> Protocol:
@@ -118,4 +122,46 @@ def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[Metri
         total[matches.obj_off[1:]] - total[matches.obj_off[:-1]],
         counts,
         counting.n_images(matches).astype(np.float64),
+        n_classes,
+        np.arange(n_classes),
+    )
+
+
+def occurring(plans: Sequence[Plan]) -> list[Plan]:
+    """Returns the plans without the classes that have no object and no detection.
+
+    Replicates of thousands of such classes would take gigabytes. The numbers of the other classes
+    and of the metrics keep their bits. Nothing is left out if the mean counts such classes.
+
+    Parameters
+    ----------
+    plans : of detectors on the same ground truth
+    """
+    first = plans[0]
+    there = np.zeros(first.of_all, dtype=bool)
+    for each in plans:
+        there |= (np.diff(each.ranked.off) > 0) | (np.diff(each.matches.obj_off) > 0)
+    if first.protocol.mean.undefined != "skip" or there.all() or not there.any():
+        return list(plans)
+    return [_take_classes(each, np.flatnonzero(there)) for each in plans]
+
+
+def _take_classes(plan: Plan, places: NDArray[np.int64]) -> Plan:
+    """The plan of some classes, which have all rows and objects."""
+    matches, ends = plan.matches, np.append(-1, places) + 1
+    taken = replace(
+        matches,
+        categories=matches.categories.take(places),
+        off=matches.off[ends],
+        obj_off=matches.obj_off[ends],
+        taken=None,
+    )
+    return replace(
+        plan,
+        matches=taken,
+        ranked=plan.ranked._replace(off=taken.off),
+        members=plan.members[:, places],
+        positives=plan.positives[places],
+        n_images=plan.n_images[places],
+        places=places,
     )

@@ -296,7 +296,7 @@ class Maker:
                             fixed,
                             *self.seen(d, s, why),
                             own.plans[0].matches.categories.names[k],
-                            k,
+                            int(own.plans[0].places[k]),
                         )
                     )
 

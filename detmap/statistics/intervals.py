@@ -25,7 +25,7 @@ from detmap.statistics import replicates as drawing
 from detmap.statistics import support
 from detmap.statistics.bias import Bias
 from detmap.statistics.bias import bias as bias_of
-from detmap.statistics.class_terms import Plan, plan
+from detmap.statistics.class_terms import Plan, occurring, plan
 from detmap.statistics.formulas.logit_interval import edge_interval, logit_interval
 from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.influence import Influence, influence
@@ -167,7 +167,7 @@ def intervals(
         drawing.check(replicates, seed)
     rows = (*matches.protocol.rows()[0], *more)
     of_class = aggregation.class_rows(matches.protocol)
-    planned = plan(matches, rows, of_class)
+    (planned,) = occurring([plan(matches, rows, of_class)])
     drawn = units(matches.image_ids, groups)
     moved = influence(planned, drawn, threads)
     sample = off = None
@@ -181,13 +181,13 @@ def intervals(
     class_values = [aggregation.per_class(scores, row, matches.protocol) for row in of_class]
     made = Maker(planned, moved, sample, off, drawn, level, method)
     metrics = {row.name: made.metric_interval(q, metric_values[q]) for q, row in enumerate(rows)}
-    classes = tuple(
-        {
-            row.name: made.class_interval(c, k, float(class_values[c][k]))
+    absent = {row.name: no_object(level) for row in of_class}
+    classes = [dict(absent) for _ in range(len(categories))]
+    for k, place in enumerate(planned.places.tolist()):
+        classes[place] = {
+            row.name: made.class_interval(c, k, float(class_values[c][place]))
             for c, row in enumerate(of_class)
         }
-        for k in range(len(categories))
-    )
     return Intervals(
         metrics,
         dict(zip(categories.names, classes, strict=True)),
@@ -197,7 +197,7 @@ def intervals(
         level,
         drawn,
         _notes(planned, moved, drawn, metrics),
-        classes,
+        tuple(classes),
     )
 
 
@@ -303,12 +303,11 @@ class Maker:
         unsupported: str,
     ) -> Interval:
         """One of them; `more` is error beside `se`, `single` the units of a single class."""
-        undefined = (math.nan,) * 4
         if math.isnan(value):
-            return Interval(value, *undefined, self.level, "no ground-truth object")
+            return no_object(self.level)
         if self.units.n < 2:
             why = f"fewer than two {self.units.noun}"
-            return Interval(value, *undefined, self.level, why)
+            return Interval(value, *(math.nan,) * 4, self.level, why)
         by_draws = self.eleven and self.plan.readings.limit[s] < 0
         why = ""
         if sampled is None:
@@ -343,6 +342,11 @@ class Maker:
         low, high = logit_interval(value, error, bias, student((1 + self.level) / 2, df))
         lowest, highest = edge_interval(value, error, self.level)
         return Interval(value, se, min(low, lowest), max(high, highest), bias, self.level)
+
+
+def no_object(level: float) -> Interval:
+    """The interval of a number that is not defined."""
+    return Interval(*(math.nan,) * 5, level, "no ground-truth object")
 
 
 def mean_of(values: NDArray[np.float64]) -> float:

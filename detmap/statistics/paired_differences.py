@@ -21,7 +21,7 @@ from detmap.protocol.protocol_digest import protocol_digest
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
 from detmap.statistics.bias import bias
-from detmap.statistics.class_terms import Plan, plan
+from detmap.statistics.class_terms import Plan, occurring, plan
 from detmap.statistics.influence import Mixer, each_batch, variance
 from detmap.statistics.intervals import spread
 from detmap.statistics.sampling_units import Units
@@ -33,7 +33,7 @@ class Paired:
 
     Parameters
     ----------
-    plans : of the detectors; units : the sampling units
+    plans : of the detectors, on the K classes that occur; units : the sampling units
     pairs : (first, second) positions of detectors
     values : (m, Q) the metrics; class_values : (m, C, K)
     moved : (m, Q, U) influence on the metrics, with the leverage correction
@@ -109,9 +109,10 @@ def pair_up(
     # Over 60 lines: metrics and classes take the same steps, on arrays of one axis more.
     protocol = results[0][0].protocol
     rows, of_class = protocol.rows()[0], aggregation.class_rows(protocol)
-    plans = [plan(matches, rows, of_class) for matches, _ in results]
-    pairs = list(combinations(range(len(plans)), 2))
     values, class_values = _values(results, rows, of_class)
+    plans = occurring([plan(matches, rows, of_class) for matches, _ in results])
+    class_values = class_values[:, :, plans[0].places]
+    pairs = list(combinations(range(len(plans)), 2))
     moved, class_se, n_units = _influence(plans, units, pairs, threads)
     se = np.array([[math.sqrt(variance(each)) for each in moved[b] - moved[a]] for a, b in pairs])
     of_all = len(plans)
