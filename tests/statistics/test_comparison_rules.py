@@ -167,7 +167,7 @@ def test_the_images_that_changed_most() -> None:
     assert [name for name, _ in first] == [f"i{i}" for i in range(12, 2, -1)]
     assert first[0][1] == pytest.approx(-0.12)
     assert not [row for row in rows if row[:2] == ("x", "z")]
-    assert [row[3] for row in rows if row[:2] == ("y", "z")][0] == pytest.approx(0.12)
+    assert next(row[3] for row in rows if row[:2] == ("y", "z")) == pytest.approx(0.12)
     few = np.zeros((3, 2, 100))
     few[1, 0, 4] = 1e-9
     assert [row[2] for row in maker(moved=few).images()] == ["i4", "i4"]
