@@ -67,6 +67,8 @@ def maker(adjust: str = "none", test: str = "z", **changes: Any) -> Maker:
         (NAN, 0.0, 0.01, "", NAN),
         (0.03, 0.0, NAN, "", NAN),
         (0.0, 0.0, 0.0, "few", 1.0),
+        (0.0, 0.0, NAN, "few", NAN),
+        (0.0, 0.0, NAN, "", NAN),
         (1e-12, 0.0, 1e-12, "few", 1.0),
         (3e-12, 0.0, 1e-12, "", NAN),
         (3e-12, 0.0, 2e-12, "", math.erfc(1.5 / math.sqrt(2))),
@@ -221,7 +223,7 @@ def test_permutation_p_values_of_tested_rows(test: str, monkeypatch: pytest.Monk
     values = np.array([[0.5, 0.6], [0.53, 0.6], [0.53, 0.7]])
     of = maker(test=test, se=se, values=values)
     p = of.permutation_p_values(9, 7, 1, print)
-    np.testing.assert_array_equal(p, [[0.25, 1.0], [0.25, NAN], [0.25, NAN]])
+    np.testing.assert_array_equal(p, [[0.25, 1.0], [NAN, NAN], [0.25, NAN]])
     assert len(calls) == 3
     arguments, options = calls[0]
     assert np.array_equal(arguments[3], [values[1, 0] - values[0, 0], 0.0])
@@ -433,3 +435,15 @@ def test_a_difference_at_its_bound_is_inside() -> None:
     for value, outside in ((0.1, False), (0.3, False), (0.0999, True), (0.3001, True)):
         pair = Pair("a", "b", "AP", value, 0.1, 0.1, 0.3, 0, 0.5, 0.5, 0.1, "")
         assert pair.outside is outside
+
+
+@pytest.mark.parametrize("adjust", multiple.ADJUSTMENTS)
+def test_rounding_is_no_standard_error(adjust: str) -> None:
+    """Of a difference that is the same on all images, and of one that is rounding itself."""
+    values = np.array([[0.5, 0.6], [0.6, 0.6 + 1e-16], [0.5, 0.6]])
+    se = np.full((3, 2), 1.4e-17)
+    constant, same = maker(adjust, values=values, se=se, bias=np.zeros((3, 2))).pairs()[:2]
+    assert constant.why_not == "all images agree: the standard error is 0"
+    numbers = (constant.low, constant.high, constant.p, constant.p_adjusted, constant.mdd)
+    assert all(map(math.isnan, numbers))
+    assert (same.p, same.p_adjusted, same.why_not) == (1, 1, "")
