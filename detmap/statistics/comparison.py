@@ -200,7 +200,7 @@ class Maker:
 
     def p_of(self, difference: float, bias: float, se: float, why_not: str) -> float:
         """Two-sided p-value from z; 1 without any difference; NaN for too few images."""
-        if self.trusted and max(abs(difference), se) <= support.ROUNDING:
+        if self.trusted and support.same(difference, se):
             return 1.0
         if not self.trusted or why_not or math.isnan(difference) or not se > support.ROUNDING:
             return math.nan
@@ -226,9 +226,9 @@ class Maker:
             for (a, b), difference in zip(own.pairs, self.difference(), strict=True)
         ]
         p = np.array(tests)
-        same = self.trusted & (self.difference() == 0) & (own.se == 0)
-        trusted = np.array([self.trusted and not why for why in own.why_not])
-        return np.where(same, 1.0, np.where(trusted, p, np.nan))
+        same = self.trusted & support.same(self.difference(), own.se)
+        tested = np.array([self.trusted and not why for why in own.why_not])
+        return np.where(same, 1.0, np.where(tested & (own.se > support.ROUNDING), p, np.nan))
 
     def pairs(self, p: NDArray[np.float64] | None = None) -> list[Pair]:
         """One `Pair` per pair of detectors and metric; p-values adjusted per metric."""
@@ -316,7 +316,7 @@ class Maker:
     ) -> list[float]:
         """Adjusted p-values; missing ones are not counted."""
         if self.adjust == "maxt":
-            untested = np.array([bool(why) for why in why_not], dtype=bool) & (se != 0)
+            untested = np.array([bool(why) for why in why_not]) & (se > support.ROUNDING)
             se = np.where(untested, np.nan, se)
             adjusted = multiple.maxt(difference - bias, se, draws - bias)
             return [x if self.trusted else math.nan for x in adjusted]
@@ -328,7 +328,7 @@ class Maker:
         self, d: float, se: float, bias: float, why_not: str
     ) -> tuple[float, float, float, float, float]:
         """Difference, standard error, low, high, bias."""
-        if _untested(d, se, why_not):
+        if self.untested(d, se, why_not):
             return d, se, math.nan, math.nan, bias
         half = normal(1 - self.alpha / 2) * se
         return d, se, d - bias - half, d - bias + half, bias
@@ -338,9 +338,14 @@ class Maker:
 
         Source: the power of a two-sided z-test.
         """
-        if why := _untested(d, se, why_not):
+        if why := self.untested(d, se, why_not):
             return math.nan, why
         return (normal(1 - self.alpha / 2) + normal(POWER)) * se, ""
+
+    def untested(self, d: float, se: float, why_not: str) -> str:
+        """Why there is no test; "" if nothing differs, because then none is needed."""
+        still = support.no_spread(self.paired.units) if se <= support.ROUNDING else ""
+        return "" if support.same(d, se) else why_not or still
 
     def images(self) -> list[tuple[str, str, str, float]]:
         """The images or groups that changed the first metric most, per pair."""
@@ -389,11 +394,6 @@ class Maker:
         """Signature of rules, data and method."""
         test = f"{self.test}+{self.adjust}"
         return f"{common}|{drawing_signature(test, n, seed, self.paired.units)}"
-
-
-def _untested(d: float, se: float, why_not: str) -> str:
-    """Why there is no test; "" if nothing differs, because then none is needed."""
-    return "" if d == 0 and se == 0 else why_not
 
 
 def _letter(number: int) -> str:

@@ -335,7 +335,7 @@ class Maker:
             low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
             return Interval(value, se, low, high, bias, self.level)
         if not se > support.ROUNDING:
-            why = "all images agree: the standard error is 0"
+            why = support.no_spread(self.units)
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
         wider = WIDER if self.plan.readings.limit[s] < 0 else 1.0
         error = math.hypot(wider * se, more)

@@ -169,7 +169,7 @@ def fraction(value: float, draws: Floats, n_units: int, units: Units) -> Interva
         low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
         return Interval(value, se, low, high, off, LEVEL)
     if not se > support.ROUNDING:
-        why = f"all {units.noun} agree: the standard error is 0"
+        why = support.no_spread(units)
         return Interval(value, se, nan, nan, off, LEVEL, why)
     low, high = logit_interval(value, se, off, student((1 + LEVEL) / 2, float(n_units - 1)))
     return Interval(value, se, low, high, off, LEVEL)
@@ -193,6 +193,8 @@ def less(after: Sampled, before: Sampled) -> Sampled:
         why = lost or after.intervals[q].why_not or before.intervals[q].why_not
         if lost:  # the replicates include the variation of which classes a sample has
             se = spread(known)
+        if not why and abs(value) > support.ROUNDING >= se:
+            why = support.no_spread(after.units)
         if why and (value != 0 or se != 0):
             intervals.append(Interval(value, se, math.nan, math.nan, off, LEVEL, why))
             continue
@@ -220,9 +222,9 @@ def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> lis
 
 def _p(apart: Interval, units: Units) -> float:
     """The p-value from z, as in a comparison of detectors; NaN for too few units."""
-    if units.n >= LEAST_UNITS and apart.value == 0 and apart.se == 0:
+    if units.n >= LEAST_UNITS and support.same(apart.value, apart.se):
         return 1.0
-    if units.n < LEAST_UNITS or apart.why_not or math.isnan(apart.value) or not apart.se > 0:
+    if units.n < LEAST_UNITS or apart.why_not or math.isnan(apart.value) or math.isnan(apart.se):
         return math.nan
     return two_sided((apart.value - apart.bias) / apart.se)
 

@@ -7,6 +7,7 @@ the AP that a class on one image has elsewhere, nor whether the class is in the 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,16 @@ def refuse_rule(protocol: Protocol, kind: str) -> str:
         "intervals of the 11-point rule have too low coverage; the all-point rule has intervals: "
         "--set ap.integrator=all_points"
     )
+
+
+def no_spread(units: Units) -> str:
+    """Why a number that is the same in every sample has no interval."""
+    return f"all {units.noun} agree: the standard error is 0"
+
+
+def same(difference: Any, se: Any) -> Any:
+    """Whether nothing differs but by rounding; not so with a standard error of NaN."""
+    return (np.abs(difference) <= ROUNDING) & (se <= ROUNDING)
 
 
 def few_units(units: Units) -> str:

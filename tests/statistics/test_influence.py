@@ -14,7 +14,8 @@ from detmap.errors import ProtocolError
 from detmap.protocol import metric_rows
 from detmap.protocol.metric_rows import Metric
 from detmap.statistics import class_terms as readings
-from detmap.statistics.influence import each_batch, influence
+from detmap.statistics import influence as module
+from detmap.statistics.influence import OfClasses, each_batch, influence, variance
 from detmap.statistics.sampling_units import Units, units
 from tests.real.conftest import DATA
 from tests.reference import weighted as twin
@@ -160,3 +161,66 @@ def test_what_came_later_gets_nobody_elses_influence(
         monkeypatch.setattr(readings, "INTEGRATORS", ("step",))
     with pytest.raises(ProtocolError, match="no influence function"):
         readings.plan(matches, rows, ())
+
+
+@pytest.mark.parametrize("undefined", ["skip", "zero", "one"])
+@pytest.mark.parametrize("weights", ["equal", "images"])
+def test_the_influence_on_a_mean_of_recalls_is_its_derivative(weights: str, undefined: str) -> None:
+    """Recall has no kinks. One class has no small object, which its images still weigh; another is
+    not in the group.
+    """
+    matches = draw(2, n_images=12)
+    rows = ["AR@1000", "ARs", "AR-group"]
+    settings = {"groups": {"group": ["class 0", "class 2"]}, "metrics": rows}
+    rules = matches.protocol.override(
+        {"mean.weights": weights, "mean.undefined": undefined, **settings}
+    )
+    counted = matches.counted.copy()
+    counted[matches.obj_off[2] :, 1] = False
+    matches = replace(matches, protocol=rules, counted=counted)
+    moved = influence(planned(matches), units(matches.image_ids)).uncorrected
+    h = 1e-4
+    for image in range(12):
+        both = np.ones((2, 12))
+        both[:, image] = 1 - h, 1 + h
+        below, above = (
+            np.array(list(detmap.summarize(matches, weights=w).metrics.values())) for w in both
+        )
+        np.testing.assert_allclose(moved[:, image], (above - below) / (2 * h), atol=1e-8)
+    assert np.abs(moved).max(axis=1).min() > 1e-3
+
+
+def test_batches_of_classes_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    matches = draw(3)
+    own, of = planned(matches), units(matches.image_ids)
+    alone, classes = influence(own, of), each_class(own, of)
+    monkeypatch.setattr(module, "BATCHES", 1)
+    together = influence(own, of)
+    for name in ("uncorrected", "corrected", "class_uncorrected", "class_corrected", "n_units"):
+        assert np.array_equal(getattr(alone, name), getattr(together, name))
+    assert np.array_equal(alone.values, together.values)
+    assert all(map(np.array_equal, classes, each_class(own, of)))
+    for k, each in enumerate(classes):
+        expected = [variance(row) for row in each]
+        np.testing.assert_allclose(alone.class_uncorrected[:, k], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_groups", [None, 5, 1])
+def test_units_with_an_object_are_counted(n_groups: int | None) -> None:
+    matches = draw(6)
+    groups = None if n_groups is None else {i: i % n_groups for i in range(20)}
+    own, of = planned(matches), units(matches.image_ids, groups)
+    found = influence(own, of)
+    for s, a in enumerate(own.readings.area.tolist()):
+        for k in range(3):
+            images = objects_of_cell(matches, k, a)
+            assert found.n_units[s, k] == len({int(of.of_image[i]) for i in images})
+
+
+def test_one_unit_has_no_variance_and_two_have() -> None:
+    assert variance(np.array([3.0])) == 0.0
+    assert variance(np.array([3.0, -1.0])) == pytest.approx(20.0)
+    label, some = np.zeros(1, np.int64), np.array([[3.0], [2.0]])
+    one = OfClasses(range(4, 5), label, label, some, some, label, some.T, some[0])
+    assert one.variances(some, 1).tolist() == [[0.0], [0.0]]
+    assert one.variances(some, 2).tolist() == [[18.0], [8.0]]

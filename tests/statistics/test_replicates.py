@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import detmap
+from detmap.errors import ProtocolError
 from detmap.statistics import replicates as drawing
 from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.sampling_units import units
@@ -86,8 +89,6 @@ def test_a_replicate_is_a_result_with_weights(integrator: str) -> None:
 
 def test_an_integrator_that_lanes_do_not_know_is_replicated_one_by_one() -> None:
     matches = draw(2, integrator="grid_envelope")
-    from dataclasses import replace
-
     odd = replace(matches, protocol=matches.protocol.override({"ap.grid": [0.1, 0.35, 0.8]}))
     own, each = planned(odd), units(odd.image_ids)
     assert drawing._grid(own) is None
@@ -139,3 +140,110 @@ def test_classes_without_objects_change_no_bit() -> None:
         for lane in range(8):
             mine = values[own.members[q], s, lane]
             assert found[lane, q] == pytest.approx(np.nanmean(mine), rel=1e-14)
+
+
+def test_draws_and_swaps_are_those_of_their_streams() -> None:
+    """Replicate b draws unit floor(n * upper half / 2^32); a permutation swaps from 2^63 on."""
+    words = drawing.random_words(7, drawing.BOOTSTRAP, 3, (1, 9))[0].tolist()
+    assert drawing.draws(7, 3, 9).tolist() == [(w >> 32) * 9 >> 32 for w in words]
+    words = drawing.random_words(7, drawing.SWAP, 3, (1, 9))[0].tolist()
+    swapped = drawing.swaps(7, 3, 9).tolist()
+    assert swapped == [w >= 2**63 for w in words]
+    assert any(swapped)
+    assert not all(swapped)
+    lanes = drawing.lanes_of(units(np.arange(9)), 7, 16)
+    for lane in range(drawing.LANES):
+        counts = np.bincount(drawing.draws(7, 16 + lane, 9), minlength=9)
+        assert lanes[:, lane].tolist() == counts.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        lanes[0, 0] = 1  # many metrics share it
+
+
+@pytest.mark.parametrize(
+    ("n", "seed", "what"),
+    [
+        (0, 0, "replicates: 0"),
+        (drawing.MOST_REPLICATES + 1, 0, "replicates: 1000001"),
+        (True, 0, "replicates: True"),
+        (2.0, 0, "replicates: 2.0"),
+        ("x", 0, "replicates: 'x'"),
+        (1, -1, "seed: -1"),
+        (1, 2**64, f"seed: {2**64}"),
+    ],
+)
+def test_numbers_that_are_refused(n: object, seed: object, what: str) -> None:
+    with pytest.raises(detmap.DataError, match=what):
+        drawing.check(n, seed)  # type: ignore[arg-type]
+
+
+def test_numbers_at_their_edges() -> None:
+    drawing.check(1, 0)
+    drawing.check(drawing.MOST_REPLICATES, drawing.MOST_SEED)
+    drawing.check(np.int64(5), np.uint64(5))  # type: ignore[arg-type]
+
+
+def test_progress_is_told_after_each_batch() -> None:
+    matches, seen = draw(3), []
+    own, n = planned(matches), drawing.LANES + 1
+    drawing.replicates(
+        own, units(matches.image_ids), n, 1, threads=1, progress=lambda *now: seen.append(now)
+    )
+    assert seen == [(drawing.LANES, n), (n, n)]
+
+
+@pytest.mark.parametrize("weights", ["equal", "images"])
+@pytest.mark.parametrize("undefined", ["skip", "zero", "one"])
+def test_means_of_lanes_are_those_of_the_definition(undefined: str, weights: str) -> None:
+    matches = draw(3)
+    rules = {"mean.undefined": undefined, "mean.weights": weights}
+    rules |= {"groups": {"group": ["class 0", "class 2"]}, "metrics": ["AP", "AP-group", "ARs"]}
+    own = planned(replace(matches, protocol=matches.protocol.override(rules)))
+    rng = np.random.default_rng(2)
+    values = rng.random((3, len(own.readings.area), 4))
+    images = rng.integers(1, 9, (3, 4)).astype(float)
+    values[0, :, 1:3] = np.nan  # in some lanes
+    values[1] = np.nan  # in all
+    values[2, :, 2] = np.nan
+    images[0, 3] = 0.0
+    found = drawing.means(own, values, images)
+    for q, s in enumerate(own.of_metric):
+        for lane in range(4):
+            total = size = 0.0
+            for k in np.flatnonzero(own.members[q]):
+                value, weight = values[k, s, lane], images[k, lane] if weights == "images" else 1
+                if np.isnan(value) and undefined == "skip":
+                    continue
+                total += weight * np.nan_to_num(value, nan=float(undefined == "one"))
+                size += weight
+            expected = total / size if size else np.nan
+            assert found[lane, q] == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("integrator", "grid", "expected"),
+    [
+        ("all_points", None, (0, 0.0)),
+        ("step", None, (0, 0.0)),
+        ("eleven_point", None, (11, 0.1)),
+        ("grid_envelope", [0.0, 0.5, 1.0], (3, 0.5)),
+        ("grid_envelope", [0.0, 1.0], (2, 1.0)),
+        ("grid_envelope", [0.0], None),
+        ("grid_envelope", [0.0, 0.5, 0.9], None),
+        ("grid_envelope", [0.1, 0.2], None),
+    ],
+)
+def test_the_grid_of_the_kernel(integrator: str, grid: object, expected: object) -> None:
+    matches = draw(2, integrator=integrator)
+    if grid is not None:
+        rules = matches.protocol.override({"ap.grid": grid})
+        matches = replace(matches, protocol=rules)
+    own = planned(matches)
+    found = drawing._grid(own)
+    assert (found if found is None else tuple(found)) == expected
+    if found is None:
+        with pytest.raises(ProtocolError, match="no permutation test"):
+            drawing.metrics_of_rows(own, np.ones((20, drawing.LANES)))
+        sampled = drawing.replicates(own, units(matches.image_ids), 1, seed=7)
+        weights = np.bincount(drawing.draws(7, 0, 20), minlength=20)
+        alone = detmap.summarize(matches, weights=weights)
+        np.testing.assert_allclose(sampled.metrics[0], list(alone.metrics.values()), atol=1e-13)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.statistics.support import ROUNDING, same
+
 ADJUSTMENTS = ("holm", "bh", "maxt", "none")
 
 
@@ -47,14 +49,14 @@ def maxt(
 
     Parameters
     ----------
-    difference, se : (m,); the p-value is 1 if both are 0
+    difference, se : (m,); the p-value is 1 if both are 0 but for rounding
     draws : (B, m) the differences in the replicates; NaN is left out
 
     Source: Westfall and Young 1993, algorithm 2.8.
     """
     adjusted = np.full(len(difference), np.nan)
-    adjusted[(difference == 0) & (se == 0)] = 1.0
-    usable = np.flatnonzero(se > 0)
+    adjusted[same(difference, se)] = 1.0
+    usable = np.flatnonzero(se > ROUNDING)
     z = np.abs(difference[usable]) / se[usable]
     moved = np.abs(draws[:, usable] - difference[usable]) / se[usable]
     moved = np.where(np.isnan(moved), -np.inf, moved)
