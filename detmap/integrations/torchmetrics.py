@@ -18,6 +18,7 @@ from typing import Any
 import detmap
 from detmap.compat import PycocotoolsQuirk
 from detmap.errors import DetmapError
+from detmap.integrations.host_errors import require_protocol
 
 try:
     from torchmetrics import Metric
@@ -65,6 +66,7 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         with_points = iou_type in ("keypoints", ("keypoints",), ["keypoints"])
+        require_protocol("MeanAveragePrecision", protocol)
         super().__init__(box_format, "bbox" if with_points else iou_type, *arguments, **options)
         self._coco_backend = torchmetrics_backend.Backend(vars(self)["_coco_backend"].backend)
         self.protocol = protocol
@@ -97,7 +99,7 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
             return torchmetrics_keypoints.compute(self)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PycocotoolsQuirk)
-            return dict(super().compute())
+            return torchmetrics_backend.compute(self, super().compute)
 
     def reset(self) -> None:
         """Removes all images."""
