@@ -53,10 +53,11 @@ def tables(validator: Any, path: str | Path | None) -> tuple[detmap.Truth, detma
 
 def require_classes(validator: Any) -> None:
     """Raises `HostError` if model and data have different numbers of classes: labels are positions
-    in both lists. With `single_cls` all are one class.
+    in both lists. A model may have more after those of the data; `single_cls` makes all one class.
     """
-    known, found = validator.data["names"], validator.names
-    if len(known) != len(found) and not validator.args.single_cls:
+    known, found = (list(names.values()) for names in (validator.data["names"], validator.names))
+    first = known == found[: len(known)]
+    if len(known) != len(found) and not first and not validator.args.single_cls:
         what = f"{len(known)} classes, but the model has {len(found)}"
         raise HostError(str(validator.args.data), what, "give the data that the model was made for")
 
