@@ -68,8 +68,7 @@ class DetmapEvaluation(_COCOEvaluation):  # type: ignore[misc]
             raise HostError(where, "the size of the image is unknown", "call compute_metadata()")
         sides = []
         for field in (self.pred_field, self.gt_field):
-            labels = sample_or_frame[field]
-            sides.append([] if labels is None else list(labels.detections))
+            sides.append(_objects(sample_or_frame, field, where))
             _require_boxes(f"{where}: {field}", sides[-1])
         self._images.append((sides[0], sides[1], (size.width, size.height)))
         return super().evaluate(sample_or_frame, eval_key)
@@ -105,6 +104,16 @@ class DetmapEvaluation(_COCOEvaluation):  # type: ignore[misc]
         crowd = [bool(each.get_attribute_value(self.config.iscrowd, False)) for each in objects]
         labels = [names.index(each.label) if each.label in names else -1 for each in objects]
         return {"boxes": boxes * [*size, *size], "labels": labels, "iscrowd": crowd}
+
+
+def _objects(sample_or_frame: Any, field: str, where: str) -> list[Any]:
+    """The objects of a field. Raises `HostError` for a field that is missing or of another type."""
+    try:
+        labels = sample_or_frame[field]
+        return [] if labels is None else list(labels.detections)
+    except (KeyError, AttributeError):
+        fix = "give the names of fields with fiftyone.Detections"
+        raise HostError(where, f"no detections in a field {field!r}", fix) from None
 
 
 def _require_boxes(where: str, objects: Sequence[Any]) -> None:

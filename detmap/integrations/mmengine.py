@@ -14,7 +14,7 @@ from typing import Any
 
 import detmap
 from detmap.errors import require
-from detmap.integrations.host_errors import HostError, value_errors
+from detmap.integrations.host_errors import HostError, require_protocol, value_errors
 from detmap.integrations.inputs import coco_rows, field_values
 
 _BaseMetric: Any = require("mmengine.evaluator", "mmengine").BaseMetric
@@ -57,6 +57,7 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
             if each not in coco_rows.PROTOCOLS:
                 fix = f"choose from {', '.join(coco_rows.PROTOCOLS)}"
                 raise HostError("DetmapMetric: metric", f"no {each!r}", fix)
+        require_protocol("DetmapMetric", protocol)
         if not Path(ann_file).is_file():
             raise HostError("DetmapMetric: ann_file", f"no file {ann_file}", "check the path")
         self.protocol, self.outfile_prefix = protocol, outfile_prefix

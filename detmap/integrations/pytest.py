@@ -119,6 +119,7 @@ def _dropped(
     comparison = detmap.compare(truth, baseline, detections, protocol=protocol)
     verdicts = []
     for name, points in drops.items():
-        wanted = gate.read("fail-if-drop", f"{name}={points}" if name else str(points))
+        metric, _, label = name.partition("/")
+        wanted = gate.Gate("fail-if-drop", points, metric, label, place=f"max_drop[{name!r}]")
         verdicts.append(gate.judge(comparison, wanted, 0.05))
     return [each.line for each in verdicts if not each.passed]

@@ -13,7 +13,7 @@ import numpy as np
 
 import detmap
 from detmap.errors import require
-from detmap.integrations.host_errors import HostError, value_errors
+from detmap.integrations.host_errors import HostError, require_protocol, value_errors
 
 _core = require("supervision.metrics.core", "supervision")
 _MetricResult: Any = _core.MetricResult
@@ -78,6 +78,7 @@ class DetmapMetric(_Metric):  # type: ignore[misc]
     """
 
     def __init__(self, protocol: str | detmap.Protocol = "coco-bbox", classes: Any = None) -> None:
+        require_protocol("DetmapMetric", protocol)
         self.protocol, self.classes = protocol, classes
         self.reset()
 

@@ -18,6 +18,7 @@ from typing import Any
 import detmap
 from detmap.compat import PycocotoolsQuirk
 from detmap.errors import DetmapError
+from detmap.integrations.host_errors import require_protocol
 
 try:
     from torchmetrics import Metric
@@ -25,6 +26,7 @@ try:
 
     from detmap.integrations import (
         torchmetrics_backend,
+        torchmetrics_classes,
         torchmetrics_keypoints,
         torchmetrics_result,
     )
@@ -65,10 +67,10 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         with_points = iou_type in ("keypoints", ("keypoints",), ["keypoints"])
+        require_protocol("MeanAveragePrecision", protocol)
         super().__init__(box_format, "bbox" if with_points else iou_type, *arguments, **options)
         self._coco_backend = torchmetrics_backend.Backend(vars(self)["_coco_backend"].backend)
-        self.protocol = protocol
-        self.keypoint_sigmas = keypoint_sigmas
+        self.protocol, self.keypoint_sigmas = protocol, keypoint_sigmas
         self._evaluated: dict[str, list[Any]] | None = None
         if with_points:
             self.iou_type = ("keypoints",)
@@ -95,9 +97,8 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
             self._evaluated = {name: [*getattr(self, name)] for name in self._defaults}
         if self.iou_type == ("keypoints",):
             return torchmetrics_keypoints.compute(self)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PycocotoolsQuirk)
-            return dict(super().compute())
+        with warnings.catch_warnings(action="ignore", category=PycocotoolsQuirk):
+            return torchmetrics_classes.compute(self, super().compute)
 
     def reset(self) -> None:
         """Removes all images."""
@@ -117,8 +118,7 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
         last batch, and for recall thresholds that are not ascending.
         """
         torchmetrics_result.require_evaluable(self)
-        if self._evaluated is None:
-            torchmetrics_result.require_gathered(self)
+        torchmetrics_result.require_gathered(self)
         return self._result(self.protocol, pooled=self.average == "micro")
 
     def _result(self, protocol: str | detmap.Protocol | None, pooled: bool) -> detmap.Result:

@@ -11,7 +11,7 @@ from torchmetrics.detection.helpers import CocoBackend
 from detmap.compat import COCO, COCOeval, mask
 from detmap.compat.annotation_rows import Unusual
 from detmap.compat.annotation_sources import Columns
-from detmap.integrations import torchmetrics_columns
+from detmap.integrations.inputs import torchmetrics_columns
 
 
 class LastLimitEvaluation(COCOeval):
@@ -32,7 +32,11 @@ class Backend(CocoBackend):  # type: ignore[misc]
     ----------
     backend : "pycocotools" or "faster_coco_eval": the backend whose numbers are computed. Only
         pycocotools must be installed, which encodes the masks
+
+    ``last`` is the last evaluation while `torchmetrics_classes.compute` runs.
     """
+
+    last: Any = None
 
     @property
     def coco(self) -> Any:
@@ -41,8 +45,14 @@ class Backend(CocoBackend):  # type: ignore[misc]
 
     @property
     def cocoeval(self) -> Any:
-        """Returns the class that evaluates."""
-        return LastLimitEvaluation if self.backend == "faster_coco_eval" else COCOeval
+        """Returns a function that creates an evaluation."""
+        kind = LastLimitEvaluation if self.backend == "faster_coco_eval" else COCOeval
+
+        def create(*arguments: Any, **options: Any) -> Any:
+            self.last = kind(*arguments, **options)
+            return self.last
+
+        return create
 
     @property
     def mask_utils(self) -> Any:

@@ -45,6 +45,9 @@ def append(metric: Any, preds: Any, target: Any) -> None:
     except (DetmapError, TypeError) as error:
         raise ValueError(str(error)) from error
     batch = stream._pending[0]
+    for name, side in (("preds", preds), ("target", target)):
+        for i, each in enumerate(side):
+            torch_images.require_labels(f"{name}[{i}].labels", torch.as_tensor(each["labels"]))
     for name, rows, images in (
         ("detection", batch.found, preds),
         ("groundtruth", batch.objects, target),

@@ -32,7 +32,9 @@ def require_evaluable(metric: Any) -> None:
 
 
 def require_gathered(metric: Any) -> None:
-    """Raises `DetmapError` if `compute` would gather images of other ranks."""
+    """Raises `DetmapError` if `compute` would gather images of other ranks, and has not yet."""
+    if metric._evaluated is not None:
+        return
     wanted = metric.sync_on_compute and not metric._is_synced and metric.distributed_available_fn()
     if wanted and torch_images.n_ranks(metric.process_group) > 1:
         what, fix = "the images of other ranks are not here", "call compute() on all ranks first"

@@ -18,7 +18,7 @@ from weakref import WeakSet
 import detmap
 from detmap.errors import require
 from detmap.integrations import ultralytics_tables
-from detmap.integrations.host_errors import HostError, value_errors
+from detmap.integrations.host_errors import HostError, require_protocol, value_errors
 from detmap.integrations.ultralytics_tables import boxes
 
 _val = require("ultralytics.models.yolo.detect.val", "ultralytics")
@@ -55,6 +55,7 @@ def callback(
     # A trainer validates its best weights at the end: with the validator of its epochs, which then
     # is no longer `training`.
     trainers: WeakSet[Any] = WeakSet()
+    require_protocol("detmap callback", protocol)
 
     def on_val_end(validator: Any) -> None:
         if not validator.args.save_json:
@@ -99,6 +100,8 @@ class DetmapValidator(_DetectionValidator):  # type: ignore[misc]
         """Starts a validation."""
         super().init_metrics(model)
         with value_errors("DetmapValidator"):
+            require_protocol("detmap_protocol", self.detmap_protocol)
+            ultralytics_tables.require_classes(self)
             self._labels = ultralytics_tables.objects(self.dataloader.dataset)
         # Pairs of predictions and targets per image, in both spaces.
         self._network: list[tuple[Any, Any]] = []

@@ -27,6 +27,7 @@ def tables(validator: Any, path: str | Path | None) -> tuple[detmap.Truth, detma
     if validator.gdict is None:
         what = "rows of COCO and LVIS have the image ids of their annotation file"
         raise HostError("truth", what, 'give callback(truth="instances_val2017.json")')
+    require_classes(validator)
     known = validator.dataloader.dataset
     labelled = objects(known)
     files = sorted(labelled)  # a data set with rect=True is sorted by shape
@@ -48,6 +49,17 @@ def tables(validator: Any, path: str | Path | None) -> tuple[detmap.Truth, detma
     order = [place[str(known.im_files[each["id"]])] for each in validator.gdict["images"]]
     image = np.repeat(order, validator.pred_counts)
     return truth, detmap.detections_from_arrays(truth, image, category, boxes, score)
+
+
+def require_classes(validator: Any) -> None:
+    """Raises `HostError` if model and data have different numbers of classes: labels are positions
+    in both lists. A model may have more after those of the data; `single_cls` makes all one class.
+    """
+    known, found = (list(names.values()) for names in (validator.data["names"], validator.names))
+    first = known == found[: len(known)]
+    if len(known) != len(found) and not first and not validator.args.single_cls:
+        what = f"{len(known)} classes, but the model has {len(found)}"
+        raise HostError(str(validator.args.data), what, "give the data that the model was made for")
 
 
 def objects(dataset: Any) -> dict[str, dict[str, Any]]:

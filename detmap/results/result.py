@@ -150,8 +150,16 @@ class Result:
 
         Characters that MLflow refuses become ``_``; ``AR@100`` becomes ``AR_at_100``. Names of
         classes are cut to 180 bytes; a class whose name is taken by then gets a number (``_2``).
+
+        Raises `DataError` for arguments of another type.
         """
         from detmap.results.flat_metrics import flat
+
+        if not isinstance(prefix, str):
+            raise DataError("prefix", f"{prefix!r:.80}", 'give a string such as "val/"')
+        if intervals is not None and not hasattr(intervals, "metrics"):
+            fix = "give Result.intervals()"
+            raise DataError("intervals", f"{intervals!r:.80}", fix)
 
         rows = self.per_class if classes else []
         return flat(self.metrics, rows, prefix, intervals.metrics if intervals else None)

@@ -25,12 +25,14 @@ class Gate:
     points : percentage points of the metric: 0.5 is from 42.3 to 41.8
     metric : name; "" for the first metric of the protocol
     name : class; "" for the mean over classes
+    place : of the gate in errors; default the option of the command line
     """
 
     kind: str
     points: float
     metric: str = ""
     name: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,6 @@ def _pair(comparison: Comparison, gate: Gate) -> Pair:
         classes = sorted({one.name for one in comparison.classes})
         of = f"{metric}/{gate.name}" if gate.name else metric
         fix = f"metrics: {', '.join(known)}; classes: {', '.join(classes[:20])}"
-        raise DataError(f"--{gate.kind}", f"there is no {of}", fix)
+        raise DataError(gate.place or f"--{gate.kind}", f"there is no {of}", fix)
     first = comparison.pairs[0]
     return next(one for one in pairs if (one.a, one.b) == (first.a, first.b))

@@ -72,8 +72,8 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "ids as strings": (named(lambda row: {"image_id": str(row["image_id"])}), (JOINED,)),
     "file_name in place of image_id": ([without_id(row) for row in ROWS], (JOINED,)),
     "file_name beside image_id": (named(lambda row: {"file_name": FILE[row["image_id"]]}), ()),
-    "file_name beside a count of one's own (Ultralytics)": (
-        named(lambda row: {"file_name": FILE[row["image_id"]], "image_id": row["image_id"] % 7}),
+    "file_name beside a count of one's own": (
+        named(lambda row: {"file_name": FILE[row["image_id"]], "image_id": row["image_id"] + 500}),
         (JOINED,),
     ),
     "class names": (named(lambda row: {"category_id": CLASS[row["category_id"]]}), ()),
@@ -180,6 +180,30 @@ def test_a_number_that_is_an_id_is_that_id(tmp_path: Path, lane: None) -> None:
         detmap.read_detections(mixed, detmap.read_truth(numbered(tmp_path, "7.jpg", first=1)))
 
 
+def test_the_number_of_a_stem_may_be_the_id_of_another_image(tmp_path: Path) -> None:
+    """Ultralytics writes it beside the name; the id of the file's own images decides nothing."""
+    truth = detmap.read_truth(numbered(tmp_path, "002.jpg", "001.jpg", first=1))
+    rows = [make.detection(image_id=i, file_name=f"00{i}.jpg") for i in (1, 2)]
+    own = [{"id": i, "file_name": f"00{i}.jpg"} for i in (1, 2)]
+    plain = [make.without(row, "file_name") for row in rows]
+    for content in (rows, {"images": own, "annotations": plain}):
+        found = detmap.read_detections(make.write(tmp_path / "dt.json", content), truth)
+        assert found.image.tolist() == [1, 0]
+        assert [(note.code, note.count) for note in found.notes] == [(JOINED, 2)]
+
+
+def test_an_id_and_a_name_of_two_images_name_both_fields(tmp_path: Path) -> None:
+    """pycocotools reads the id alone; which of the two is right, the file does not say."""
+    truth = detmap.read_truth(numbered(tmp_path, "a.jpg", "b.jpg"))
+    row = make.detection(image_id=100, file_name="b.jpg")
+    file = make.write(tmp_path / "dt.json", [row])
+    with pytest.raises(DataError) as error:
+        detmap.read_detections(file, truth)
+    assert error.value.where == f"{file}[0]"
+    assert error.value.what.endswith("gt.json, but file_name is 'b.jpg' (image 101)")
+    assert error.value.fix.startswith("remove file_name to join by image_id as pycocotools does")
+
+
 # --- traps
 
 TWO = ("a/img.jpg", "b/img.jpg")
@@ -194,6 +218,16 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         ("101.jpg", "x.jpg"),
         [{"image_id": "101"}],
         "'101' may be image 100 (101.jpg) or 101 (x.jpg)",
+    ),
+    "file_name of another image than image_id": (
+        ("a.jpg", "b.jpg"),
+        [{"file_name": "a.jpg", "image_id": 100}, {"file_name": "x/b.jpg", "image_id": 100}],
+        "dt.json[1]: image_id 100 is 'a.jpg' in ",
+    ),
+    "file_name that the truth lacks, beside an id": (
+        ("a.jpg", "b.jpg"),
+        [{"file_name": "a.jpg", "image_id": 100}, {"file_name": "c.jpg", "image_id": 101}],
+        "dt.json[1].file_name: no image 'c.jpg'",
     ),
     "ids and names": (("a.jpg", "b.jpg"), [{"image_id": 100}, {"image_id": "b"}], "while record 0"),
     "case": (("Img.jpg",), [{"image_id": "img"}], "did you mean Img? only the case differs"),
@@ -211,7 +245,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "file_name that the truth lacks": (
         ("a.jpg", "b.jpg"),
         [{"file_name": "a.jpg"}, {"file_name": "c.jpg"}],
-        "no image 'c.jpg'",
+        "dt.json[1].file_name: no image 'c.jpg'",
     ),
     "file_name that is another than the id": (
         TWO,

@@ -197,6 +197,7 @@ def test_truth_alone_and_many_files(tmp_path: Path) -> None:
     assert f"{good}: nothing found" in outcome.out
     assert "truth-duplicates" in outcome.out
     assert run("doctor", "--each", bad, "--strict").code == 2
+    assert run("doctor", "--each", good).out == f"{good}: nothing found\n"
     lost = run("doctor", "--each", tmp_path / "none.json", bad)
     assert lost.code == 2
     assert "none.json" in lost.err

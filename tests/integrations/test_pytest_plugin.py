@@ -54,6 +54,9 @@ def test_no_such_file(detection_gate):
 def test_drop_without_baseline(detection_gate):
     detection_gate(TRUTH, GOOD, max_drop={"AP50": 0.5})
 
+def test_drop_of_no_metric(detection_gate):
+    detection_gate(TRUTH, GOOD, GOOD, max_drop={"AP50/dog": 0.5})
+
 def test_percent(detection_gate):
     detection_gate(TRUTH, GOOD, at_least={"AP": 45})
 """
@@ -73,7 +76,7 @@ def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(make.ROOT), "PYTEST_ADDOPTS": ""},
     )
     assert done.returncode == 1, done.stderr
-    assert "8 failed, 3 passed" in done.stdout
+    assert "9 failed, 3 passed" in done.stdout
     for line in (
         "FAIL: AP 0.4478 is below 0.9",
         "FAIL: AP50 dropped ",
@@ -82,6 +85,7 @@ def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
         "at_least: there is no 'AP9'",
         "missing.json",
         "at_least['AP']: 45 is not from 0 to 1 (give a fraction: 0.45)",
+        "max_drop['AP50/dog']: there is no AP50/dog",
         "max_drop without baseline (give baseline=, or use at_least=)",
     ):
         assert line in done.stdout

@@ -54,6 +54,8 @@ def test_nothing_and_empty_images_and_bad_input() -> None:
     assert np.isnan(DetmapMetric().compute().map50_95)
     empty = sv.Detections.empty()
     assert np.isnan(DetmapMetric().update(empty, empty).compute().map50)
+    with pytest.raises(ValueError, match="DetmapMetric: protocol: no protocol 'foo'"):
+        DetmapMetric("foo")
     with pytest.raises(ValueError, match="2 predictions for 1 targets"):
         DetmapMetric().update([empty, empty], [empty])
     with pytest.raises(ValueError, match=r"predictions\[0\]: a NoneType .give supervision.Detec"):

@@ -71,6 +71,61 @@ def test_every_key_is_equal(options: dict[str, Any]) -> None:
     assert equal(filled(ours(**options)).compute(), filled(original(**options)).compute())
 
 
+def class_by_class(metric: Any) -> Any:
+    """The numbers of torchmetrics' own loop, which evaluates once per class."""
+    found = type(metric).__mro__[1].compute(metric)
+    return {key: torch.as_tensor(value).squeeze() for key, value in found.items()}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"average": average, "backend": backend, "max_detection_thresholds": limits}
+        for average, backend, limits in (
+            ("macro", "pycocotools", [1, 2, 5]),
+            ("macro", "faster_coco_eval", [1, 2, 5]),
+            ("micro", "faster_coco_eval", [1, 10, 100]),
+            ("micro", "pycocotools", [100, 100, 1]),
+        )
+    ],
+    ids=str,
+)
+def test_classes_are_read_from_one_evaluation(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from detmap.compat import COCOeval
+
+    metric, calls, evaluate = filled(ours(class_metrics=True, **options)), [], COCOeval.evaluate
+    expected = class_by_class(metric)
+
+    def counted(self: Any) -> None:
+        calls.append(self)
+        evaluate(self)
+
+    monkeypatch.setattr(COCOeval, "evaluate", counted)
+    found = metric.compute()
+    assert len(calls) == (2 if options["average"] == "micro" else 1)
+    assert equal(found, expected)
+    assert len(found["map_per_class"]) == 4
+    assert (metric.class_metrics, metric.average) == (True, options["average"])
+    assert metric._coco_backend.last is None
+
+
+def test_classes_of_masks_and_of_both_types_are_those_of_torchmetrics() -> None:
+    rng = np.random.default_rng(3)
+    masks = torch.from_numpy(rng.random((3, 20, 30)) < 0.5)
+    target = {"masks": masks, "boxes": torch.ones(3, 4), "labels": torch.tensor([1, 2, 2])}
+    shown = {**target, "masks": masks.roll(1, 0), "scores": torch.tensor([0.9, 0.8, 0.7])}
+    shown["masks"][0] = masks[0]
+    for kinds in ("segm", ("bbox", "segm")):
+        values = []
+        for metric in (ours, original):
+            made = metric(iou_type=kinds, class_metrics=True)
+            made.update([shown], [target])
+            values.append(made.compute())
+        assert equal(*values), kinds
+
+
 def test_detmap_evaluates_for_both_backends() -> None:
     both = [filled(ours(backend=name)).compute() for name in ("pycocotools", "faster_coco_eval")]
     assert equal(*both)
@@ -96,11 +151,12 @@ def test_a_metric_without_images_and_with_images_without_boxes() -> None:
         assert equal(ours().compute(), original().compute())
     empty = {"boxes": torch.zeros((0, 4)), "labels": torch.zeros(0, dtype=torch.int64)}
     pair = ([{**empty, "scores": torch.zeros(0)}], [empty])
-    values = []
-    for metric in (ours(), original()):
-        metric.update(*pair)
-        values.append(metric.compute())
-    assert equal(*values)
+    for options in ({}, {"class_metrics": True}, {"class_metrics": True, "average": "micro"}):
+        values = []
+        for metric in (ours(**options), original(**options)):
+            metric.update(*pair)
+            values.append(metric.compute())
+        assert equal(*values), options
 
 
 def test_forward_gives_the_batch_and_keeps_the_whole() -> None:
@@ -115,6 +171,8 @@ def test_bad_input_is_the_hosts_own_error() -> None:
         ours().update([{}], [])
     with pytest.raises(ValueError, match="box_format"):
         ours(box_format="yxyx")
+    with pytest.raises(ValueError, match="MeanAveragePrecision: protocol: no protocol 'foo'"):
+        ours(protocol="foo")
 
 
 def test_the_result_has_the_same_numbers_and_more() -> None:
@@ -269,6 +327,8 @@ MASK = torch.ones(1, 5, 6, dtype=torch.bool)
     [
         ({}, {"iscrowd": [0, 1]}, r"target\[0\].iscrowd: 2 values for 1 labels"),
         ({}, {"area": [4.0, 4.0]}, r"target\[0\].area: 2 values for 1 labels"),
+        ({"labels": [2**40]}, {}, r"preds\[0\].labels\[0\]: 1099511627776 does not fit 32 bits"),
+        ({}, {"labels": [-(2**31) - 1]}, r"target\[0\].labels\[0\]: -2147483649 does not fit"),
         ({"boxes": [[0.0, 0, 1, 1, 1]]}, {}, r"preds\[0\].boxes: shape \(1, 5\)"),
         ({"masks": MASK.bfloat16()}, {}, r"preds\[0\].masks: dtype torch.bfloat16"),
         ({"masks": MASK[:, 1:]}, {}, r"preds\[0\].masks: masks of \(4, 6\) pixels"),

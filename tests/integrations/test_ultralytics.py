@@ -65,10 +65,11 @@ class Noisy(host.DetmapValidator):
         return found
 
 
-def validate(folder: Path, *callbacks: Any, **options: Any) -> tuple[Any, Any]:
+def validate(folder: Path, *callbacks: Any, names: Any = None, **options: Any) -> tuple[Any, Any]:
     """The metrics and the validator."""
     seen: list[Any] = []
     model = ultralytics.YOLO("yolov8n.yaml")
+    model.model.names = names or {0: "cat", 1: "dog", 2: "owl"}
     for each in (*callbacks, seen.append):
         model.add_callback("on_val_end", each)
     options = {"save_json": True, **options}
@@ -112,6 +113,29 @@ class Validator:
 
     args = SimpleNamespace(save_json=False)
     training = True
+
+
+def test_a_model_of_other_classes_than_the_data_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"data.yaml: 3 classes, but the model has 80 "):
+        validate(tmp_path, names=dict(enumerate(map(str, range(80)))))
+
+
+@pytest.mark.parametrize("names", [["cat"], ["fox", "cat", "dog", "owl"]])
+def test_another_number_of_classes_than_the_data_is_an_error(names: list[str]) -> None:
+    from detmap.integrations import ultralytics_tables as tables
+
+    args = SimpleNamespace(data="pets.yaml", single_cls=False)
+    given = {"names": dict(enumerate(["cat", "dog", "owl"]))}
+    validator = SimpleNamespace(data=given, names=dict(enumerate(names)), args=args)
+    message = rf"^pets.yaml: 3 classes, but the model has {len(names)} \("
+    with pytest.raises(ValueError, match=message):
+        tables.require_classes(validator)
+    args.single_cls = True
+    tables.require_classes(validator)
+    args.single_cls, validator.names = False, dict(enumerate(["cat", "dog", "owl", "fox"]))
+    tables.require_classes(validator)  # the classes of the data come first
+    with pytest.raises(ValueError, match="detmap callback: protocol: no protocol 'foo'"):
+        host.callback("foo")
 
 
 def test_a_callback_without_rows_does_nothing_in_a_training_run(

@@ -108,3 +108,11 @@ def test_bytes_of_strangers_are_refused(content: bytes) -> None:
 
 def test_the_package_is_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(detmap)) is detmap
+
+
+def test_arguments_of_another_type_are_named(result: detmap.Result) -> None:
+    for prefix in (None, 3, b"val/"):
+        with pytest.raises(detmap.DataError, match=r"prefix: .* \(give a string such as"):
+            result.flat(prefix)  # type: ignore[arg-type]
+    with pytest.raises(detmap.DataError, match=r"intervals: True \(give Result.intervals"):
+        result.flat(intervals=True)  # type: ignore[arg-type]

@@ -169,11 +169,10 @@ def decode_text(path: Path, text: tool_results.Text, truth: Truth, policy: Polic
     def place(field: str) -> Callable[[int], str]:
         return lambda i: f"{record_errors.place(path, rows.group, i)}.{field}"
 
-    origin = join.Origin(
-        shown(path), place("image_id"), rows.image_ids, rows.category_ids, place("category_id")
-    )
+    image_place, class_place = place(text.image_field), place("category_id")
+    origin = join.Origin(shown(path), image_place, rows.image_ids, rows.category_ids, class_place)
     image, notes = join.images_named(truth, rows.image_ids, origin.place, origin.source)
-    label = join.classes_by_id(truth, rows.category_ids, place("category_id")(0), policy)
+    label = join.classes_by_id(truth, rows.category_ids, class_place(0), policy)
     return join.joined(
         truth,
         image,

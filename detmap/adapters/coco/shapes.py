@@ -149,13 +149,11 @@ def read_shaped(
     given = results(path, text.data, ("bbox", reader.field, *more))
     records = given.records
     source = shown(path)
-    image, joins = join.images_named(truth, given.image_ids, records.place("image_id"), source)
-    class_place = records.place("category_id")
+    image_place, class_place = records.place(text.image_field), records.place("category_id")
+    image, joins = join.images_named(truth, given.image_ids, image_place, source)
     first = f"{record_errors.place(path, records.group, 0)}.category_id"
     label = join.classes_by_id(truth, given.category_ids, first, policy)
-    origin = join.Origin(
-        source, records.place("image_id"), given.image_ids, given.category_ids, class_place
-    )
+    origin = join.Origin(source, image_place, given.image_ids, given.category_ids, class_place)
     known, dropped = join.judged(truth, image, label, origin, policy)
     nowhere = join.joined(
         truth,

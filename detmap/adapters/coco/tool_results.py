@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from detmap.adapters.coco import record_errors
-from detmap.adapters.joining import image_lookup
+from detmap.adapters.joining import image_lookup, image_names
 from detmap.adapters.joining.unknown_policy import Policy
 from detmap.base import open_files
 from detmap.base.open_files import shown
@@ -45,11 +45,13 @@ class Text:
     data : JSON, a list of records or an object with ``annotations``
     first : its first record; empty if not found quickly
     notes : what was converted
+    image_field : the field of the file's records that ``image_id`` was read from
     """
 
     data: bytes
     first: Mapping[str, Any]
     notes: tuple[Note, ...] = ()
+    image_field: str = "image_id"
 
 
 class _Wrapper(msgspec.Struct, gc=False):
@@ -170,11 +172,11 @@ def _made_plain(
     if tree.get("images") is not None and not any("score" in row for row in rows):
         return Text(data, {})  # a ground truth, as the reader reports
     rows = [dict(row) for row in rows]
-    notes = _name_images(path, truth, group, rows, tree.get("images"))
+    image_field, notes = _name_images(path, truth, group, rows, tree.get("images"))
     notes += _name_classes(path, truth, policy, group, rows, tree.get("categories"))
     notes += _set_boxes(path, group, rows)
     plain = {"annotations": rows} if group == "annotations" else rows
-    return Text(json.dumps(plain).encode(), rows[0] if rows else {}, notes)
+    return Text(json.dumps(plain).encode(), rows[0] if rows else {}, notes, image_field)
 
 
 def _set_boxes(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note, ...]:
@@ -197,18 +199,20 @@ def _set_boxes(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note
 
 def _name_images(
     path: Path, truth: Truth, group: str, rows: list[dict[str, Any]], own: Any
-) -> tuple[Note, ...]:
-    """Sets the image id of each record, by file name if necessary."""
+) -> tuple[str, tuple[Note, ...]]:
+    """Sets the image id of each record, by file name if necessary. Returns the field that named the
+    image, and notes.
+    """
     listed = _own(path, "images", own, "file_name")
     for row in rows:
         if "file_name" not in row and _key(row.get("image_id")) in listed:
             row["file_name"] = listed[_key(row["image_id"])]
     named = [isinstance(row.get("file_name"), str) for row in rows]
     if not any(named):
-        return ()
+        return "image_id", ()
     for i, row in enumerate(rows):
         if not named[i] and row.get("image_id") is None:
-            return ()  # the reader reports that it is missing
+            return "image_id", ()  # the reader reports that it is missing
     if not all(named):
         where = f"{record_errors.place(path, group, named.index(True))}.file_name"
         what = "some records have a file_name, some do not"
@@ -216,40 +220,55 @@ def _name_images(
     if not all("image_id" in row for row in rows):
         for row in rows:
             row["image_id"] = row["file_name"]
-        return ()
-    return _choose_image_key(path, truth, group, rows)
+        return "file_name", ()
+    return _choose_image_key(path, truth, group, rows, listed)
 
 
 def _choose_image_key(
-    path: Path, truth: Truth, group: str, rows: list[dict[str, Any]]
-) -> tuple[Note, ...]:
+    path: Path, truth: Truth, group: str, rows: list[dict[str, Any]], listed: Mapping[Any, str]
+) -> tuple[str, tuple[Note, ...]]:
     """Chooses between image id and file name. If they differ, the file name is used, since ids are
     often counters.
+
+    Raises `DataError` for an id that is another image of the truth, except the number of the name
+    (as Ultralytics writes it) and an id of the file's own images (`listed`).
     """
     lookup = image_lookup.Lookup(truth)
     if not lookup.by_last:
-        return ()
+        return "image_id", ()
     meant: list[int] = []
     other = 0
     for i, row in enumerate(rows):
-        name, own = row["file_name"], lookup.by_id.get(_key(row["image_id"]), -1)
-        places = lookup.exact(name) or lookup.named(name)[0]
+        name, key = row["file_name"], _key(row["image_id"])
+        own, places = lookup.by_id.get(key, -1), lookup.exact(name) or lookup.named(name)[0]
         if own in places:
             meant.append(own)
             continue
+        where = record_errors.place(path, group, i)
         if len(places) > 1:
-            where = f"{record_errors.place(path, group, i)}.file_name"
-            raise lookup.ambiguous(where, row["file_name"], places)
+            raise lookup.ambiguous(f"{where}.file_name", name, places)
+        if own >= 0 and places and key not in listed and not _is_stem(key, name):
+            what = f"image_id {key!r:.60} is {lookup.files[own]!r:.60} in {truth.source}, but "
+            what += f"file_name is {name!r:.60} (image {lookup.ids[places[0]]!r:.60})"
+            fix = "remove file_name to join by image_id as pycocotools does, or remove image_id"
+            raise DataError(where, what, fix)
         meant.append(places[0] if places else -1)
         other += 1
     if not other:
-        return ()
+        return "image_id", ()
     strange = -1 in meant
     for row, at in zip(rows, meant, strict=True):
         name = row["file_name"] if at < 0 else lookup.files[at]
         row["image_id"] = name if strange else lookup.ids[at]
     text = "detections have an image_id that differs from their file_name in the truth: the file "
-    return (Note("image-joined", f"{text}name is used", other, shown(path)),)
+    note = Note("image-joined", f"{text}name is used", other, shown(path))
+    return "image_id" if listed else "file_name", (note,)
+
+
+def _is_stem(key: Any, name: str) -> bool:
+    """Checks if an id is the stem of a file name, as a string or number."""
+    stem = image_names.stem(name)
+    return str(key) in (stem, stem.lstrip("0") or "0")
 
 
 def _name_classes(

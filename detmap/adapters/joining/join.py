@@ -166,7 +166,7 @@ def _require_sides(boxes: NDArray[np.float64], origin: Origin) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(
-            origin.place(row).removesuffix(".image_id"),
+            origin.place(row).removesuffix(".image_id").removesuffix(".file_name"),
             f"box {boxes[row].tolist()} has a negative width or height",
             "fix or remove the row",
         )

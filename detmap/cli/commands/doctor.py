@@ -122,7 +122,7 @@ def _run_truths(arguments: argparse.Namespace) -> int:
         found[str(path)] = list(facts(trial_of(truth, rules), *nothing))
     listed = {path: [each.to_dict() for each in some] for path, some in found.items()}
     texts = [told(some) for some in found.values()]
-    if len(paths) > 1:
+    if arguments.each or len(paths) > 1:
         texts = [f"{path}: {text}" for path, text in zip(found, texts, strict=True)]
     _write(arguments, {"findings": listed}, "".join(texts))
     if unread:

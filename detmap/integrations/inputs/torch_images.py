@@ -12,6 +12,7 @@ from detmap.overlaps.mask_reader import MaskReader
 from detmap.streaming import torch_ranks
 
 CHECKED = ("boxes", "scores", "keypoints", "area")
+LARGEST_LABEL = 2**31 - 1
 
 
 def are_images(side: Any) -> bool:
@@ -39,12 +40,25 @@ def _require_valid(where: str, key: str, value: Any, labels: Any) -> None:
         raise ValueError(f"{where}[{row}]: {what} (remove such rows)")
     if key == "boxes" and value.ndim == 2 and len(value) and value.shape[1] != 4:
         raise ValueError(f"{where}: shape {tuple(value.shape)} (give (n, 4))")
+    if key == "labels":
+        require_labels(where, value)
     if key == "masks" and value.numel() and value.dtype not in (torch.bool, torch.uint8):
         fix = "give booleans: masks > 0.5"
         raise ValueError(f"{where}: dtype {value.dtype} ({fix})")
     if key in ("area", "iscrowd") and labels is not None and value.numel() != labels.numel():
         what = f"{value.numel()} values for {labels.numel()} labels"
         raise ValueError(f"{where}: {what} (give one per object)")
+
+
+def require_labels(where: str, labels: Any) -> None:
+    """Raises `ValueError` for a label that torchmetrics cannot return: `classes` is int32."""
+    if labels.dtype.itemsize < 8 or labels.is_floating_point():
+        return
+    bad = (labels.reshape(-1) > LARGEST_LABEL) | (labels.reshape(-1) < -LARGEST_LABEL - 1)
+    if bool(bad.any()):
+        row = int(bad.int().argmax())
+        what = f"{int(labels.reshape(-1)[row])} does not fit 32 bits"
+        raise ValueError(f"{where}[{row}]: {what} (torchmetrics returns the labels as int32)")
 
 
 def require_same_sizes(preds: Sequence[Any], target: Sequence[Any]) -> None:
