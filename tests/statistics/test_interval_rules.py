@@ -16,10 +16,10 @@ from detmap.statistics import intervals as made
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
 from detmap.statistics.bias import Bias
+from detmap.statistics.formulas.logit_interval import logit_interval
+from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.influence import influence
 from detmap.statistics.intervals import Interval, Intervals, Maker, spread
-from detmap.statistics.logit_interval import logit_interval
-from detmap.statistics.quantiles import student
 from detmap.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.test_influence import planned

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from detmap.statistics.multiple_comparisons import bh, groups, holm, maxt
+from detmap.statistics.formulas.multiple_comparisons import bh, groups, holm, maxt
 
 
 def slow_holm(p: list[float]) -> list[float]:

@@ -7,9 +7,14 @@ from fractions import Fraction
 
 import pytest
 
-from detmap.statistics import quantiles
-from detmap.statistics.logit_interval import CLIP, edge_interval, expit, logit_interval
-from detmap.statistics.quantiles import beta_quantile, exact_bounds, incomplete_beta, student
+from detmap.statistics.formulas import quantiles
+from detmap.statistics.formulas.logit_interval import CLIP, edge_interval, expit, logit_interval
+from detmap.statistics.formulas.quantiles import (
+    beta_quantile,
+    exact_bounds,
+    incomplete_beta,
+    student,
+)
 
 
 def beta_of_integers(a: int, b: int, x: float) -> float:

@@ -11,11 +11,11 @@ import pytest
 
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
+from detmap.statistics.formulas.logit_interval import logit_interval
+from detmap.statistics.formulas.quantiles import normal, student, two_sided
 from detmap.statistics.image_sums import tally
 from detmap.statistics.influence import influence, variance
 from detmap.statistics.intervals import Interval
-from detmap.statistics.logit_interval import logit_interval
-from detmap.statistics.quantiles import normal, student, two_sided
 from detmap.statistics.resampled_numbers import (
     Part,
     Sampled,
