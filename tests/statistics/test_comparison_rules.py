@@ -12,9 +12,9 @@ import pytest
 
 import detmap
 from detmap.statistics import comparison as module
-from detmap.statistics import multiple_comparisons as multiple
 from detmap.statistics import permutation
 from detmap.statistics.comparison import Comparison, Maker, Pair
+from detmap.statistics.formulas import multiple_comparisons as multiple
 from detmap.statistics.interval_tables import comparison_tables, metric_tables, tie_table
 from detmap.statistics.intervals import Interval, Intervals
 from detmap.statistics.ties import Tied
