@@ -43,7 +43,7 @@ class Exchange:
         ranked = curve_kernels.Ranked(offsets(self.label, len(first.positives)), *self.columns)
         twice = np.where(self.is_second, self.image + self.n_images, self.image).astype(np.int32)
         merged = replace(first, ranked=ranked, image=twice)
-        self.metrics = drawing.of_rows(merged, 2 * self.n_images)
+        self.metrics = drawing.metrics_of_rows(merged, 2 * self.n_images)
 
     def exchanged(self, swapped: NDArray[np.bool_]) -> tuple[Plan, Plan]:
         """The two detectors with the images in `swapped` (I,) exchanged."""

@@ -188,7 +188,7 @@ def _lanes(plan: Plan) -> Batch:
     columns = [*plan.counts.T, counting.first_of_image(matches)]
     place = labels(matches.obj_off)
     objects = tally(place, matches.obj_image, columns, len(plan.positives), matches.n_images)
-    values = of_classes(plan, matches.n_images)
+    values = readings_of_classes(plan, matches.n_images)
 
     def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         sums = objects.totals(weights)
@@ -198,7 +198,9 @@ def _lanes(plan: Plan) -> Batch:
     return batch
 
 
-def of_rows(plan: Plan, n_images: int) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+def metrics_of_rows(
+    plan: Plan, n_images: int
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """A function of (n, L) weights of `plan.image`, n images: the (L, Q) metrics with weighted
     rows; objects and their images have weight 1.
     """
@@ -210,11 +212,11 @@ def of_rows(plan: Plan, n_images: int) -> Callable[[NDArray[np.float64]], NDArra
         )
     positives = np.repeat(plan.positives[:, :, None], LANES, axis=2)
     images = np.repeat(plan.n_images[:, None], LANES, axis=1)
-    values = of_classes(plan, n_images)
+    values = readings_of_classes(plan, n_images)
     return lambda weights: means(plan, values(weights, positives), images)
 
 
-def of_classes(
+def readings_of_classes(
     plan: Plan, n_images: int
 ) -> Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]:
     """A function of (I, L) weights of the images and (K, A, L) weights of the objects: the
