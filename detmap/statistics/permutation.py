@@ -39,6 +39,11 @@ class Exchange:
             np.concatenate([own.ignored for own in both])[order],
             rank[order],
         )
+        # An image is two, one of each detector: an exchange gives one of them the weight 1.
+        ranked = curve_kernels.Ranked(offsets(self.label, len(first.positives)), *self.columns)
+        twice = np.where(self.is_second, self.image + self.n_images, self.image).astype(np.int32)
+        merged = replace(first, ranked=ranked, image=twice)
+        self.metrics = drawing.metrics_of_rows(merged, 2 * self.n_images)
 
     def exchanged(self, swapped: NDArray[np.bool_]) -> tuple[Plan, Plan]:
         """The two detectors with the images in `swapped` (I,) exchanged."""
@@ -55,10 +60,6 @@ class Exchange:
         """(2, n, Q) the metrics of both detectors after each of n exchanges (n, I)."""
         n = len(swapped)
         values = np.empty((2, n, len(self.first.metrics)))
-        # An image is two, one of each detector: an exchange gives one of them the weight 1.
-        ranked = curve_kernels.Ranked(offsets(self.label, len(self.first.positives)), *self.columns)
-        twice = np.where(self.is_second, self.image + self.n_images, self.image).astype(np.int32)
-        merged = replace(self.first, ranked=ranked, image=twice)
         for begin in range(0, n, drawing.LANES):
             some = swapped[begin : begin + drawing.LANES]
             lanes = np.zeros((drawing.LANES, self.n_images), bool)
@@ -66,7 +67,7 @@ class Exchange:
             for side in (0, 1):
                 own = lanes if side else ~lanes
                 weights = np.concatenate([own, ~own], axis=1).astype(np.float64)
-                numbers = drawing.metrics_of_rows(merged, np.ascontiguousarray(weights.T))
+                numbers = self.metrics(np.ascontiguousarray(weights.T))
                 values[side, begin : begin + len(some)] = numbers[: len(some)]
         return values
 

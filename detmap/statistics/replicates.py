@@ -19,12 +19,16 @@ from detmap.errors import DataError, ProtocolError
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.integrate import ALL_POINTS, ELEVEN_POINT, GRID_ENVELOPE, STEP
 from detmap.kernels.resampling import replicates as kernels
+from detmap.kernels.resampling.steps import Steps, list_steps
 from detmap.statistics.class_terms import Plan
+from detmap.statistics.image_sums import Tally, tally
 from detmap.statistics.sampling_units import Units
+from detmap.tables.grouping import labels
 
 LANES = kernels.LANES
 MOST_REPLICATES = 1_000_000
 MOST_SEED = 2**64 - 1
+MOST_WEIGHT = 255  # of an image in a replicate: weights are bytes
 BOOTSTRAP, SWAP, TIES, HALVES = 1, 2, 3, 4  # tags of the random streams
 
 Progress = Callable[[int, int], None]
@@ -179,56 +183,110 @@ def reader(plan: Plan) -> Batch:
 
 
 def _lanes(plan: Plan) -> Batch:
-    """The batch for any weights."""
-    matches = plan.matches
-    first = counting.first_of_image(matches)[:, None].astype(np.float64)
-    n_classes, n_areas = plan.positives.shape
+    """The batch for whole weights of at most 255."""
+    matches, n_areas = plan.matches, plan.counts.shape[1]
+    columns = [*plan.counts.T, counting.first_of_image(matches)]
+    place = labels(matches.obj_off)
+    objects = tally(place, matches.obj_image, columns, len(plan.positives), matches.n_images)
+    values = readings_of_classes(plan, matches.n_images)
 
     def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        positives = np.empty((n_classes, n_areas, LANES))
-        kernels.add_lanes(matches.obj_off, matches.obj_image, plan.counts, weights, positives)
-        images = np.empty((n_classes, 1, LANES))
-        kernels.add_lanes(matches.obj_off, matches.obj_image, first, weights, images)
-        return _values(plan, weights, positives), images[:, 0]
+        sums = objects.totals(weights)
+        positives = np.ascontiguousarray(sums[:, :n_areas])
+        return values(weights, positives), sums[:, n_areas]
 
     return batch
 
 
-def metrics_of_rows(plan: Plan, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(L, Q) the metrics with weighted rows, by (n, L) weights of `plan.image`; objects and their
-    images have weight 1.
+def metrics_of_rows(
+    plan: Plan, n_images: int
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """A function of (n, L) weights of `plan.image`, n images: the (L, Q) metrics with weighted
+    rows; objects and their images have weight 1.
     """
-    positives = np.repeat(plan.positives[:, :, None], LANES, axis=2)
-    images = np.repeat(plan.n_images[:, None], LANES, axis=1)
     if _grid(plan) is None:
         raise ProtocolError(
             "ap.integrator",
             f"{plan.protocol.ap.integrator} with these recall points has no permutation test",
             "use --test z",
         )
-    return means(plan, _values(plan, weights, positives), images)
+    positives = np.repeat(plan.positives[:, :, None], LANES, axis=2)
+    images = np.repeat(plan.n_images[:, None], LANES, axis=1)
+    values = readings_of_classes(plan, n_images)
+    return lambda weights: means(plan, values(weights, positives), images)
 
 
-def _values(
-    plan: Plan, weights: NDArray[np.float64], positives: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """(K, S, L) the readings of all classes, in one call."""
-    n_areas, n_thresholds = plan.counts.shape[1], len(plan.protocol.thresholds())
+def readings_of_classes(
+    plan: Plan, n_images: int
+) -> Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]:
+    """A function of (I, L) weights of the images and (K, A, L) weights of the objects: the
+    (K, S, L) readings of all classes.
+    """
+    steps, recalled = _steps(plan), _recalled(plan, n_images)
     ap = plan.protocol.ap
-    values = np.empty((len(plan.positives), len(plan.readings.area), LANES))
-    kernels.replicate_classes(
-        np.arange(len(plan.positives), dtype=np.int32),
-        plan.ranked,
-        plan.image,
-        weights,
-        positives,
-        curve_kernels.Integrator(ap.rule.code(), ap.points(), ap.epsilon),
-        _grid(plan),
-        plan.readings,
-        kernels.empty_lanes(n_areas, n_thresholds),
-        values,
-    )
+    rule, grid = curve_kernels.Integrator(ap.rule.code(), ap.points(), ap.epsilon), _grid(plan)
+    most = int(np.diff(steps.event_off).max(initial=0))
+
+    def values(weights: NDArray[np.float64], positives: NDArray[np.float64]) -> NDArray[np.float64]:
+        read = np.empty((len(plan.positives), len(plan.readings.area), LANES))
+        kernels.replicate_classes(
+            steps,
+            _weights(weights),
+            positives,
+            recalled.totals(weights),
+            rule,
+            grid,
+            plan.readings,
+            kernels.empty_lanes(most),
+            read,
+        )
+        return read
+
     return values
+
+
+def _weights(weights: NDArray[np.float64]) -> kernels.Weights:
+    """The weights as the kernel reads them."""
+    most = int(weights.max(initial=1.0))
+    if most > MOST_WEIGHT:  # less probable than 1e-500
+        what = f"a unit is {most} times in one replicate, more than {MOST_WEIGHT}"
+        raise DataError("replicates", what, "use another seed")
+    packed = weights.astype(np.uint8).view(np.uint64)
+    return kernels.Weights(weights, packed, MOST_WEIGHT // most)
+
+
+def _steps(plan: Plan) -> Steps:
+    """The rows that AP depends on."""
+    n_classes, n_areas = plan.positives.shape
+    at = np.empty(len(plan.protocol.thresholds()), np.int64)
+    n_cells = n_classes * n_areas
+    starts = [np.zeros(n + 1, np.int64) for n in (n_cells, n_cells, n_cells * len(at))]
+    row_off, event_off, step_off = starts
+    nothing, no_ends = np.empty(0, np.int32), np.empty(0, np.int64)
+    steps = Steps(row_off, event_off, step_off, nothing, nothing, no_ends, nothing)
+    list_steps(plan.ranked, plan.image, 0, at, steps)
+    for off in starts:
+        np.cumsum(off, out=off)
+    row, event, step = (np.empty(int(off[-1]), np.int32) for off in starts)
+    upto = np.empty(len(event), np.int64)
+    steps = Steps(row_off, event_off, step_off, row, event, upto, step)
+    list_steps(plan.ranked, plan.image, 1, at, steps)
+    return steps
+
+
+def _recalled(plan: Plan, n_images: int) -> Tally:
+    """True positives of the classes on each image, summed over the thresholds of each reading of
+    recall; 0 for others.
+    """
+    ranked, readings = plan.ranked, plan.readings
+    some = np.flatnonzero(ranked.tp.any(axis=1))
+    tp, rank = ranked.tp[some], ranked.rank[some]
+    columns = []
+    for a, words, limit in zip(*readings, strict=True):
+        hits = np.bitwise_count(tp[:, a] & words.astype(tp.dtype))
+        columns.append(np.where(rank < limit, hits, 0))
+    image = plan.image[some]
+    return tally(labels(ranked.off)[some], image, columns, len(plan.positives), n_images)
 
 
 def _one_by_one(plan: Plan) -> Batch:

@@ -9,6 +9,8 @@ import pytest
 
 import detmap
 from detmap.errors import ProtocolError
+from detmap.kernels.curves import Ranked
+from detmap.kernels.resampling.steps import PARTLY, TRUE, Steps, list_steps
 from detmap.statistics import replicates as drawing
 from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.sampling_units import units
@@ -242,8 +244,54 @@ def test_the_grid_of_the_kernel(integrator: str, grid: object, expected: object)
     assert (found if found is None else tuple(found)) == expected
     if found is None:
         with pytest.raises(ProtocolError, match="no permutation test"):
-            drawing.metrics_of_rows(own, np.ones((20, drawing.LANES)))
+            drawing.metrics_of_rows(own, 20)
         sampled = drawing.replicates(own, units(matches.image_ids), 1, seed=7)
         weights = np.bincount(drawing.draws(7, 0, 20), minlength=20)
         alone = detmap.summarize(matches, weights=weights)
         np.testing.assert_allclose(sampled.metrics[0], list(alone.metrics.values()), atol=1e-13)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS.values())
+@pytest.mark.parametrize("most", [1, 3, 255])
+def test_weights_of_any_size_are_results_with_weights(integrator: str, most: int) -> None:
+    """With 255 each byte is full after one row."""
+    matches = draw(4, n_images=30, integrator=integrator)
+    own = planned(matches)
+    weights = np.random.default_rng(most).integers(0, most + 1, (30, drawing.LANES)).astype(float)
+    weights[0, 0], weights[:, 1] = most, 0.0
+    values, images = drawing.reader(own)(weights)
+    metrics = drawing.means(own, values, images)
+    for lane in range(drawing.LANES):
+        alone = detmap.summarize(matches, weights=weights[:, lane])
+        np.testing.assert_allclose(metrics[lane], list(alone.metrics.values()), rtol=0, atol=1e-13)
+
+
+def test_a_weight_that_is_no_byte_is_an_error() -> None:
+    matches = draw(4, n_images=30)
+    weights = np.ones((30, drawing.LANES))
+    weights[3, 2] = 256
+    with pytest.raises(detmap.DataError, match="a unit is 256 times in one replicate"):
+        drawing.reader(planned(matches))(weights)
+
+
+def test_steps_list_what_ap_depends_on() -> None:
+    """One class and area, thresholds 0 and 1; rows: both true, ignored at 1, false, ignored at
+    both, true at 0 and ignored at 1, false at the end.
+    """
+    tp = np.array([[3], [0], [0], [0], [1], [0]], np.uint16)
+    ignored = np.array([[0], [2], [0], [3], [2], [0]], np.uint16)
+    ranked = Ranked(np.array([0, 6]), tp, ignored, np.zeros(6, np.int32))
+    image, at = np.arange(10, 16, dtype=np.int32), np.empty(2, np.int64)
+    starts = [np.zeros(n, np.int64) for n in (2, 2, 3)]
+    room = np.full((3, 9), -1, np.int32)
+    rows, events, places = starts
+    steps = Steps(rows, events, places, room[0], room[1], np.full(9, -1), room[2])
+    list_steps(ranked, image, 0, at, steps)
+    assert [off.tolist() for off in starts] == [[0, 2], [0, 3], [0, 3, 1]]
+    for off in starts:
+        np.cumsum(off, out=off)
+    list_steps(ranked, image, 1, at, steps)
+    assert steps.row[:3].tolist() == [10, 12, -1]
+    assert steps.event[:4].tolist() == [10, 11, 14, -1]
+    assert steps.upto[:4].tolist() == [1, 1, 2, -1]
+    assert steps.step[:5].tolist() == [TRUE, 4 + PARTLY, 8 + TRUE + PARTLY, TRUE, -1]

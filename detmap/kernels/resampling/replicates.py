@@ -1,9 +1,8 @@
-"""Replicates of all cells of a class: L replicates in parallel lanes, in two passes over the ranked
-rows.
+"""Replicates of all cells: L replicates in parallel lanes, in two passes over the listed rows.
 
-The forward pass adds the weights; the backward pass subtracts them row by row, while the envelope
-grows from the end. So nothing is stored per true positive. Each lane has its own sum in the same
-order.
+The forward pass adds the weights of all rows once for all thresholds. The backward pass visits the
+true positives of a threshold, while the envelope grows from the end. Weights are whole, so the sums
+are exact in any order.
 """
 
 from __future__ import annotations
@@ -13,26 +12,38 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.kernels import kernel
+from detmap.kernels import inline_kernel, kernel
 from detmap.kernels.digest import finalise
 from detmap.kernels.integrate import ALL_POINTS, STEP
+from detmap.kernels.resampling.influence import count_bits
+from detmap.kernels.resampling.steps import PARTLY, TRUE
 
 LANES = 16
 GOLDEN = 0x9E3779B97F4A7C15
+TRUE_AT, PARTLY_AT, ENVELOPE, REACHED, TOTAL, OBJECTS = range(0, 6 * LANES, LANES)
+"""Places in `Lanes.cell`: weight of the true positives, of rows ignored at another threshold,
+envelope, recall points reached, sum, weight of the objects."""
+
+
+class Weights(NamedTuple):
+    """Whole weights of I images in L replicates, at most 255: lanes (I, L) float64; packed (I, 2)
+    uint64, the same in bytes; room, how many sums of bytes do not overflow.
+    """
+
+    lanes: NDArray[np.float64]
+    packed: NDArray[np.uint64]
+    room: int
 
 
 class Lanes(NamedTuple):
-    """The state of a class: weights (L,) of the false positives at every threshold, always_fp
-    (A, L); of the others and of true positives, fp and tp (A, T, L); the envelope, the recall
-    points reached, and the sum, (A, T, L) each.
+    """The state of a cell of up to E events: events (E, 2 * L), see `rank_lanes`; sums (L,); cell
+    (6 * L,), from each of the places TRUE_AT ... on one number per lane. It is one array because
+    then LLVM knows that the numbers do not overlap, and uses vectors.
     """
 
-    always_fp: NDArray[np.float64]
-    fp: NDArray[np.float64]
-    tp: NDArray[np.float64]
-    envelope: NDArray[np.float64]
-    reached: NDArray[np.float64]
-    total: NDArray[np.float64]
+    events: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    cell: NDArray[np.float64]
 
 
 class Grid(NamedTuple):
@@ -52,10 +63,9 @@ class Readings(NamedTuple):
     limit: NDArray[np.int64]
 
 
-def empty_lanes(n_areas: int, n_thresholds: int) -> Lanes:
-    """The state of a class."""
-    shape = (n_areas, n_thresholds, LANES)
-    return Lanes(np.empty((n_areas, LANES)), *(np.empty(shape) for _ in range(5)))
+def empty_lanes(most: int) -> Lanes:
+    """The state of a cell of up to `most` events."""
+    return Lanes(np.empty((most, 2 * LANES)), np.empty(LANES), np.empty(6 * LANES))
 
 
 @kernel
@@ -118,249 +128,229 @@ def add_lanes(off: Any, image: Any, counts: Any, weights: Any, totals: Any) -> N
 
 
 @kernel
-def count_lanes(k: Any, ranked: Any, image: Any, weights: Any, state: Any) -> None:
-    """Weights of all true and false positives of a class, in every cell.
+def unpack(low: Any, high: Any, sums: Any) -> None:
+    """Add 16 numbers of 8 bits to sums (L,). Source: none; a sum."""
+    for lane in range(LANES // 2):
+        shift = np.uint64(8 * lane)
+        sums[lane] += float(np.int64((low >> shift) & np.uint64(255)))
+        sums[LANES // 2 + lane] += float(np.int64((high >> shift) & np.uint64(255)))
 
-    Source: as `find_weighted`, lane by lane.
+
+@kernel
+def rank_lanes(cell: Any, steps: Any, weights: Any, state: Any) -> None:
+    """Weight of each event of a cell, and of all rows up to and with it that count at all
+    thresholds.
+
+    out: state.events, the weight of all rows in the first L columns, then the weight. Source: as
+    `find_weighted`, lane by lane.
     """
-    n_areas, n_thresholds = state.tp.shape[0], state.tp.shape[1]
-    zero = np.uint64(0)
-    full = ~zero >> np.uint64(64 - n_thresholds)
-    always_fp, fp, tp = state.always_fp, state.fp, state.tp
-    always_fp[:] = 0.0
-    fp[:] = 0.0
-    tp[:] = 0.0
-    for r in range(ranked.off[k], ranked.off[k + 1]):
-        i = image[r]
-        for a in range(n_areas):
-            hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
-            if (hits | ignored) == zero:
+    sums, room = state.sums, weights.room
+    sums[:] = 0.0
+    row, first = steps.row_off[cell], steps.event_off[cell]
+    for e in range(steps.event_off[cell + 1] - first):
+        end = steps.upto[first + e]
+        while row < end:
+            low, high = np.uint64(0), np.uint64(0)
+            stop = min(end, row + room)
+            for r in range(row, stop):
+                low += weights.packed[steps.row[r], 0]
+                high += weights.packed[steps.row[r], 1]
+            unpack(low, high, sums)
+            row = stop
+        i = steps.event[first + e]
+        for lane in range(LANES):
+            state.events[e, lane] = sums[lane]
+            state.events[e, LANES + lane] = weights.lanes[i, lane]
+
+
+@kernel
+def count_lanes(begin: Any, end: Any, first: Any, steps: Any, weights: Any, state: Any) -> None:
+    """Weight of the true positives of a cell at a threshold, and of its rows that are ignored at
+    another.
+
+    begin, end, its steps; first, the first event of the cell; out: TRUE_AT and PARTLY_AT of
+    state.cell. Source: as `find_weighted`, lane by lane.
+    """
+    state.sums[:] = 0.0
+    for lane in range(LANES):
+        state.cell[PARTLY_AT + lane] = 0.0
+    at = begin
+    while at < end:
+        low, high = np.uint64(0), np.uint64(0)
+        stop = min(end, at + weights.room)
+        for s in range(at, stop):
+            e = steps.step[s] >> 2
+            if steps.step[s] & TRUE:
+                i = steps.event[first + e]
+                low += weights.packed[i, 0]
+                high += weights.packed[i, 1]
+            if steps.step[s] & PARTLY:
                 for lane in range(LANES):
-                    always_fp[a, lane] += weights[i, lane]
-            elif hits != zero or ignored != full:
-                for t in range(n_thresholds):
-                    bit = np.uint64(1) << np.uint64(t)
-                    if hits & bit:
-                        for lane in range(LANES):
-                            tp[a, t, lane] += weights[i, lane]
-                    elif not ignored & bit:
-                        for lane in range(LANES):
-                            fp[a, t, lane] += weights[i, lane]
+                    state.cell[PARTLY_AT + lane] += state.events[e, LANES + lane]
+        unpack(low, high, state.sums)
+        at = stop
+    for lane in range(LANES):
+        state.cell[TRUE_AT + lane] = state.sums[lane]
 
 
 @kernel
-def rise_lanes(tp: Any, always_fp: Any, fp: Any, weight: Any, epsilon: float, total: Any) -> None:
-    """Add the precisions of a run of true positives of whole weight, all arrays (L,).
+def rise_lanes(event: Any, epsilon: float, cell: Any) -> None:
+    """Add the precisions of a run of true positives of whole weight.
 
-    Source: the definition of average precision, as `weighted.rise`.
+    event (2 * L,), a row of `Lanes.events`; in and out: cell. Source: the definition of average
+    precision, as `weighted.rise`.
     """
     for lane in range(LANES):
-        false = always_fp[lane] + fp[lane] + epsilon
-        for j in range(int(weight[lane])):
-            total[lane] += (tp[lane] - j) / (tp[lane] - j + false)
+        c = cell[TRUE_AT + lane]
+        false = event[lane] + cell[PARTLY_AT + lane] - c + epsilon
+        for j in range(int(event[LANES + lane])):
+            cell[TOTAL + lane] += (c - j) / (c - j + false)
+        cell[TRUE_AT + lane] = c - event[LANES + lane]
 
 
 @kernel
-def area_lanes(
-    tp: Any, always_fp: Any, fp: Any, weight: Any, epsilon: float, envelope: Any, total: Any
-) -> None:
-    """Add the area under the envelope that a run of true positives covers, all arrays (L,).
+def area_lanes(event: Any, epsilon: float, cell: Any) -> None:
+    """Add the area under the envelope that a run of true positives covers.
 
-    Source: VOCap.m, on a file in which images are repeated.
+    As `rise_lanes`. Source: VOCap.m, on a file in which images are repeated.
     """
     for lane in range(LANES):
-        c = tp[lane]
-        ranked = c + always_fp[lane] + fp[lane] + epsilon
-        highest = max(envelope[lane], c / max(ranked, 1e-300))
-        envelope[lane] = highest
-        total[lane] += highest * weight[lane]
+        c, weight = cell[TRUE_AT + lane], event[LANES + lane]
+        ranked = event[lane] + cell[PARTLY_AT + lane] + epsilon
+        highest = max(cell[ENVELOPE + lane], c / max(ranked, 1e-300))
+        cell[ENVELOPE + lane] = highest
+        cell[TOTAL + lane] += highest * weight
+        cell[TRUE_AT + lane] = c - weight
 
 
-@kernel
-def points_lanes(
-    tp: Any,
-    always_fp: Any,
-    fp: Any,
-    weight: Any,
-    n_objects: Any,
-    grid: Any,
-    epsilon: float,
-    envelope: Any,
-    reached: Any,
-    total: Any,
-) -> None:
-    """Add the envelope at the recall points that a run of true positives reaches, all arrays (L,).
+@inline_kernel
+def points_reached(n_true: float, n_objects: float, last: float, step: float) -> Any:
+    """How many of the recall points 0, step ... last * step some true positives reach.
 
-    How many points are reached is counted without a table: a guess, and whether the next two are
+    It is counted without a table and without a branch: a guess, and whether the next two are
     reached too. Source: COCOeval.accumulate, on a file in which images are repeated.
     """
-    last, step = float(grid.n_points - 1), grid.step
-    for lane in range(LANES):
-        c = tp[lane]
-        ranked = c + always_fp[lane] + fp[lane] + epsilon
-        highest = max(envelope[lane], c / max(ranked, 1e-300))
-        envelope[lane] = highest
-        before = c - weight[lane]
-        recall = before / max(n_objects[lane], 1e-300)
-        guess = float(np.int32(recall * last))
-        more = (1.0 if (guess + 1.0) * step <= recall else 0.0) + (
-            1.0 if guess * step <= recall else 0.0
-        )
-        points = min(guess + more, last + 1.0) if before > 0.0 else 0.0
-        total[lane] += highest * (reached[lane] - points)
-        reached[lane] = points
+    recall = n_true / n_objects
+    guess = float(np.int32(recall * last))
+    more = (1.0 if (guess + 1.0) * step <= recall else 0.0) + (
+        1.0 if guess * step <= recall else 0.0
+    )
+    return min(guess + more, last + 1.0) * (1.0 if n_true > 0.0 else 0.0)
 
 
 @kernel
-def start_lanes(tp: Any, n_objects: Any, grid: Any, reached: Any) -> None:
-    """Recall points that the last true positive reaches, all arrays (L,).
+def points_lanes(event: Any, last: float, step: float, epsilon: float, cell: Any) -> None:
+    """Add the envelope at the recall points that a run of true positives reaches.
 
-    Source: as `points_lanes`.
+    As `rise_lanes`. Source: as `points_reached`.
     """
-    last, step = float(grid.n_points - 1), grid.step
     for lane in range(LANES):
-        recall = tp[lane] / max(n_objects[lane], 1e-300)
-        guess = float(np.int32(recall * last))
-        more = (1.0 if (guess + 1.0) * step <= recall else 0.0) + (
-            1.0 if guess * step <= recall else 0.0
-        )
-        reached[lane] = min(guess + more, last + 1.0) if tp[lane] > 0.0 else 0.0
+        c = cell[TRUE_AT + lane]
+        ranked = event[lane] + cell[PARTLY_AT + lane] + epsilon
+        highest = max(cell[ENVELOPE + lane], c / max(ranked, 1e-300))
+        cell[ENVELOPE + lane] = highest
+        before = c - event[LANES + lane]
+        cell[TRUE_AT + lane] = before
+        points = points_reached(before, cell[OBJECTS + lane], last, step)
+        cell[TOTAL + lane] += highest * (cell[REACHED + lane] - points)
+        cell[REACHED + lane] = points
+
+
+@kernel
+def start_lanes(n_objects: Any, last: float, step: float, cell: Any) -> None:
+    """The state behind the last true positive, after `count_lanes`.
+
+    n_objects (L,); out: cell. Source: as `points_reached`.
+    """
+    for lane in range(LANES):
+        n = max(n_objects[lane], 1e-300)
+        cell[OBJECTS + lane] = n
+        cell[ENVELOPE + lane], cell[TOTAL + lane] = 0.0, 0.0
+        n_true = cell[TRUE_AT + lane]
+        cell[REACHED + lane] = points_reached(n_true, n, last, step) if last >= 0.0 else 0.0
 
 
 @kernel
 def integrate_lanes(
-    k: Any, ranked: Any, image: Any, weights: Any, n_objects: Any, rule: Any, grid: Any, state: Any
+    place: Any,
+    first: Any,
+    steps: Any,
+    weights: Any,
+    n_objects: Any,
+    rule: Any,
+    grid: Any,
+    state: Any,
 ) -> None:
-    """AP of every cell of a class, from the state that `count_lanes` left; it is in state.total.
+    """AP of a cell at a threshold, after `rank_lanes`; it is in state.cell, TOTAL.
 
-    n_objects (A, L), at least 1; AP of an area without objects means nothing.
+    place, of the threshold in steps.step_off; first, the first event of the cell; n_objects (L,),
+    at least 1; AP of an area without objects means nothing.
 
     Source: as `score_weighted_classes`, lane by lane.
     """
-    n_areas, n_thresholds = state.tp.shape[0], state.tp.shape[1]
-    zero = np.uint64(0)
-    full = ~zero >> np.uint64(64 - n_thresholds)
-    state.envelope[:] = 0.0
-    state.total[:] = 0.0
-    if grid.n_points > 0:
-        for a in range(n_areas):
-            for t in range(n_thresholds):
-                start_lanes(state.tp[a, t], n_objects[a], grid, state.reached[a, t])
-    for back in range(ranked.off[k + 1] - ranked.off[k]):
-        r = ranked.off[k + 1] - 1 - back
-        weight = weights[image[r]]
-        for a in range(n_areas):
-            hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
-            always_fp = state.always_fp[a]
-            if (hits | ignored) == zero:
-                for lane in range(LANES):
-                    always_fp[lane] -= weight[lane]
-                continue
-            if hits == zero and ignored == full:
-                continue
-            for t in range(n_thresholds):
-                bit = np.uint64(1) << np.uint64(t)
-                tp, fp, total = state.tp[a, t], state.fp[a, t], state.total[a, t]
-                if hits & bit:
-                    if grid.n_points > 0:
-                        points_lanes(
-                            tp,
-                            always_fp,
-                            fp,
-                            weight,
-                            n_objects[a],
-                            grid,
-                            rule.epsilon,
-                            state.envelope[a, t],
-                            state.reached[a, t],
-                            total,
-                        )
-                    elif rule.code == ALL_POINTS:
-                        area_lanes(
-                            tp, always_fp, fp, weight, rule.epsilon, state.envelope[a, t], total
-                        )
-                    elif rule.code == STEP:
-                        rise_lanes(tp, always_fp, fp, weight, rule.epsilon, total)
-                    for lane in range(LANES):
-                        tp[lane] -= weight[lane]
-                elif not ignored & bit:
-                    for lane in range(LANES):
-                        fp[lane] -= weight[lane]
-    for a in range(n_areas):
-        for t in range(n_thresholds):
+    cell, last = state.cell, float(grid.n_points - 1)
+    at, end = steps.step_off[place], steps.step_off[place + 1]
+    count_lanes(at, end, first, steps, weights, state)
+    start_lanes(n_objects, last, grid.step, cell)
+    for back in range(end - at):
+        step = steps.step[end - 1 - back]
+        event = state.events[step >> 2]
+        if step & TRUE:
+            if grid.n_points > 0:
+                points_lanes(event, last, grid.step, rule.epsilon, cell)
+            elif rule.code == ALL_POINTS:
+                area_lanes(event, rule.epsilon, cell)
+            elif rule.code == STEP:
+                rise_lanes(event, rule.epsilon, cell)
+        if step & PARTLY:
             for lane in range(LANES):
-                size = float(grid.n_points) if grid.n_points > 0 else n_objects[a, lane]
-                if size > 0.0:  # the sign of 0/0 depends on the processor
-                    state.total[a, t, lane] /= size
-
-
-@kernel
-def recall_lanes(
-    k: Any, ranked: Any, image: Any, weights: Any, n_objects: Any, readings: Any, values: Any
-) -> None:
-    """Recall of a class in L replicates, averaged over the thresholds of each reading of recall.
-
-    As `replicate_classes`, values (S, L). Source: COCOeval.accumulate, ``recall[t,k,a,m] =
-    rc[-1]``.
-    """
-    for s in range(readings.area.size):
-        if readings.limit[s] < 0:
-            continue
-        a, n = readings.area[s], 0.0
-        out = values[s]
-        out[:] = 0.0
-        for t in range(64):
-            n += float((readings.words[s] >> np.uint64(t)) & np.uint64(1))
-        for r in range(ranked.off[k], ranked.off[k + 1]):
-            hits = np.uint64(ranked.tp[r, a]) & readings.words[s]
-            if hits == np.uint64(0) or ranked.rank[r] >= readings.limit[s]:
-                continue
-            count = 0.0
-            while hits != np.uint64(0):
-                hits &= hits - np.uint64(1)
-                count += 1.0
-            for lane in range(LANES):
-                out[lane] += count * weights[image[r], lane]
-        for lane in range(LANES):
-            none = n_objects[a, lane] <= 0.0
-            out[lane] = np.nan if none else out[lane] / (n * n_objects[a, lane])
+                cell[PARTLY_AT + lane] -= event[LANES + lane]
+    for lane in range(LANES):
+        size = float(grid.n_points) if grid.n_points > 0 else n_objects[lane]
+        if size > 0.0:  # the sign of 0/0 depends on the processor
+            cell[TOTAL + lane] /= size
 
 
 @kernel
 def replicate_classes(
-    classes: Any,
-    ranked: Any,
-    image: Any,
+    steps: Any,
     weights: Any,
     n_objects: Any,
+    n_true: Any,
     rule: Any,
     grid: Any,
     readings: Any,
     state: Any,
     values: Any,
 ) -> None:
-    """AP and recall of some classes in L replicates, averaged over the thresholds of each reading.
+    """AP and recall of all classes in L replicates, averaged over the thresholds of each reading.
 
-    classes (n,) int32; n_objects (K, A, L); readings: a `Readings`; out: values (K, S, L), NaN
-    where the class has no object in the area. Source: as `score_weighted_classes`, lane by lane.
+    steps: `Steps`; weights: `Weights`; n_objects (K, A, L); n_true (K, S, L), sums of true
+    positives over the thresholds of each reading of recall; readings: `Readings`; out: values
+    (K, S, L), NaN where the class has no object in the area. Source: as `score_weighted_classes`,
+    lane by lane; COCOeval.accumulate, ``recall[t,k,a,m] = rc[-1]``.
     """
-    for c in range(classes.size):
-        k = classes[c]
-        recall_lanes(k, ranked, image, weights, n_objects[k], readings, values[k])
-        count_lanes(k, ranked, image, weights, state)
-        integrate_lanes(k, ranked, image, weights, n_objects[k], rule, grid, state)
+    n_classes, n_areas = n_objects.shape[0], n_objects.shape[1]
+    n_thresholds = (steps.step_off.size - 1) // (n_classes * n_areas)
+    for k in range(n_classes):
         for s in range(readings.area.size):
-            if readings.limit[s] >= 0:
-                continue
-            a, n = readings.area[s], 0.0
-            values[k, s, :] = 0.0
-            for t in range(state.tp.shape[1]):
-                if (readings.words[s] >> np.uint64(t)) & np.uint64(1):
-                    n += 1.0
-                    for lane in range(LANES):
-                        values[k, s, lane] += state.total[a, t, lane]
             for lane in range(LANES):
-                none = (
-                    n_objects[k, a, lane] <= 0.0 or n == 0.0
-                )  # the sign of 0/0 depends on the processor
-                values[k, s, lane] = np.nan if none else values[k, s, lane] / n
+                values[k, s, lane] = n_true[k, s, lane] if readings.limit[s] >= 0 else 0.0
+        for a in range(n_areas):
+            cell = k * n_areas + a
+            rank_lanes(cell, steps, weights, state)
+            for t in range(n_thresholds):
+                place, first = cell * n_thresholds + t, steps.event_off[cell]
+                integrate_lanes(place, first, steps, weights, n_objects[k, a], rule, grid, state)
+                for s in range(readings.area.size):
+                    bit = (readings.words[s] >> np.uint64(t)) & np.uint64(1)
+                    if readings.area[s] == a and readings.limit[s] < 0 and bit:
+                        for lane in range(LANES):
+                            values[k, s, lane] += state.cell[TOTAL + lane]
+        for s in range(readings.area.size):
+            n = count_bits(readings.words[s])
+            for lane in range(LANES):
+                size = n_objects[k, readings.area[s], lane]
+                none = size <= 0.0 or n == 0.0  # the sign of 0/0 depends on the processor
+                n_all = n * size if readings.limit[s] >= 0 else n
+                values[k, s, lane] = np.nan if none else values[k, s, lane] / n_all
