@@ -15,7 +15,7 @@ from detmap.matching.matches import Matches
 from detmap.matching.unstable_sorts import ranked_number, sort_lists
 from detmap.protocol import AveragePrecision, Protocol
 from detmap.protocol.integrators import Curve
-from detmap.tables.grouping import labels
+from detmap.tables.grouping import labels, runs
 
 Floats = NDArray[np.float64]
 NO_SCORES = np.empty(0)
@@ -59,18 +59,15 @@ def terms(
     true_first = matches.protocol.ranking.equal == "true_first"
     for j, k in enumerate(judged.tolist()):
         mine = slice(int(matches.off[k]), int(matches.off[k + 1]))
-        tp, ignored, score = matches.tp[mine], matches.ignored[mine], matches.score[mine]
+        score = matches.score[mine]
         gain = None if weight is None else weight[matches.image[mine]]
         for i, a in enumerate(areas):
             if positives[k, a] == 0:
                 continue
+            tp, ignored = matches.tp[mine, a], matches.ignored[mine, a]
             for place, t in enumerate(chosen):
-                listed = _listed(tp[:, a], ignored[:, a], score, t, true_first)
-                hit = (tp[listed, a] & tp.dtype.type(1 << t)) != 0
-                gains = None if gain is None else gain[listed]
-                values[i, place, :, j] = integrate(
-                    hit, float(positives[k, a]), ap, gains, score[listed]
-                )
+                hit, *rest = _ranked(tp, ignored, t, score, gain, true_first)
+                values[i, place, :, j] = integrate(hit, float(positives[k, a]), ap, *rest)
     return values
 
 
@@ -100,34 +97,44 @@ def pooled(
             whole = np.array([0, len(listed)], dtype=np.int64)
             rows, _ = sort_lists(score, listed, whole, sort)
             tp, ignored = matches.tp[rows, a], matches.ignored[rows, a]
-            kept = _listed(tp, ignored, matches.score[rows], t)
-            hit = (tp[kept] & tp.dtype.type(1 << t)) != 0
-            gains = None if weight is None else weight[matches.image[rows[kept]]]
-            read = matches.score[rows[kept]]
-            values[a, t] = integrate(hit, n_objects, ap, gains, read)
+            gain = None if weight is None else weight[matches.image[rows]]
+            hit, *rest = _ranked(tp, ignored, t, matches.score[rows], gain)
+            values[a, t] = integrate(hit, n_objects, ap, *rest)
     return values
 
 
-def _listed(
-    tp: NDArray[np.unsignedinteger[Any]],
-    ignored: NDArray[np.unsignedinteger[Any]],
-    score: Floats,
+def _ranked(
+    tp: NDArray[Any],
+    ignored: NDArray[Any],
     t: int,
+    score: Floats,
+    gain: Floats | None,
     true_first: bool = False,
-) -> NDArray[np.int64]:
-    """The detections that are not ignored, in ranked order at this threshold."""
+) -> tuple[NDArray[np.bool_], Floats | None, Floats]:
+    """Hits, weights and scores of the detections that are not ignored at this threshold, ranked."""
     bit = tp.dtype.type(1 << t)
-    listed = np.flatnonzero(ignored & bit == 0)
-    if not true_first:
-        return listed
-    of_list = score[listed]  # descending: only runs of equal scores move
-    tied = np.zeros(len(listed), dtype=bool)
-    same = of_list[1:] == of_list[:-1]
-    tied[1:] |= same
-    tied[:-1] |= same
-    some = listed[tied]
-    listed[tied] = some[np.lexsort((tp[some] & bit == 0, -score[some]))]
-    return listed
+    hit, left_out = (tp & bit) != 0, (ignored & bit) != 0
+    if left_out.any():
+        stay = ~left_out
+        hit, score = hit[stay], score[stay]
+        gain = None if gain is None else gain[stay]
+    if true_first:  # only hits and weights move: within runs of equal scores
+        order = _true_first(hit, score)
+        hit, gain = hit[order], None if gain is None else gain[order]
+    return hit, gain, score
+
+
+def _true_first(hit: NDArray[np.bool_], score: Floats) -> NDArray[np.int64]:
+    """(n,) the rows by descending score, hits before others among equal scores; stable."""
+    off = runs(score)
+    sizes = np.diff(off)
+    before = np.concatenate([[0], np.cumsum(hit)])  # hits above each row
+    in_run = before[:-1] - np.repeat(before[off[:-1]], sizes)
+    n_hits = np.repeat(before[off[1:]] - before[off[:-1]], sizes)
+    begin, row = np.repeat(off[:-1], sizes), np.arange(len(hit))
+    order = np.empty(len(hit), dtype=np.int64)
+    order[np.where(hit, begin + in_run, row + n_hits - in_run)] = row
+    return order
 
 
 def integrate(
@@ -155,14 +162,35 @@ def integrate(
     if not len(hit):
         return np.zeros(len(points)) if samples else 0.0
     number: Any = np.float32 if ap.arithmetic == "float32" else np.float64
-    each = np.ones(len(hit)) if gain is None else gain
-    true: NDArray[Any] = np.cumsum(hit * each, dtype=number)
-    false: NDArray[Any] = np.cumsum(~hit * each, dtype=number)
+    at = _turning_points(hit) if ap.rule.turning_points else np.arange(len(hit))
+    true, false = _running_sums(hit, gain, at, number)
     recall = true.astype(np.float64) / n_objects
     ranked = true + false + number(ap.epsilon)
     with np.errstate(invalid="ignore"):  # before any weight
         precision = np.where(ranked > 0, true / ranked, number(0))
+    score = score[at] if len(score) else score
     return ap.rule.at_ranks(Curve(recall, precision, points, ap.sum, ap.tail, score, ap.samples))
+
+
+def _turning_points(hit: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The ranks of hits, those before a hit, and the last: see `Integrator.turning_points`."""
+    some = hit.copy()
+    some[:-1] |= hit[1:]
+    some[-1] = True
+    return np.flatnonzero(some)
+
+
+def _running_sums(
+    hit: NDArray[np.bool_], gain: Floats | None, at: NDArray[np.intp], number: Any
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The weight of hits and of others up to some ranks, all hits among them, as running sums."""
+    if gain is not None:
+        sums = (np.cumsum(some * gain, dtype=number)[at] for some in (hit, ~hit))
+        return next(sums), next(sums)
+    n_true = np.cumsum(hit[at])
+    most = 2 ** (np.finfo(number).nmant + 1)  # where adding 1 has no effect any more
+    true, false = (np.minimum(each, most).astype(number) for each in (n_true, at + 1 - n_true))
+    return true, false
 
 
 def kept(

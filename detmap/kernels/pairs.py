@@ -221,3 +221,39 @@ def skip_right(n_objects: int, right: float, edges: Floats) -> int:
         else:
             first = middle + 1
     return first
+
+
+@kernel
+def list_near(
+    rows: NDArray[np.int32],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    detections: Floats,
+    objects: Floats,
+    apart: float,
+    of_detection: NDArray[np.int64],
+    of_object: NDArray[np.int64],
+) -> int:
+    """List the pairs of detections and objects of their cells whose boxes are not apart. Returns
+    their number.
+
+    rows, first, last (n,): each detection's row, and the range of its cell's objects. detections
+    (D, 4), objects (G, 4): left, top, right, bottom. apart: boxes are apart if they share no more
+    than this in x or in y; NaN keeps every pair. of_detection, of_object: the pairs, as places in
+    `rows` and among the objects; with space for every pair.
+
+    Source: none; the overlaps are those of `detmap.overlaps.box_edges`, in the protocol's type.
+    """
+    n = 0
+    for i in range(rows.size):
+        row = rows[i]
+        x1, y1 = detections[row, 0], detections[row, 1]
+        x2, y2 = detections[row, 2], detections[row, 3]
+        for g in range(first[i], last[i]):
+            if min(x2, objects[g, 2]) - max(x1, objects[g, 0]) <= apart:
+                continue
+            if min(y2, objects[g, 3]) - max(y1, objects[g, 1]) <= apart:
+                continue
+            of_detection[n], of_object[n] = i, g
+            n += 1
+    return n

@@ -14,7 +14,7 @@ from detmap.errors import DataError
 from detmap.matching.class_thresholds import reach_own
 from detmap.matching.matches_checks import least_overlap
 from detmap.overlaps import producer
-from detmap.overlaps.box_edges import edges, overlaps
+from detmap.overlaps.box_edges import Edges, edges, overlaps
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 from detmap.tables.grouping import labels, runs
@@ -102,7 +102,9 @@ def find_candidates(
     n_images, (rows, turns) = len(truth.images), order
     label = labels(objects.off)
     cell = label.astype(np.int64) * n_images + objects.image
-    turn = np.argsort(turns[rows], kind="stable")  # places in the verdicts, as they take
+    place = np.full(len(detections), -1, dtype=np.int64)
+    place[turns[rows]] = np.arange(len(rows))
+    turn = place[place >= 0]  # places in the verdicts, as they take
     mine = rows[turn]
     own = detections.label[mine].astype(np.int64) * n_images + detections.image[mine]
     first, last = _bounds(cell, own, n_images * len(truth.categories))
@@ -138,15 +140,8 @@ def _box_pairs(
     mine, first, last = met
     native = truth.box_format
     det_edges, obj_edges = edges(detections, protocol, native), edges(truth, protocol, native)
-    n_met = last - first
-    total = np.cumsum(n_met)
-    begin, n_kept = 0, 0
-    while begin < len(mine):
-        done = total[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(total, done + AT_ONCE, "right")))
-        some = slice(begin, end)
-        i = np.repeat(np.arange(begin, end), n_met[some])
-        g = np.arange(len(i)) - np.repeat(total[some] - n_met[some] - done, n_met[some]) + first[i]
+    n_kept = 0
+    for i, g in _near(det_edges, obj_edges, (mine, first, last), objects, protocol, lowest):
         for absorbing, chosen in ((False, ~objects.absorb != 0), (True, objects.absorb != 0)):
             d, of = (i, g) if chosen.all() else (i[chosen[g]], g[chosen[g]])
             pairs = (det_edges, obj_edges, mine[d], objects.row[of], protocol)
@@ -169,6 +164,41 @@ def _box_pairs(
             n_kept += int(enough.sum())
             memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs of boxes that meet")
             yield d[enough], of[enough], overlap[enough], np.full(int(enough.sum()), absorbing)
+
+
+def _near(
+    det_edges: Edges,
+    obj_edges: Edges,
+    met: tuple[Rows, NDArray[np.int64], NDArray[np.int64]],
+    objects: ObjectColumns,
+    protocol: Protocol,
+    lowest: float,
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Pairs whose boxes may overlap, by step: places in the matching order, and objects.
+
+    A kernel compares float64 edges. Its limit leaves room for the protocol's rounding: float32
+    edges are float64 numbers, and a difference never rounds across a whole number.
+    """
+    from detmap.kernels.pairs import list_near
+
+    mine, first, last = met
+    sides, of_sides = (
+        np.stack(each.sides, axis=1).astype(np.float64, copy=False)
+        for each in (det_edges, obj_edges)
+    )
+    of_sides = of_sides[objects.row]
+    apart = -2.0 if protocol.boxes.extent == "inclusive" else 0.0
+    if lowest <= 0 or np.isnan(sides).any() or np.isnan(of_sides).any():
+        apart = np.nan  # every pair of a cell
+    total = np.cumsum(last - first)
+    begin = 0
+    while begin < len(mine):
+        done = int(total[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(total, done + AT_ONCE, "right")))
+        some = slice(begin, end)
+        i, g = (np.empty(int(total[end - 1]) - done, dtype=np.int64) for _ in range(2))
+        n = list_near(mine[some], first[some], last[some], sides, of_sides, apart, i, g)
+        yield i[:n] + begin, g[:n]
         begin = end
 
 

@@ -73,6 +73,8 @@ class Integrator:
     points : the key of ``[ap]`` with its recall points; "" for a rule without points
     samples : whether the function returns one term per recall point (COCO averages each over
         classes) instead of the AP
+    turning_points : whether the function returns the same bits for a curve at the true positives,
+        at the rank before each, and at the last rank only
     """
 
     name: str
@@ -81,6 +83,7 @@ class Integrator:
     kernel: int = -1
     points: Literal["", "grid", "eleven"] = ""
     samples: bool = False
+    turning_points: bool = False
 
     def code(self) -> int:
         """The index of its compiled function.
@@ -128,7 +131,7 @@ def _left_at_ranks(curve: Curve) -> float:
 
     Source: darknet detector.c, validate_detector_map (map_points 0).
     """
-    recall, envelope = curve.recall, curve.envelope()
+    recall, envelope = curve.recall.tolist(), curve.envelope().tolist()
     last, area = recall[-1], 0.0
     for rank in range(len(recall) - 2, -1, -1):
         area += (last - recall[rank]) * envelope[rank]
@@ -160,8 +163,16 @@ def _sampled_scores(curve: Curve) -> float:
 
 
 INTEGRATORS = (
-    Integrator("eleven_point", "11-point", _eleven_at_ranks, kernel=0, points="eleven"),
-    Integrator("all_points", "all-point", lambda curve: curve.area(curve.envelope()), kernel=1),
+    Integrator(
+        "eleven_point", "11-point", _eleven_at_ranks, kernel=0, points="eleven", turning_points=True
+    ),
+    Integrator(
+        "all_points",
+        "all-point",
+        lambda curve: curve.area(curve.envelope()),
+        kernel=1,
+        turning_points=True,
+    ),
     Integrator(
         "grid_envelope",
         "101-point",
@@ -169,11 +180,14 @@ INTEGRATORS = (
         kernel=2,
         points="grid",
         samples=True,
+        turning_points=True,
     ),
-    Integrator("step", "step", lambda curve: curve.area(curve.precision), kernel=3),
-    Integrator("trapezoid", "trapezoid", _trapezoid_at_ranks, points="grid"),
-    Integrator("left_envelope", "left envelope", _left_at_ranks),
-    Integrator("between_ranks", "trapezoid of all ranks", _between_ranks),
+    Integrator(
+        "step", "step", lambda curve: curve.area(curve.precision), kernel=3, turning_points=True
+    ),
+    Integrator("trapezoid", "trapezoid", _trapezoid_at_ranks, points="grid", turning_points=True),
+    Integrator("left_envelope", "left envelope", _left_at_ranks, turning_points=True),
+    Integrator("between_ranks", "trapezoid of all ranks", _between_ranks, turning_points=True),
     Integrator("score_samples", "all-point at sampled scores", _sampled_scores),
 )
 AT_TRUE_POSITIVES = tuple(row for row in INTEGRATORS if row.kernel >= 0)
