@@ -22,8 +22,8 @@ NO_REGIONS = ("M0209", "M0801")
 """The two of them for which the toolkit reads no ignored regions."""
 VIDEOS = {6: 19, 7: 12, 8: 11, 9: 12, 10: 12}
 """Videos of each set of Caltech's test split."""
-FRAMES = range(29, 1830, 30)
-"""Evaluated frames of a video of 1,830 frames: 61, so that there are 4,026 in all."""
+FRAMES = range(29, 330, 30)
+"""Evaluated frames of a video of 330 frames: 11, so that there are 726 in all."""
 
 
 def lines(path: Path, rows: Iterable[Any], between: str = ",") -> None:
@@ -38,10 +38,10 @@ def scores(rng: Random, n: int) -> Any:
 
 
 def visdrone(folder: Path) -> None:
-    """100 images of 1360 x 765, each with 60 objects and 200 detections sorted by score."""
+    """20 images of 1360 x 765, each with 60 objects and 200 detections sorted by score."""
     rng, sides = np.random.default_rng(0), (765, 8, 120)
     (folder / "images").mkdir(parents=True, exist_ok=True)
-    for i in range(100):
+    for i in range(20):
         name = f"{i:07}_00000_d_{i:07}"
         cv2.imwrite(str(folder / "images" / f"{name}.jpg"), np.zeros((765, 1360), np.uint8))
         boxes = anywhere(rng, 60, *sides).round()
@@ -87,7 +87,7 @@ def uavdt(folder: Path) -> None:
 
 
 def caltech(folder: Path) -> None:
-    """4,026 frames of 640 x 480, with up to 3 people and 10 detections.
+    """726 frames of 640 x 480, with up to 3 people and 10 detections.
 
     The toolkit reads results by video, in ``videos``; the same lines by frame are in ``results``.
     """

@@ -62,7 +62,7 @@ def uavdt(folder: Path, checkout: Path) -> Numbers:
         for prefix, part in ((".\\GT\\", "gt"), (".\\RES_DET\\\\det\\", "det")):
             for file in (folder.resolve() / part).iterdir():
                 (Path(work) / f"{prefix}{file.name}").symlink_to(file)
-        return octave(code, Path(work), checkout / "utils", functions=MISSING)
+        return octave(code, Path(work), checkout, checkout / "utils", functions=MISSING)
 
 
 def caltech(folder: Path, checkout: Path) -> Numbers:
@@ -73,7 +73,7 @@ def caltech(folder: Path, checkout: Path) -> Numbers:
     for old, new in (
         ("exps = exps(1);", f"exps = exps({places}); pth.annDir = '{folder / 'annotations'}';"),
         ("scores1=scores*100;", "printf('@%s %.17g\\n', {exps.name; scores'}{:}); scores1=scores;"),
-        ("load('AS.mat');", "AS = repmat({struct('nFrame', 1830)}, 5, 1000);"),
+        ("load('AS.mat');", "AS = repmat({struct('nFrame', 330)}, 5, 1000);"),
     ):
         if old not in text:
             raise ValueError(f"{source / 'dbEval.m'} has no {old!r}")
