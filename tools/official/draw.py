@@ -7,30 +7,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import draw_lines
 import numpy as np
-
-Row = dict[str, Any]
-Random = np.random.Generator
-
-
-def near(rng: Random, boxes: Any, n: int, noise: float, sides: Any) -> tuple[Any, Any]:
-    """Detections, half of them near an object, and the object of each."""
-    source = rng.integers(0, len(boxes), n)
-    found = boxes[source] + rng.normal(0, noise, (n, 4))
-    far = rng.random(n) < 0.5
-    found[far] = anywhere(rng, int(far.sum()), *sides)
-    found[:, 2:] = np.maximum(found[:, 2:], 1)
-    return source, found.round(1)
-
-
-def anywhere(rng: Random, n: int, side: float, low: float, high: float) -> Any:
-    """(n, 4) boxes in a square image, with sides from low to high."""
-    return np.hstack([rng.uniform(0, side - high, (n, 2)), rng.uniform(low, high, (n, 2))]).round(1)
+from boxes import Random, Row, anywhere, classes_near, near
 
 
 def coco(
@@ -40,6 +25,7 @@ def coco(
     noise: float,
     more: Callable[[Random, list[float]], Row] = lambda rng, box: {},
     image: Callable[[Random, set[int]], Row] = lambda rng, classes: {},
+    names: Sequence[str] = (),
 ) -> None:
     """Writes COCO files; counts are those of images, objects and detections each, and classes."""
     rng = np.random.default_rng(0)
@@ -56,15 +42,13 @@ def coco(
             row = {"id": len(objects) + 1, "image_id": i, "category_id": label, "iscrowd": 0}
             objects.append({**row, "bbox": box, "area": box[2] * box[3], **more(rng, box)})
         source, moved = near(rng, boxes, n_found, noise, sides)
-        other = rng.integers(1, n_classes + 1, n_found)
-        labels = np.where(rng.random(n_found) < 0.6, labels[source], other)
+        labels = classes_near(rng, labels, source, n_classes)
         scores = rng.random(n_found).round(6)
         columns = labels.tolist(), moved.tolist(), scores.tolist()
         for label, box, score in zip(*columns, strict=True):
             found.append({"image_id": i, "category_id": label, "bbox": box, "score": score})
-    classes = [
-        {"id": k, "name": f"c{k}", "frequency": "rcf"[k % 3]} for k in range(1, n_classes + 1)
-    ]
+    called = names or [f"c{k}" for k in range(1, n_classes + 1)]
+    classes = [{"id": k, "name": n, "frequency": "rcf"[k % 3]} for k, n in enumerate(called, 1)]
     save(folder, images, objects, classes, found)
 
 
@@ -148,6 +132,58 @@ def crowdpose(folder: Path) -> None:
     save(folder, images, objects, [people], found)
 
 
+def wholebody(folder: Path) -> None:
+    """Writes COCO files of 133 keypoints: 1,000 images of 3 people and 8 detections."""
+    rng = np.random.default_rng(0)
+    images = [{"id": i, "width": 1000, "height": 1000} for i in range(1, 1001)]
+    objects: list[Row] = []
+    found: list[Row] = []
+    for image in images:
+        boxes = anywhere(rng, 3, 1000, 60, 300)
+        points = boxes[:, None, :2] + rng.random((3, 133, 2)) * boxes[:, None, 2:]
+        row = {"image_id": image["id"], "category_id": 1}
+        for box, own, seen in zip(
+            boxes.tolist(), points, rng.integers(0, 3, (3, 133)), strict=True
+        ):
+            flat = np.column_stack([own * (seen > 0)[:, None], seen])
+            more = {"bbox": box, "area": box[2] * box[3] * 0.5, "iscrowd": 0}
+            objects.append({"id": len(objects) + 1, **row, **more, **parts(flat)})
+        for source in rng.integers(0, 3, 8):
+            own = points[source] + rng.normal(0, 4, (133, 2))
+            scores = {name: round(float(rng.random()), 6) for name in SCORES}
+            found.append({**row, **scores, **parts(np.column_stack([own, np.ones(133)]))})
+    save(folder, images, objects, [{"id": 1, "name": "person"}], found)
+
+
+def parts(points: Any) -> Row:
+    """(133, 3) points as the fields of COCO-WholeBody."""
+    split = np.split(points.round(1), np.cumsum(list(PARTS.values()))[:-1])
+    return {name: own.ravel().tolist() for name, own in zip(PARTS, split, strict=True)}
+
+
+def open_vocabulary(folder: Path) -> None:
+    """Writes COCO files of the 65 classes of OV-COCO."""
+    rules = Path(__file__).resolve().parents[2] / "configs" / "ov-coco.toml"
+    groups = tomllib.loads(rules.read_text())["groups"]
+    names = [*groups["base"], *groups["novel"]]
+    coco(folder, counts=(2000, 7, 100, 65), sides=(640, 8, 200), noise=5, names=names)
+
+
+PARTS = {
+    "keypoints": 17,
+    "foot_kpts": 6,
+    "face_kpts": 68,
+    "lefthand_kpts": 21,
+    "righthand_kpts": 21,
+}
+SCORES = (
+    "score",
+    "foot_score",
+    "face_score",
+    "lefthand_score",
+    "righthand_score",
+    "wholebody_score",
+)
 SMALL = (800, 4, 40)
 DRAWN: dict[str, Callable[[Path], None]] = {
     "lvis": partial(coco, counts=(400, 12, 300, 1203), sides=(640, 8, 200), noise=5, image=listed),
@@ -158,6 +194,10 @@ DRAWN: dict[str, Callable[[Path], None]] = {
     "cgf1": partial(coco, counts=(5000, 3, 6, 1), sides=(640, 8, 200), noise=5, image=phrase),
     "crowdhuman": crowdhuman,
     "crowdpose": crowdpose,
+    "wholebody": wholebody,
+    "ov-coco": open_vocabulary,
+    "deeplesion": partial(coco, counts=(4817, 1, 20, 1), sides=(512, 10, 80), noise=4),
+    **draw_lines.DRAWN,
 }
 
 

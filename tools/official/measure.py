@@ -24,6 +24,16 @@ HERE = Path(__file__).resolve().parent
 FILES = {
     "crowdhuman": ("crowdhuman", "annotation.odgt", "results.odgt"),
     "openimages": ("openimages-challenge", "boxes.csv", "predictions.csv"),
+    "luna16": ("froc-luna16", "annotations.csv", "results.csv"),
+    "deeplesion": ("froc-boxes", "truth.json", "dets.json"),
+    "hrsc2016": ("hrsc2016", "truth.csv", "dets.csv"),
+    "dior-r": ("dior-r", "truth.csv", "dets.csv"),
+    "ultralytics-obb": ("ultralytics-obb", "truth.csv", "dets.csv"),
+    "visdrone": ("visdrone", "annotations", "results"),
+    "uavdt": ("uavdt", "gt", "det"),
+    "caltech": ("caltech", "annotations", "results"),
+    "imagenet-det": ("imagenet-det", "xml", "predictions.txt"),
+    "widerface-matlab": ("widerface", "ground_truth", "widerface_txt"),
 }
 """Program -> protocol, ground truth and detections; the others have COCO files."""
 
@@ -54,14 +64,24 @@ def main() -> None:
     paths = [str(options.folder / file) for file in files]
     command = [sys.executable, "-m", "detmap", "eval", *paths, "-p", protocol, "--format", "json"]
     ours, content = timed(command, options.runs)
-    metrics = content["metrics"]
-    differences = {
-        name: abs(value - metrics[name])
-        for name, value in wanted.items()
-        if not math.isnan(value) and metrics[name] is not None
-    }
     print(f"official {theirs:.1f} s, detmap {ours:.1f} s of processor time")
-    print(f"{len(differences)} numbers, largest difference {max(differences.values()):.2g}")
+    print(compared(wanted, content["metrics"]))
+
+
+def compared(wanted: dict[str, float], metrics: dict[str, float | None]) -> str:
+    """How much the numbers differ; a number is undefined on both sides, or on none."""
+    differences = {}
+    for name, value in wanted.items():
+        own = metrics[name]
+        if (own is None) != math.isnan(value):
+            raise ValueError(f"{name} is {value} officially, and {own} here")
+        if own is not None:
+            differences[name] = abs(value - own)
+    worst = max(differences, key=lambda name: differences[name])
+    return (
+        f"{len(differences)} numbers, largest difference {differences[worst]:.2g}"
+        f" ({worst}: {wanted[worst]!r}, here {metrics[worst]!r})"
+    )
 
 
 if __name__ == "__main__":

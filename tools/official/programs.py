@@ -18,18 +18,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import lesion_programs
+import matlab_programs
 import numpy as np
+import rotated_programs
+from stand_ins import Numbers, package
 
-Numbers = dict[str, float]
 AITOD = "aitodpycocotools"
-
-
-def package(name: str, *folders: Path, **names: Any) -> None:
-    """Makes a package whose modules are in these folders, and which has these names."""
-    module = ModuleType(name)
-    module.__path__ = [str(folder) for folder in folders]
-    vars(module).update(names)
-    sys.modules[name] = module
 
 
 def lvis(folder: Path, checkout: Path) -> Numbers:
@@ -51,7 +46,7 @@ def crowdhuman(folder: Path, checkout: Path) -> Numbers:
 
     results = str(folder / "results.odgt")
     ap, miss_rate = compute_APMR(results, str(folder / "annotation.odgt"), "box")
-    return {"AP": ap, "MR": miss_rate, "JI": float(compute_JI.evaluation_all(results, "box")[1])}
+    return {"AP": ap, "MR-2": miss_rate, "JI": float(compute_JI.evaluation_all(results, "box")[1])}
 
 
 def citypersons(folder: Path, checkout: Path) -> Numbers:
@@ -97,11 +92,7 @@ def aitod(folder: Path, checkout: Path) -> Numbers:
 
 def crowdpose(folder: Path, checkout: Path) -> Numbers:
     """xtcocoapi, with the masks of pycocotools."""
-    import pycocotools.mask
-
-    package("xtcocotools", checkout / "xtcocotools", mask=pycocotools.mask)
-    for name in ("mask", "_mask"):
-        sys.modules[f"xtcocotools.{name}"] = pycocotools.mask
+    xtcocotools(checkout)
     from xtcocotools.coco import COCO
     from xtcocotools.cocoeval import COCOeval
 
@@ -115,6 +106,65 @@ def crowdpose(folder: Path, checkout: Path) -> Numbers:
     run.summarize()
     names = ("AP", "AP50", "AP75", "AR", "AR50", "AR75")
     return dict(zip(names, map(float, run.stats), strict=False))
+
+
+def wholebody(folder: Path, checkout: Path) -> Numbers:
+    """xtcocoapi, as its demo of COCO-WholeBody, with the masks of pycocotools."""
+    xtcocotools(checkout)
+    from xtcocotools.coco import COCO
+    from xtcocotools.cocoeval import COCOeval
+
+    demo = (checkout / "demos" / "demo_coco_wholebody.py").read_text()
+    sigmas: dict[str, Any] = {}
+    exec(demo[demo.index("sigmas_body") : demo.index("cocoGt")], sigmas)
+    names = ("AP", "AP50", "AP75", "APm", "APl", "AR", "AR50", "AR75", "ARm", "ARl")
+    numbers = {}
+    for part in ("body", "foot", "face", "lefthand", "righthand", "wholebody"):
+        truth = COCO(str(folder / "truth.json"))
+        found = truth.loadRes(str(folder / "dets.json"))
+        own = np.array(sigmas[f"sigmas_{part}"])
+        run = COCOeval(truth, found, f"keypoints_{part}", own, use_area=True)
+        run.evaluate()
+        run.accumulate()
+        run.summarize()
+        called = part.replace("wholebody", "all")
+        numbers |= {f"{n}-{called}": float(x) for n, x in zip(names, run.stats, strict=True)}
+    return numbers
+
+
+def xtcocotools(checkout: Path) -> None:
+    """Makes xtcocotools importable."""
+    import pycocotools.mask
+
+    package("xtcocotools", checkout / "xtcocotools", mask=pycocotools.mask)
+    for name in ("mask", "_mask"):
+        sys.modules[f"xtcocotools.{name}"] = pycocotools.mask
+
+
+def ov_coco(folder: Path, checkout: Path) -> Numbers:
+    """Mmdetection 3's OVCocoMetric, which gets the detections as a file; needs mmengine.
+
+    CHECKOUT is a folder with the package `mmdet`.
+    """
+    root = checkout / "mmdet"
+    package("mmdet", root)
+    package("mmdet.datasets", root / "datasets")
+    package("mmdet.structures")
+    package("mmdet.structures.mask", encode_mask_results=None)
+    package("mmdet.evaluation")
+    package("mmdet.evaluation.functional", eval_recalls=None)
+    package("mmdet.evaluation.metrics", root / "evaluation" / "metrics")
+    from mmdet.evaluation.metrics.ov_coco_metric import OVCocoMetric
+
+    run = OVCocoMetric(ann_file=str(folder / "truth.json"), metric="bbox")
+    names = [one["name"] for one in run._coco_api.dataset["categories"]]
+    groups = {"base_classes": names[:48], "novel_classes": names[48:]}
+    run.dataset_meta = {"classes": names, **groups}
+    run.results2json = lambda found, prefix: {"bbox": str(folder / "dets.json")}
+    numbers = run.compute_metrics([({}, {})])
+    keys = {"AP-base": "base_ap", "AP-novel": "novel_ap"}
+    keys |= {"AP50-base": "base_ap50", "AP50-novel": "novel_ap50"}
+    return {name: float(numbers[key]) for name, key in keys.items()}
 
 
 def cgf1(folder: Path, checkout: Path) -> Numbers:
@@ -176,8 +226,25 @@ def writable(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 PROGRAMS: dict[str, Callable[[Path, Path], Numbers]] = {
-    each.__name__: each
-    for each in (lvis, crowdhuman, citypersons, aitod, crowdpose, cgf1, openimages)
+    "lvis": lvis,
+    "crowdhuman": crowdhuman,
+    "citypersons": citypersons,
+    "aitod": aitod,
+    "crowdpose": crowdpose,
+    "wholebody": wholebody,
+    "cgf1": cgf1,
+    "ov-coco": ov_coco,
+    "openimages": openimages,
+    "luna16": lesion_programs.luna16,
+    "deeplesion": lesion_programs.deeplesion,
+    "hrsc2016": rotated_programs.hrsc2016,
+    "dior-r": rotated_programs.dior_r,
+    "ultralytics-obb": rotated_programs.ultralytics_obb,
+    "visdrone": matlab_programs.visdrone,
+    "uavdt": matlab_programs.uavdt,
+    "caltech": matlab_programs.caltech,
+    "imagenet-det": matlab_programs.imagenet_det,
+    "widerface-matlab": matlab_programs.widerface_matlab,
 }
 
 
