@@ -28,7 +28,10 @@ def paired(n_units: int = 100, **changes: Any) -> Any:
     rows = [SimpleNamespace(name="AP", kind="AP"), SimpleNamespace(name="AR", kind="AR")]
     categories = SimpleNamespace(names=("cat", "dog"))
     plan = SimpleNamespace(
-        metrics=rows, classes=rows[:1], matches=SimpleNamespace(categories=categories)
+        metrics=rows,
+        classes=rows[:1],
+        matches=SimpleNamespace(categories=categories),
+        places=np.arange(2),
     )
     rng = np.random.default_rng(0)
     moved = np.zeros((3, 2, n_units))
