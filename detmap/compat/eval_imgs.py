@@ -95,7 +95,7 @@ def image_results(evaluated: Evaluated, ranges: list[Any]) -> list[Cell | None]:
         own_ids = part.object_ids.tolist()
         at = (classes * n_areas + a) * n_images + images
         for place, k, i, d, d_end, g, g_end in zip(
-            *map(memoryview, (at, classes, images, *bounds)), strict=True
+            *(column.data for column in (at, classes, images, *bounds)), strict=True
         ):
             cell = _Cell()
             cell.image_id, cell.category_id = rules.image_ids[i], category_ids[k]
