@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -56,6 +59,19 @@ def cells_of(evaluated: Evaluated) -> Cells:
     return Cells(place, detections, objects, d_off, g_off)
 
 
+@contextmanager
+def _paused_collection() -> Iterator[None]:
+    """Pauses the garbage collector: it looks through all cells so far for every 700 new ones."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_paused_collection()
 def image_results(evaluated: Evaluated, ranges: list[Any]) -> list[Cell | None]:
     """``evalImgs`` by category, area range and image; None for cells without rows.
 
@@ -72,29 +88,44 @@ def image_results(evaluated: Evaluated, ranges: list[Any]) -> list[Cell | None]:
     ids = evaluated.found.ids[matches.position[cells.detections]].tolist()
     scores = matches.score[cells.detections].tolist()
     classes, images = np.divmod(cells.place, n_images)
-    no_flags = np.array([])
+    no_flags, no_objects = np.array([]), np.zeros((len(rules.thresholds), 0))
     bounds = (cells.d_off[:-1], cells.d_off[1:], cells.g_off[:-1], cells.g_off[1:])
     for a, given in enumerate(ranges):
         part = _area_results(evaluated, cells, taken, a)
         own_ids = part.object_ids.tolist()
         at = (classes * n_areas + a) * n_images + images
         for place, k, i, d, d_end, g, g_end in zip(
-            *(column.tolist() for column in (at, classes, images, *bounds)), strict=True
+            *(column.data for column in (at, classes, images, *bounds)), strict=True
         ):
-            listed[place] = {
-                "image_id": rules.image_ids[i],
-                "category_id": category_ids[k],
-                "aRng": given,
-                "maxDet": limit,
-                "dtIds": ids[d:d_end],
-                "gtIds": own_ids[g:g_end],
-                "dtMatches": part.hits[:, d:d_end],
-                "gtMatches": part.gains[:, g:g_end],
-                "dtScores": scores[d:d_end],
-                "gtIgnore": part.neutral[g:g_end] if g < g_end else no_flags,
-                "dtIgnore": part.ignored[:, d:d_end],
-            }
+            cell = _Cell()
+            cell.image_id, cell.category_id = rules.image_ids[i], category_ids[k]
+            cell.aRng, cell.maxDet = given, limit
+            cell.dtIds, cell.gtIds = ids[d:d_end], own_ids[g:g_end]
+            cell.dtMatches = part.hits[:, d:d_end]
+            cell.gtMatches = part.gains[:, g:g_end] if g < g_end else no_objects
+            cell.dtScores = scores[d:d_end]
+            cell.gtIgnore = part.neutral[g:g_end] if g < g_end else no_flags
+            cell.dtIgnore = part.ignored[:, d:d_end]
+            listed[place] = vars(cell)
     return listed
+
+
+class _Cell:
+    """The attributes of an object share the table of their names: as its ``vars``, the dicts of
+    ``evalImgs`` take half of the memory of others.
+    """
+
+    image_id: Any
+    category_id: Any
+    aRng: Any  # noqa: N815
+    maxDet: int  # noqa: N815
+    dtIds: list[int]  # noqa: N815
+    gtIds: list[int]  # noqa: N815
+    dtMatches: NDArray[np.float64]  # noqa: N815
+    gtMatches: NDArray[np.float64]  # noqa: N815
+    dtScores: list[float]  # noqa: N815
+    gtIgnore: NDArray[Any]  # noqa: N815
+    dtIgnore: NDArray[np.bool_]  # noqa: N815
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import pickle
+import sys
 import warnings
 from collections.abc import Callable
 from itertools import combinations
@@ -494,6 +496,33 @@ def test_steps_answer_after_evaluate() -> None:
     expected, found = run_both(script)
     assert sum(map(len, expected[3].values())) > 10
     assert same(list(expected), list(found))
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_results_of_images_are_plain_dicts_with_a_shared_table(collects: bool) -> None:
+    """590,000 of them fit in memory; the garbage collector is paused meanwhile, and only then."""
+    folder = Path(__file__).parents[2] / "datasets" / "shapes"
+
+    def script(classes: Classes) -> Any:
+        truth = classes.coco(str(folder / "instances_test.json"))
+        found = truth.loadRes(str(folder / "detections" / "contours.json"))
+        return evaluation(classes, (truth, found), {})
+
+    expected, found = run_both(script)
+    (gc.enable if collects else gc.disable)()
+    try:
+        cells = [cell for cell in found.evalImgs if cell is not None]
+        assert gc.isenabled() == collects
+    finally:
+        gc.enable()
+    keys = next(list(cell) for cell in expected.evalImgs if cell is not None)
+    assert {type(cell) for cell in cells} == {dict}
+    assert all(list(cell) == keys for cell in cells)
+    own = dict(zip(keys, cells[0].values(), strict=True))
+    assert sys.getsizeof(cells[0]) < sys.getsizeof(own)
+    cells[0]["other"] = 1
+    del cells[0]["dtIds"]
+    assert list(cells[1]) == keys
 
 
 @pytest.mark.parametrize("name", ["evalImgs", "ious", "_gts", "_dts"])

@@ -88,6 +88,8 @@ def test_mmengine_evaluates_as_the_files() -> None:
     import detmap.integrations.mmengine  # noqa: F401 - registers the metric
 
     config = {"type": "DetmapMetric", "ann_file": str(sample.TRUTH), "classwise": True}
+    with pytest.raises(ValueError, match="DetmapMetric: protocol: no protocol 'foo'"):
+        evaluator.Evaluator([{**config, "protocol": "foo"}])
     with pytest.raises(ValueError, match=r"ann_file: no file .*none\.json"):
         evaluator.Evaluator([{**config, "ann_file": "none.json"}])
     run = evaluator.Evaluator([config])

@@ -71,3 +71,12 @@ def test_a_sample_without_size_is_a_value_error() -> None:
     one.metadata = None
     with pytest.raises(ValueError, match=r"1.jpg: the size .* \(call compute_metadata\(\)\)"):
         backend(iou=0.5).evaluate(one)
+
+
+def test_a_field_that_is_missing_is_named() -> None:
+    one, ours = samples()[0], backend(iou=0.5)
+    ours.pred_field = "yolo"
+    with pytest.raises(
+        ValueError, match=r"1.jpg: no detections in a field 'yolo' \(give the names"
+    ):
+        ours.evaluate(one)
