@@ -64,6 +64,7 @@ def imported(path: Path) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_imports_run_one_way() -> None:
     upward = [
         f"{path.relative_to(PACKAGE)} imports {name}"
