@@ -8,6 +8,7 @@ hypothesis"`` runs these, and all examples. A test that is selected by its name 
 runs in one process, whatever its tier.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -68,6 +69,12 @@ def small_pages() -> Iterator[None]:
 
     with few_replicates():
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests live to the end: the garbage collector need not visit them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def spent() -> float:

@@ -7,16 +7,12 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-import detmap
 from detmap import protocol
-
-PACKAGE = Path(detmap.__file__).parent
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
+from tests.support.package_source import MODULES, PACKAGE, nodes
 
 # A module imports only from layers above its own.
 LAYERS = (
@@ -45,12 +41,6 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 def part_of(path: Path) -> str:
     relative = path.relative_to(PACKAGE)
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
-
-
-@cache
-def nodes(path: Path) -> list[ast.AST]:
-    """Everything in a module."""
-    return list(ast.walk(ast.parse(path.read_text())))
 
 
 def imported(path: Path) -> list[str]:
