@@ -284,7 +284,12 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
         "does not fit 64 bits",
         "smaller",
     ),
-    "image_id a list": (det(image_id=[1]), "[1].image_id", "[1] is not a number", "image in the ground truth"),
+    "image_id a list": (
+        det(image_id=[1]),
+        "[1].image_id",
+        "[1] is not a number",
+        "image in the ground truth",
+    ),
     "image_id of two kinds": (
         det(image_id="1"),
         "[1].image_id",
