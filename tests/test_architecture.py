@@ -162,7 +162,7 @@ def test_every_kernel_cites_its_rule() -> None:
     assert len(kernels) > 50
     for name, kernel in kernels:
         source = (ast.get_docstring(kernel) or "").partition("Source:")[2].strip()
-        cited = re.match(r"none; \w+ \w+|(?!none)\S+ \S+|\S+\.\w+", source)
+        cited = re.match(r"none; \w+ \w+|(?!none)\S+\s\S+|\S+\.\w+", source)
         assert cited, f"{name}: {kernel.name}"
 
 
