@@ -3,11 +3,12 @@
 The suite samples the same examples in every run, so that a failure points at the change under
 test. ``pytest --hypothesis-profile random`` samples new ones; ``tools/fuzz.py`` samples many.
 Tiers: ``pytest -m "not slow"`` is the quick one and samples few examples (`tests.support.tier`);
-``pytest`` runs all tests but the longest, with a third of the examples; ``pytest -m "long or
+``pytest`` runs all tests but the longest, with a quarter of the examples; ``pytest -m "long or
 hypothesis"`` runs these, and all examples. A test that is selected by its name (``path::test``)
 runs in one process, whatever its tier.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="module")
+def small_pages() -> Iterator[None]:
+    """Reports of the module have few replicates."""
+    from tests.support.small_pages import few_replicates
+
+    with few_replicates():
+        yield
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests live to the end: the garbage collector need not visit them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def spent() -> float:

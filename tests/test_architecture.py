@@ -7,16 +7,12 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-import detmap
 from detmap import protocol
-
-PACKAGE = Path(detmap.__file__).parent
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
+from tests.support.package_source import MODULES, PACKAGE, nodes
 
 # A module imports only from layers above its own.
 LAYERS = (
@@ -47,12 +43,6 @@ def part_of(path: Path) -> str:
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
-@cache
-def nodes(path: Path) -> list[ast.AST]:
-    """Everything in a module."""
-    return list(ast.walk(ast.parse(path.read_text())))
-
-
 def imported(path: Path) -> list[str]:
     """Full names of everything that a module imports, in functions too."""
     names = []
@@ -64,6 +54,7 @@ def imported(path: Path) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_imports_run_one_way() -> None:
     upward = [
         f"{path.relative_to(PACKAGE)} imports {name}"
@@ -171,7 +162,7 @@ def test_every_kernel_cites_its_rule() -> None:
     assert len(kernels) > 50
     for name, kernel in kernels:
         source = (ast.get_docstring(kernel) or "").partition("Source:")[2].strip()
-        cited = re.match(r"none; \w+ \w+|(?!none)\S+ \S+|\S+\.\w+", source)
+        cited = re.match(r"none; \w+ \w+|(?!none)\S+\s\S+|\S+\.\w+", source)
         assert cited, f"{name}: {kernel.name}"
 
 

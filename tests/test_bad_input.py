@@ -212,8 +212,8 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
             fix,
         )
         for field, fix in {
-            "image_id": "truth's images",
-            "category_id": "truth's categories",
+            "image_id": "image in the ground truth",
+            "category_id": "category in the ground truth",
             "bbox": BOX_FIX,
             "score": "finite number",
         }.items()
@@ -284,7 +284,12 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
         "does not fit 64 bits",
         "smaller",
     ),
-    "image_id a list": (det(image_id=[1]), "[1].image_id", "[1] is not a number", "truth's images"),
+    "image_id a list": (
+        det(image_id=[1]),
+        "[1].image_id",
+        "[1] is not a number",
+        "image in the ground truth",
+    ),
     "image_id of two kinds": (
         det(image_id="1"),
         "[1].image_id",

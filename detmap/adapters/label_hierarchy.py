@@ -1,8 +1,8 @@
 """The class hierarchy of Open Images, and how it extends a ground truth.
 
-An object is an object of all classes above its own, except of the root. A class that is verified
-to be on an image puts the classes above it there too; one verified to be absent excludes the
-classes below it.
+An object also counts as an object of each class above its own, except the root. A class that is
+verified as present on an image makes the classes above it present too; a class that is verified as
+absent makes the classes below it absent.
 
 Source: TensorFlow Object Detection API, dataset_tools/oid_hierarchical_labels_expansion.py.
 """
@@ -27,7 +27,7 @@ LABEL, BELOW = "LabelName", "Subcategory"
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """The classes above and below each class, itself excluded; the root is in neither."""
+    """The classes above and below each class, without the class itself and without the root."""
 
     above: Mapping[str, frozenset[str]]
     below: Mapping[str, frozenset[str]]

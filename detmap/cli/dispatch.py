@@ -28,7 +28,7 @@ COMMANDS = {
     "match": "match some of the images and save a partial result for `merge`",
     "merge": "merge partial results and print the metrics",
     "compare": "compare detectors on the same ground truth; fail on a drop",
-    "suite": "evaluate several data sets and the figures over them",
+    "suite": "evaluate several data sets and compute summary figures",
     "rank": "evaluate the scores of an image-level classifier",
     "parity": "compare with pycocotools or another tool on the same files",
     "tools": "evaluate the same files under the rules of 51 tools",

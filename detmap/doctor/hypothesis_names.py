@@ -37,29 +37,31 @@ HYPOTHESES = (
         boxes_resized="pixels of a resized image: one factor for all, the same square for all, a "
         "fixed long or short side; the size is guessed",
         boxes_letterboxed="pixels of a letterboxed square, whose size is guessed",
-        boxes_xy_swapped="top and left, height and width in each other's place, or top, left, "
-        "bottom, right",
-        boxes_zero_based="pixels counted from 0 where the truth counts from 1 (VOC)",
-        boxes_one_based="pixels counted from 1 where the truth counts from 0",
+        boxes_xy_swapped="x and y swapped: top, left, height, width; or top, left, bottom, right",
+        boxes_zero_based="pixels counted from 0 where the ground truth counts from 1 (VOC)",
+        boxes_one_based="pixels counted from 1 where the ground truth counts from 0",
         boxes_off_by_one="width and height one pixel too small",
         boxes_narrow_by_one="width one pixel too small, height correct",
         boxes_low_by_one="height one pixel too small, width correct",
         boxes_shifted="all boxes shifted by the same number of pixels",
         boxes_too_wide_by_one="width and height one pixel too large",
-        boxes_reversed="the last pixel before the first: right and left, or bottom and top in each "
-        "other's place in some boxes (VOC's text)",
+        boxes_reversed="the last pixel before the first: right and left, or bottom and top swapped"
+        " in some boxes (VOC's text)",
         classes_zero_based="class ids one too low",
         classes_one_based="class ids one too high",
-        classes_contiguous="classes numbered through, from 0 or 1, where the truth's ids have gaps "
-        "(COCO's 1 to 90)",
-        classes_coco_ids="COCO's ids with gaps where the truth numbers its 80 classes through",
-        classes_alphabetical="classes numbered in alphabetical order where the truth's are not",
+        classes_contiguous="classes numbered consecutively from 0 or 1 where the ground truth's "
+        "ids have gaps (COCO's 1 to 90)",
+        classes_coco_ids="COCO's ids with gaps where the ground truth numbers its 80 classes "
+        "consecutively",
+        classes_alphabetical="classes numbered in alphabetical order where those of the ground "
+        "truth are not",
         classes_permuted="any other order, found by overlap on half of the images and checked on "
         "the other half",
         classes_as_text="class ids written as text",
         classes_spelling="class names of another case, plural or spelling",
         images_by_stem="images named by file stem, file name or path",
-        images_by_position="images numbered through from 0 or 1 where the truth's ids are not",
+        images_by_position="images numbered consecutively from 0 or 1 where the ground truth's ids"
+        " are not",
         images_shifted="image ids too low or too high by a constant",
         scores_percent="scores from 0 to 100",
         scores_logits="scores that are logits",
@@ -68,25 +70,28 @@ HYPOTHESES = (
     ),
     *_rows(
         False,
-        images_without_detections="only some of the images have detections; AP50 after is theirs",
-        images_shuffled="detections match other images than those they name",
-        images_other_split="most detections are on images that the truth lacks",
-        classes_without_detections="only some of the classes have detections; AP50 after is theirs",
-        classes_agnostic="one class for objects of all; AP50 after is of one class for everything",
-        scores_equal="all scores are the same: the order is that of the file",
+        images_without_detections="only some of the images have detections; AP50 after: these "
+        "images",
+        images_shuffled="detections match objects of other images than their own",
+        images_other_split="most detections are on images that the ground truth does not have",
+        classes_without_detections="only some of the classes have detections; AP50 after: these "
+        "classes",
+        classes_agnostic="all detections have one class; AP50 after: all classes as one",
+        scores_equal="all scores are the same: file order decides",
         scores_rounded="few different scores, and the order of equal ones changes AP50",
-        scores_cut="a threshold took detections that are mostly right",
-        scores_top_k="only the best few of an image were kept, mostly right ones",
+        scores_cut="a score threshold removed detections that are mostly correct",
+        scores_top_k="only the few highest-scoring detections per image were kept, mostly correct "
+        "ones",
         truth_labels_missing="most images have no objects but as many high-scoring detections as "
         "the others",
         truth_empty_boxes="objects with a box without a size",
         truth_outside="objects outside of their image",
         truth_box_format="VOC XML whose numbers are continuous pixels or pixels from 0",
-        truth_area_missing="objects without an area under rules that look at it",
+        truth_area_missing="objects without an area under rules that use it",
         truth_crowd_missing="some objects have no crowd flag",
         truth_ignore_unused="objects marked ignore, which the rules do not read",
         truth_id_zero="an object with the id 0",
-        truth_duplicates="objects that are in the truth twice",
+        truth_duplicates="objects that are in the ground truth twice",
         truth_images_twice="images that are listed under two ids",
         truth_benchmark="nearly a known benchmark: without images that have no objects, without "
         "crowds or difficult objects, or with some more or fewer",

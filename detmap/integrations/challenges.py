@@ -94,8 +94,8 @@ def codabench(
 
 
 def _input(folder: Path, name: str) -> Path:
-    """The only file of a folder that is not the server's or an archiver's own, or the folder. A
-    folder that was packed as a whole stands for its content.
+    """The only file of a folder that is not the server's or an archiver's own, or the folder. If
+    a folder was packed as a whole, its content is used.
 
     Raises `SubmissionError` for a folder without a file.
     """

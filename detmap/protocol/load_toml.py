@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,16 @@ def load(name_or_path: str | Path) -> Protocol:
         )
     path = shipped(str(name_or_path)) if stock else own
     assert path is not None
-    protocol = from_dict(_tree(path), where=str(path))
-    return protocol if stock else replace(protocol, stock=False)  # a copy is checked again
+    return _shipped_protocol(path) if stock else replace(_from_path(path), stock=False)
+
+
+def _from_path(path: Path) -> Protocol:
+    """Load the protocol of a file."""
+    return from_dict(_tree(path), where=str(path))
+
+
+_shipped_protocol = cache(_from_path)
+"""Shipped protocols are loaded once: a protocol is immutable."""
 
 
 def _tree(path: Path, depth: int = 0) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Classified:
     ids : N sample names, in the order of the truth
     classes : K class names, in the order of the truth
     positive : (N, K) bool, whether the sample shows the class
-    score : (N, K) float64, finite or -inf (no prediction); higher is surer
+    score : (N, K) float64, finite or -inf (no prediction); higher means more confident
     counted : (N, K) bool, False where the truth leaves the sample out of the class (VOC:
         difficult); None where nothing is
     family : "csv" or "voc", the kind of files it came from

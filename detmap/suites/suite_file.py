@@ -1,4 +1,4 @@
-"""Reads a suite: a TOML file that lists data sets, and the figures over them."""
+"""Reads a suite: a TOML file that lists data sets and summary figures over them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluates the data sets of a suite one after the other, and takes the figures over them."""
+"""Evaluates the data sets of a suite one after the other, and computes summary figures."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_every_protocol_of_a_benchmark_has_a_row() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("protocol", some(TOOL.CASES, 5))
+@pytest.mark.parametrize("protocol", some(TOOL.CASES, 10))
 def test_the_row_is_what_the_commands_do(protocol: str) -> None:
     folder(TOOL.CASES[protocol][0])
     cells = TOOL.row(protocol, (DATA / "benchmarks").resolve())

@@ -102,6 +102,7 @@ EVALUATED_AGAIN = ("metrics", "counts")
 """Parts whose keys are compared with those of the evaluation, by `verify` itself."""
 
 
+@pytest.mark.slow
 def test_every_missing_field_is_found_although_the_digest_fits(known: Path) -> None:
     whole = json.loads(known.read_text())
     places = list(keys_of(whole))

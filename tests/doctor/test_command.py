@@ -119,6 +119,7 @@ def test_a_repair_that_makes_no_sense_is_refused(wrong: dict[str, Path]) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_pages")
 def test_a_report_of_two_shows_which_file_has_the_mistake(
     wrong: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -157,6 +158,7 @@ ALL = {
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize("command", ALL)
 def test_every_command_checks_its_input_and_takes_a_fix(
     command: str, wrong: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import detmap
 from detmap.errors import DetmapError
 from detmap.kernels import Kernel, jit, kernel, native
+from tests.support.package_source import MODULES, PACKAGE, nodes
 from tools import build_native
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -200,13 +200,12 @@ def test_no_module_starts_a_process() -> None:
     """Helpers ran whatever lay beside the data, and whatever `sys.executable` was."""
     starters = {"subprocess", "multiprocessing", "pty"}
     calls = {"fork", "system", "popen", "posix_spawn", "posix_spawnp", "spawnv", "execv", "execve"}
-    package = Path(detmap.__file__).parent
-    for path in package.rglob("*.py"):
+    for path in MODULES:
         if (
-            path == package / "cli" / "browser.py"
+            path == PACKAGE / "cli" / "browser.py"
         ):  # prints a report as PDF where a user asks for it
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
             assert not starters & {name.split(".")[0] for name in names}, path

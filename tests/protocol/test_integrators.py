@@ -134,6 +134,10 @@ def test_what_is_not_there_is_refused_by_name() -> None:
             integrators.terms_of_curves(GRID, GRID, np.array([0, 101]), row, GRID)
     with pytest.raises(detmap.ProtocolError, match="no integrator 'simpson'"):
         integrators.integrator("simpson")
+
+
+@pytest.mark.slow
+def test_a_kernel_that_is_not_there_gives_no_number() -> None:
     terms = np.zeros(1)
     kernels.integrate(9, GRID.copy(), GRID.copy(), GRID, terms)
     assert np.isnan(terms).all()

@@ -229,6 +229,15 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
         protocol.load(own)
 
 
+def test_shipped_protocols_are_loaded_once_and_own_files_each_time(tmp_path: Path) -> None:
+    assert protocol.load("voc2012") is protocol.load("voc2012")
+    own = tmp_path / "own.toml"
+    for epsilon in (0.0, 0.25):
+        own.write_text(f'based_on = "coco-bbox"\nname = "own"\niou.epsilon = {epsilon}\n')
+        assert protocol.load(own).iou.epsilon == epsilon
+    assert protocol.load("coco-bbox").iou.epsilon == 0.0
+
+
 def test_metric_rows_follow_the_protocol() -> None:
     names = [row.name for row in COCO.rows()[0]]
     assert names == [

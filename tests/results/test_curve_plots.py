@@ -52,10 +52,11 @@ def test_a_picture_is_drawn_without_a_display_and_is_the_same_again(
 ) -> None:
     pytest.importorskip("matplotlib")
     files = [tmp_path / f"{name}.{suffix}" for name in ("a", "b")]
-    for file in files:
-        done = spawn("eval", COCO, RESULTS, "--plot", file, DISPLAY="", MPLBACKEND="")
-        assert done.code == 0, done.err
-        assert done.out == run("eval", COCO, RESULTS).out
+    words = ("eval", COCO, RESULTS, "--plot")
+    alone = spawn(*words, files[0], DISPLAY="", MPLBACKEND="")
+    again = run(*words, files[1])
+    assert (alone.code, again.code) == (0, 0), alone.err + again.err
+    assert alone.out == again.out == run("eval", COCO, RESULTS).out
     assert files[0].read_bytes() == files[1].read_bytes()
     assert files[0].read_bytes().startswith(magic)
 

@@ -1,4 +1,4 @@
-"""How much is drawn: an eighth in the quick tier, a third by default, all of it in the long tier.
+"""How much is drawn: an eighth in the quick tier, a quarter by default, all of it in the long tier.
 
 `tests/conftest.py` says which of them runs, before any test is imported.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-SHARES, LEAST = {"not slow": 8, "not long": 3}, 3
+SHARES, LEAST = {"not slow": 8, "not long": 4}, 3
 EXAMPLES = 100  # of a test that names no number; also hypothesis' own
 quick = False
 share = 1

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
-import detmap
 from detmap.errors import singular
 from detmap.tables import Note
+from tests.support.package_source import MODULES, nodes
 
 TEXTS = {
     "detections of classes that are not in the truth were dropped": (
@@ -55,8 +54,8 @@ def note_texts() -> set[str]:
     """Literal texts of notes in the package: what begins as a clause about several records."""
     begins = re.compile(r"(ground-truth )?[a-z-]+s (have|are|were|do) ")
     found = set()
-    for path in Path(detmap.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in MODULES:
+        for node in nodes(path):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             words = [each.value if isinstance(each, ast.Constant) else "X" for each in parts]
             if all(isinstance(word, str) for word in words) and begins.match("".join(words)):

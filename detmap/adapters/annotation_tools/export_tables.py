@@ -132,7 +132,7 @@ def notes(source: str, rows: Iterable[tuple[str, str, int]]) -> tuple[Note, ...]
 
 
 def no_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> NoReturn:
-    """Raises the error for a format of ground truth alone."""
+    """Raises the error for a format that has ground truth only."""
     del truth, policy
     fix = "give the detector's own output, such as COCO results or CSV with a column score"
     raise DataError(shown(path), "a file of annotations, without scores", fix)
@@ -152,7 +152,7 @@ def named_values(
     roles, attributes : requested names; `OWN_FLAGS` are always read
     place : the place of object i, for messages
 
-    Raises `DataError` for values that are no flag or no number.
+    Raises `DataError` for values that are not flags or not numbers.
     """
     keys = {name for record in records for name in record}
     flags, numbers = {}, {}

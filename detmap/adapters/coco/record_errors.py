@@ -14,7 +14,7 @@ from detmap.base import open_files
 from detmap.errors import DataError
 
 Check = Callable[[Any], str]
-"""Says what is wrong with a value, or "" where it is fine."""
+"""Returns what is wrong with a value, or "" if it is valid."""
 
 LF = b"\n"
 
@@ -71,7 +71,7 @@ def _is_ids(value: Any) -> str:
         return f"{short(value)} is not a list of ids"
     for i, each in enumerate(value):
         wrong = _is_integer(each) or (
-            "" if isinstance(each, int) else f"{short(each)} is no integer"
+            "" if isinstance(each, int) else f"{short(each)} is not an integer"
         )
         if wrong:
             return f"number {i}: {wrong}"
@@ -126,10 +126,10 @@ ANNOTATION: Fields = {
     "id": (_is_id, False, "an integer, or leave it out"),
 }
 DETECTION: Fields = {
-    "image_id": (_is_id, True, "the id of one of the truth's images"),
-    "category_id": (_is_id, True, "the id of one of the truth's categories"),
+    "image_id": (_is_id, True, "the id of an image in the ground truth"),
+    "category_id": (_is_id, True, "the id of a category in the ground truth"),
     "bbox": (_is_box, True, _BOX_FIX),
-    "score": (_is_number, True, "a finite number, higher is surer"),
+    "score": (_is_number, True, "a finite number; higher means more confident"),
 }
 Expected = tuple[str, dict[str, Fields]]
 """The shape of a file in words, and the fields of the records in its lists."""
@@ -150,7 +150,7 @@ RESULTS: Expected = (
     {"annotations": DETECTION},
 )
 SHAPED: Expected = (
-    "a results file is a list of records with image_id, category_id, score and what is compared",
+    "a results file is a list of records with image_id, category_id, score and a shape",
     {"annotations": {**DETECTION, "bbox": (_is_box, False, _BOX_FIX)}},
 )
 """A results file whose detections may be without boxes."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.immutable import blank
-
-if TYPE_CHECKING:
-    pass
 
 
 class Segmentations(NamedTuple):

@@ -26,7 +26,7 @@ _WHOLE = re.compile(r"[0-9]+(?:_[0-9]+)*")
 
 
 class Lookup:
-    """The images of a truth by all their names."""
+    """The images of a ground truth, by each of their names."""
 
     def __init__(self, truth: Truth) -> None:
         images = truth.images
@@ -92,7 +92,7 @@ class Lookup:
             where,
             f"{unknown_policy.short(name)} may be image {two[0]} or {two[1]} of "
             f"{self.truth.source}",
-            "name images by the ids or paths of the truth",
+            "name images by the ids or paths in the ground truth",
         )
 
 

@@ -1,5 +1,5 @@
-"""Evaluate a suite: the data sets that SUITE.toml lists, a table of them, and the figures over them
-(mean, mean of groups, ratio). Exit 1: a figure is below --fail-under.
+"""Evaluate the data sets that SUITE.toml lists; print a table of them and summary figures (mean,
+mean of groups, ratio). Exit 1: a figure is below --fail-under.
 """
 
 from __future__ import annotations
