@@ -70,9 +70,10 @@ def caltech(folder: Path, checkout: Path) -> Numbers:
     source = checkout / "eval_caltech"
     text = (source / "dbEval.m").read_text()
     places = "[1 2 6 8 9 13 15 16 18]"
+    shown = "rows = [{exps.name}; num2cell(scores')]; printf('@%s %.17g\\n', rows{:});"
     for old, new in (
         ("exps = exps(1);", f"exps = exps({places}); pth.annDir = '{folder / 'annotations'}';"),
-        ("scores1=scores*100;", "printf('@%s %.17g\\n', {exps.name; scores'}{:}); scores1=scores;"),
+        ("scores1=scores*100;", shown + " scores1=scores;"),
         ("load('AS.mat');", "AS = repmat({struct('nFrame', 330)}, 5, 1000);"),
     ):
         if old not in text:
