@@ -141,8 +141,9 @@ def rank_lanes(cell: Any, steps: Any, weights: Any, state: Any) -> None:
     """Weight of each event of a cell, and of all rows up to and with it that count at all
     thresholds.
 
-    out: state.events, the weight of all rows in the first L columns, then the weight. Source: as
-    `find_weighted`, lane by lane.
+    out: state.events, the weight of all rows in the first L columns, then the weight.
+
+    Source: as `find_weighted`, lane by lane.
     """
     sums, room = state.sums, weights.room
     sums[:] = 0.0

@@ -39,7 +39,10 @@ class Steps(NamedTuple):
 
 @kernel
 def last_true_positive(k: Any, a: Any, ranked: Any) -> Any:
-    """The end of the rows of a class up to its last true positive in an area. Source: none."""
+    """The end of the rows of a class up to its last true positive in an area.
+
+    Source: COCOeval.accumulate, which reads precision at recalls that are reached.
+    """
     end = ranked.off[k + 1]
     while end > ranked.off[k] and np.uint64(ranked.tp[end - 1, a]) == np.uint64(0):
         end -= 1
