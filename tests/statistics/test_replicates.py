@@ -198,7 +198,7 @@ def test_progress_is_told_after_each_batch() -> None:
 def test_means_of_lanes_are_those_of_the_definition(undefined: str, weights: str) -> None:
     matches = draw(3)
     rules = {"mean.undefined": undefined, "mean.weights": weights}
-    rules |= {"groups": {"group": ["class 0", "class 2"]}, "metrics": ["AP", "AP-group", "ARs"]}
+    rules |= {"groups": {"group": ["class 1", "class 2"]}, "metrics": ["AP", "AP-group", "ARs"]}
     own = planned(replace(matches, protocol=matches.protocol.override(rules)))
     rng = np.random.default_rng(2)
     values = rng.random((3, len(own.readings.area), 4))

@@ -260,6 +260,42 @@ def test_rows_by_their_match_results(a: int, worst: bool) -> None:
         assert found == sorted(own, reverse=not worst)
 
 
+def test_more_true_positives_come_before_fewer_false_ones() -> None:
+    """A row that is true at one threshold of three, and one that is ignored at all of them."""
+    matches = draw(2, 12)
+    groups = ties._Groups(matches)
+    tp, ignored = (np.zeros_like(matches.tp) for _ in range(2))
+    number = groups.number[groups.tied[0]]
+    first, second = np.flatnonzero(groups.number == number)[:2]
+    for true, left_out in ((first, second), (second, first)):
+        tp[:], ignored[:] = 0, 0
+        tp[true, 0], ignored[left_out, 0] = 1, 7
+        groups.matches = Words(matches, tp, ignored)  # type: ignore[assignment]
+        rows = np.flatnonzero(groups.number == number)
+        assert groups.match_order(0, worst=False).tp[rows[0], 0] == 1
+        assert groups.match_order(0, worst=True).tp[rows[-1], 0] == 1
+
+
+class Words:
+    """Matches with other results, which need not be possible."""
+
+    def __init__(self, matches: detmap.Matches, tp: np.ndarray, ignored: np.ndarray) -> None:
+        self.protocol, self.off, self.rank = matches.protocol, matches.off, matches.rank
+        self.tp, self.ignored = tp, ignored
+
+    def __len__(self) -> int:
+        return len(self.tp)
+
+
+@pytest.mark.parametrize("seed", [3, 4, 7, 8, 9])
+def test_orders_by_match_results_reach_the_bounds(seed: int) -> None:
+    """Of a mean over thresholds, without any random order."""
+    matches = draw(seed, 12)
+    found = ties.ties(matches, curves.scores(matches), orders=0)["AP"]
+    assert found.low < found.high
+    assert found.attained
+
+
 @pytest.mark.parametrize("first", range(0, 24, 4))
 def test_bounds_hold_for_every_order_of_few_drawn_sets(first: int) -> None:
     assert [case(seed) for seed in range(first, first + 4)] == [None] * 4
