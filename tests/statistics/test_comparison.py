@@ -16,8 +16,8 @@ from detmap.curves import scores as curves
 from detmap.statistics import gate as gates
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
-from detmap.statistics.formulas import multiple_comparisons as multiple
 from detmap.statistics.bias import bias
+from detmap.statistics.formulas import multiple_comparisons as multiple
 from detmap.statistics.influence import each_batch, influence, variance
 from detmap.statistics.paired_differences import pair_up
 from detmap.statistics.resampled_numbers import differences, resample_ap

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.statistics.formulas.logit_interval import logit_interval
+from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.jackknife import ALONE, How, intervals
-from detmap.statistics.logit_interval import logit_interval
-from detmap.statistics.quantiles import student
 from tests.support import builders as make
 
 SHAPES = make.SHAPES
