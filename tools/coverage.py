@@ -407,7 +407,10 @@ def class_hits(state: Path, name: str, d: int, result: Any) -> dict[tuple[int, i
                     low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
                 elif se > 0 and off == off:
                     q = student((1 + LEVEL) / 2, float(max(1, m - 1)))
-                    low, high = made.logit_interval(value, math.hypot(made.WIDER * se, off), off, q)
+                    error = math.hypot(made.WIDER * se, off)
+                    low, high = made.logit_interval(value, error, off, q)
+                    lowest, highest = made.edge_interval(value, error, LEVEL)
+                    low, high = min(low, lowest), max(high, highest)
                 else:
                     continue
                 hits[stratum].append(low <= real[k] <= high)

@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.curves import scores as curves
 from detmap.statistics import gate as gates
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
+from detmap.statistics.bias import bias
 from detmap.statistics.formulas import multiple_comparisons as multiple
+from detmap.statistics.influence import each_batch, influence, variance
+from detmap.statistics.paired_differences import pair_up
 from detmap.statistics.resampled_numbers import differences, resample_ap
 from detmap.statistics.sampling_units import units
 from tests.real.conftest import DATA
@@ -348,3 +352,91 @@ def test_adjusted_p_values_are_those_by_hand() -> None:
     assert found[1] > 0.9
     assert found[2] == pytest.approx(2 * 0.0164, abs=0.01)  # 2.4 among two of them
     assert multiple.maxt(np.zeros(1), np.zeros(1), np.zeros((5, 1))) == [1.0]
+
+
+@pytest.mark.parametrize("integrator", ["all_points", "eleven_point"])
+def test_paired_differences_by_their_parts(integrator: str) -> None:
+    """Of three detectors; a class that is on one image has a standard error only if it never moves;
+    the spread of the replicates where a metric has no interval.
+    """
+    first, second = two(3, 60, integrator)
+    kept, begin = first.obj_off[2], first.off[2]
+    cut = {
+        "obj_off": np.array([*first.obj_off[:3], kept + 1]),
+        "obj_image": np.append(first.obj_image[:kept], first.image[begin]),
+        "counted": np.concatenate([first.counted[:kept], [[True, True]]]),
+    }
+    detectors = []
+    for each in (first, second, first):  # the first and third find the object of class 2
+        tp, ignored = each.tp.copy(), each.ignored.copy()
+        tp[begin:], ignored[begin:] = 0, 0
+        tp[begin] = 0 if each is second else 7
+        detectors.append(replace(each, tp=tp, ignored=ignored, **cut))
+    of = units(first.image_ids)
+    told: list[tuple[int, int]] = []
+    results = [(each, curves.scores(each)) for each in detectors]
+    own = pair_up(results, of, 20, 3, progress=lambda *now: told.append(now))
+    assert told == [(i * 20 + done, 60) for i in range(3) for done in (16, 20)]
+    assert own.pairs == [(0, 1), (0, 2), (1, 2)]
+    plans = [planned(each) for each in detectors]
+    moved = [influence(each, of) for each in plans]
+    sampled = [drawing.replicates(each, of, 20, 3) for each in plans]
+    off = [bias(each, of, moved[0].n_units, 20, 3) for each in plans]
+    eleven = integrator == "eleven_point"
+    for i, detector in enumerate(detectors):
+        result = detmap.summarize(detector)
+        assert own.values[i].tolist() == list(result.metrics.values())
+        for c, row in enumerate(plans[0].classes):
+            expected = [line[row.name] for line in result.per_class]
+            np.testing.assert_array_equal(own.class_values[i, c], expected)
+        np.testing.assert_allclose(own.moved[i], moved[i].corrected, atol=1e-15)
+    for p, (a, b) in enumerate(own.pairs):
+        np.testing.assert_array_equal(own.draws[:, p], sampled[b].metrics - sampled[a].metrics)
+        np.testing.assert_array_equal(
+            own.class_draws[:, p], sampled[b].classes - sampled[a].classes
+        )
+        np.testing.assert_array_equal(own.bias[p], off[b].metrics - off[a].metrics)
+        np.testing.assert_array_equal(own.class_bias[p], off[b].classes - off[a].classes)
+        for q, row in enumerate(plans[0].metrics):
+            drawn = own.draws[:, p, q]
+            se = drawn[~np.isnan(drawn)].std(ddof=1)
+            if not own.why_not[q]:
+                assert not eleven or row.kind != "AP"
+                se = math.sqrt(variance(moved[b].corrected[q] - moved[a].corrected[q]))
+            assert own.se[p, q] == pytest.approx(se, abs=1e-15)
+        for c, (row, s) in enumerate(zip(plans[0].classes, plans[0].of_class, strict=True)):
+            for k in range(3):
+                drawn = own.class_draws[:, p, c, k]
+                if moved[0].n_units[s, k] < 2 and (drawn != 0).any():
+                    assert math.isnan(own.class_se[p, c, k])
+                elif eleven and row.kind == "AP":
+                    se = drawn[~np.isnan(drawn)].std(ddof=1)
+                    assert own.class_se[p, c, k] == pytest.approx(se, abs=1e-15)
+                else:
+                    each = [
+                        [
+                            one.dense(j, one.corrected, 60)
+                            for one in each_batch(plans[i], of)
+                            for j in range(len(one.classes))
+                        ][k][s]
+                        for i in (a, b)
+                    ]
+                    se = math.sqrt(variance(each[1] - each[0]))
+                    assert own.class_se[p, c, k] == pytest.approx(se, abs=1e-15)
+    assert "single class on 1 image" in own.class_why_not[0][2] or eleven
+    assert ("11-point" in own.class_why_not[0][0]) == eleven
+    assert ["11-point" in why for why in own.why_not] == [eleven] * 3 + [False] * 2
+    assert own.why_not[3].startswith("1 of 3 classes are on 1 to 3 images")
+
+
+def test_the_difference_of_a_single_class_needs_as_many_images_as_a_class() -> None:
+    """A protocol whose mean skips classes without objects, on 80 and 81 images of the only one."""
+    for n, why in ((80, "a single class on 80 images"), (81, "")):
+        box = [[0.0, 0, 10, 10]] * n
+        truth = detmap.truth_from_arrays(range(n), [1] * n, box, images=list(range(120)))
+        found = detmap.detections_from_arrays(truth, range(n), [1] * n, box, np.linspace(0, 1, n))
+        result = detmap.evaluate(truth, found, "voc2012")
+        own = pair_up([(result.matches, result.scores)] * 2, units(result.matches.image_ids), 5, 0)
+        assert own.why_not[0].startswith(why)
+        assert bool(own.why_not[0]) == bool(why)
+        assert own.se[0, 0] == 0

@@ -440,11 +440,12 @@ def test_a_difference_at_its_bound_is_inside() -> None:
         assert pair.outside is outside
 
 
+@pytest.mark.parametrize("rounding", [1.4e-17, 1e-12])
 @pytest.mark.parametrize("adjust", multiple.ADJUSTMENTS)
-def test_rounding_is_no_standard_error(adjust: str) -> None:
+def test_rounding_is_no_standard_error(adjust: str, rounding: float) -> None:
     """Of a difference that is the same on all images, and of one that is rounding itself."""
     values = np.array([[0.5, 0.6], [0.6, 0.6 + 1e-16], [0.5, 0.6]])
-    se = np.full((3, 2), 1.4e-17)
+    se = np.full((3, 2), rounding)
     constant, same = maker(adjust, values=values, se=se, bias=np.zeros((3, 2))).pairs()[:2]
     assert constant.why_not == "all images agree: the standard error is 0"
     numbers = (constant.low, constant.high, constant.p, constant.p_adjusted, constant.mdd)

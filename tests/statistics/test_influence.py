@@ -178,13 +178,19 @@ def test_the_influence_on_a_mean_of_recalls_is_its_derivative(weights: str, unde
     counted = matches.counted.copy()
     counted[matches.obj_off[2] :, 1] = False
     matches = replace(matches, protocol=rules, counted=counted)
-    moved = influence(planned(matches), units(matches.image_ids)).uncorrected
-    h = 1e-4
+    own, of = planned(matches), units(matches.image_ids)
+    both = influence(own, of)
+    leverage = np.zeros_like(both.corrected)  # of classes alone, not of the weights
+    for k, batch in enumerate(each_batch(own, of)):
+        apart = batch.dense(0, batch.corrected - batch.raw, of.n)
+        leverage += own.shares()[:, k, None] * apart[list(own.of_metric)]
+    np.testing.assert_allclose(both.corrected - both.uncorrected, leverage, atol=1e-14)
+    moved, h = both.uncorrected, 1e-4
     for image in range(12):
-        both = np.ones((2, 12))
-        both[:, image] = 1 - h, 1 + h
+        sides = np.ones((2, 12))
+        sides[:, image] = 1 - h, 1 + h
         below, above = (
-            np.array(list(detmap.summarize(matches, weights=w).metrics.values())) for w in both
+            np.array(list(detmap.summarize(matches, weights=w).metrics.values())) for w in sides
         )
         np.testing.assert_allclose(moved[:, image], (above - below) / (2 * h), atol=1e-8)
     assert np.abs(moved).max(axis=1).min() > 1e-3
@@ -206,7 +212,10 @@ def test_batches_of_classes_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("n_groups", [None, 5, 1])
-def test_units_with_an_object_are_counted(n_groups: int | None) -> None:
+def test_units_with_an_object_are_counted(
+    n_groups: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BATCHES", 1)
     matches = draw(6)
     groups = None if n_groups is None else {i: i % n_groups for i in range(20)}
     own, of = planned(matches), units(matches.image_ids, groups)

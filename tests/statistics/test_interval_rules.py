@@ -77,7 +77,7 @@ def test_an_interval_as_plain_values() -> None:
             Interval(0.5, 0.02, 0.401, 0.479, 0.06, 0.9),
             "AP 50.0 (90 % CI 40.1-47.9 after a bias of +6.0, {}",
         ),
-        (Interval(0.5, 0.02, NAN, NAN, 0.0, 0.9, "few"), "AP 50.0 +- 2.0 (standard error, {}"),
+        (Interval(0.5, 0.09, NAN, NAN, 0.0, 0.9, "few"), "AP 50.0 +- 9.0 (standard error, {}"),
         (
             Interval(0.5, NAN, NAN, NAN, 0.0, 0.9, "few"),
             "AP 50.0 (no standard error: few; 1,234 images)",

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.statistics.jackknife import How, intervals
+from detmap.statistics.formulas.logit_interval import logit_interval
+from detmap.statistics.formulas.quantiles import student
+from detmap.statistics.jackknife import ALONE, How, intervals
 from tests.support import builders as make
 
 SHAPES = make.SHAPES
@@ -48,6 +50,113 @@ def test_it_covers_a_mean_as_promised() -> None:
         one = of_mean(rng.beta(2, 3, 50), parts=10, seed=seed)
         held += one.low <= 0.4 <= one.high
     assert held >= 180  # 95 % of 200, less three standard errors
+
+
+class Table:
+    """Three metrics of some images, and a table of two classes of which one may be missing."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        share = float(np.mean(values))
+        self.metrics = {"share": share, "count": 10 * share - 2, "sure": 0.5}
+        self.per_class: list[dict[str, Any]] = [{"id": 1, "name": "a", "AP": share, "n": 3}]
+        if values[0] < 2:
+            self.per_class.append({"id": 2, "name": "b", "AP": share / 2, "n": 3})
+
+
+def test_every_number_by_its_definition() -> None:
+    values, seed = np.random.default_rng(3).random(60) * 0.8, 7
+    values[5] = 9.0  # a part without it changes much
+    ids, asked, told = np.arange(100, 160), [], []
+
+    def evaluate(some: np.ndarray) -> Table:
+        asked.append(some)
+        return Table(values[some - 100])
+
+    how = How(0.9, 6, seed, None, lambda *now: told.append(now))
+    found = intervals(Table(values), ids, evaluate, how)
+    assert told == [(i, 6 + 16) for i in range(1, 23)]
+    parts = [set(ids.tolist()) - set(some.tolist()) for some in asked[:6]]
+    assert {len(part) for part in parts} == {10}
+    assert set.union(*parts) == set(ids.tolist())
+    assert parts[0] != set(range(100, 110))
+    for one, other in zip(asked[6::2], asked[7::2], strict=True):
+        assert sorted([*one.tolist(), *other.tolist()]) == ids.tolist()
+        assert len(one) == len(other) == 30
+    assert len({tuple(some.tolist()) for some in asked}) == 22
+    for name, mean in (("share", 1.0), ("count", 10.0)):
+        left_out, halves = (
+            np.array([Table(values[some - 100]).metrics[name] for some in several])
+            for several in (asked[:6], asked[6:])
+        )
+        value, one = Table(values).metrics[name], found.metrics[name]
+        se = math.sqrt(5 / 6 * ((left_out - left_out.mean()) ** 2).sum())
+        bias = (halves.mean() - value) / (2 ** (2 / 3) - 1)
+        assert (one.value, one.level) == (value, 0.9)
+        assert (one.se, one.bias) == pytest.approx((se, bias), abs=1e-12 * mean)
+        q = student(0.95, 5.0)
+        expected = value - bias - q * 1.08 * se, value - bias + q * 1.08 * se
+        if name == "share":
+            expected = logit_interval(value, 1.08 * one.se, one.bias, q)
+        assert (one.low, one.high) == pytest.approx(expected)
+    assert found.metrics["sure"].why_not == "no part changes the number: the standard error is 0"
+    assert found.metrics["sure"].se == 0
+    assert (found.method, found.replicates, found.seed) == ("jackknife", 6, seed)
+    assert set(found.per_class) == {"a", "b"}
+    assert set(found.per_class["a"]) == {"AP"}  # a count has no interval
+    assert found.per_class["a"]["AP"].se == pytest.approx(found.metrics["share"].se)
+    assert found.per_class["a"]["AP"].why_not == ALONE
+    assert found.classes[0] is found.per_class["a"]
+
+
+def test_a_class_that_a_part_lacks_is_undefined_there() -> None:
+    values = np.random.default_rng(3).random(60)
+    ids = np.arange(60)
+    values[0] = 0.5
+
+    def evaluate(some: np.ndarray) -> Table:
+        made = Table(values[some])
+        if 0 not in some:
+            made.per_class.pop()
+            made.metrics.pop("count")
+        return made
+
+    found = intervals(Table(values), ids, evaluate, How(parts=6))
+    lost = 1 + 8  # the part with image 0, and half of the halves
+    assert (
+        found.per_class["b"]["AP"].why_not == f"undefined on {lost} of 22 selections of the images"
+    )
+    assert found.metrics["count"].why_not == f"undefined on {lost} of 22 selections of the images"
+
+
+def test_the_numbers_of_images_at_their_edges() -> None:
+    values = np.random.default_rng(3).random(60)
+    assert math.isnan(of_mean(values[:9]).se)
+    assert of_mean(values[:10]).se > 0
+    assert "fewer than 50 images" in of_mean(values[:49]).why_not
+    assert of_mean(values[:50]).why_not == ""
+    assert of_mean(values, parts=2).se > 0
+    assert of_mean(values).se == of_mean(values, parts=25).se
+    assert of_mean(values[:20]).se == of_mean(values[:20], parts=20).se
+    assert of_mean(values, parts=3, seed=1).se != of_mean(values, parts=3, seed=2).se
+    assert of_mean(values[:10], parts=99).se == of_mean(values[:10], parts=10).se
+
+
+@pytest.mark.parametrize("parts", [0, -1, 1, 2.0, True, "x"])
+def test_parts_that_are_refused(parts: Any) -> None:
+    with pytest.raises(detmap.DataError, match="parts of a jackknife"):
+        of_mean(np.ones(60), parts=parts)
+
+
+def test_options_that_are_refused() -> None:
+    for how in ({"level": 1.0}, {"level": 0.4}, {"seed": -1}, {"groups": {0: 1}}):
+        with pytest.raises(detmap.DataError):
+            of_mean(np.ones(60), **how)
+
+
+def test_a_spread_of_rounding_is_none_also_of_large_numbers() -> None:
+    rng = np.random.default_rng(0)
+    assert "standard error is 0" in of_mean(1e6 + 1e-7 * rng.random(60)).why_not
+    assert of_mean(1 + 1e-7 * rng.random(60)).why_not == ""
 
 
 @pytest.mark.slow

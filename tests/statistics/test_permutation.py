@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import detmap
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
 from detmap.statistics.influence import influence, variance
 from detmap.statistics.sampling_units import units
+from tests.statistics.drawn_matches import draw
 from tests.statistics.test_comparison import two
 from tests.statistics.test_influence import planned
 
@@ -82,3 +85,43 @@ def test_exchanged_detectors_keep_ranks_and_results() -> None:
             assert np.array_equal(found.image, own.image)
             for column, other in zip(found.ranked, own.ranked, strict=True):
                 assert np.array_equal(column, other)
+
+
+def test_values_are_those_of_the_exchanged_detectors() -> None:
+    both = two(4, 14)
+    first, second = (planned(each) for each in both)
+    ids, exchange = first.matches.image_ids, permutation.Exchange(first, second)
+    swapped = np.arange(14) % 3 == 0
+    for given in (swapped, ~swapped):
+        values = exchange.values(given[None])[:, 0]
+        for side, (own, other) in enumerate((both, both[::-1])):
+            merged = own.select(ids[~given]).merge(other.select(ids[given]))
+            expected = list(detmap.summarize(merged).metrics.values())
+            np.testing.assert_allclose(values[side], expected, rtol=0, atol=1e-13)
+
+
+def test_studentised_p_values_differ_from_plain_ones() -> None:
+    whole, rng = draw(4, 14, "all_points"), np.random.default_rng(1)
+    missed = rng.random((2, len(whole))) < 0.4  # either misses what the other finds
+    first, second = (
+        planned(replace(whole, tp=np.where(m[:, None], 0, whole.tp).astype(np.uint16)))
+        for m in missed
+    )
+    of = units(first.matches.image_ids)
+    exchange = permutation.Exchange(first, second)
+    values = exchange.values(np.zeros((1, 14), bool))[:, 0]
+    plain, fixed = (
+        permutation.p_values(first, second, of, values[1] - values[0], 60, 5, studentised=each)
+        for each in (False, True)
+    )
+    a, b = (influence(each, of).corrected for each in (first, second))
+    ratio = np.abs(values[1] - values[0]) / np.sqrt([variance(row) for row in b - a])
+    counts = np.zeros(len(ratio), int)
+    for n in range(60):
+        swapped = drawing.swaps(5, n, 14)
+        x = exchange.values(swapped[None])[:, 0]
+        a, b = (influence(each, of).corrected for each in exchange.exchanged(swapped))
+        se = np.sqrt([variance(row) for row in b - a])
+        counts += np.abs(x[1] - x[0]) / se >= ratio * (1 - 1e-12)
+    assert fixed == ((1 + counts) / 61).tolist()
+    assert fixed != plain

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from detmap.statistics.formulas import logit_interval as module
 from detmap.statistics.formulas import quantiles
 from detmap.statistics.formulas.logit_interval import CLIP, edge_interval, expit, logit_interval
 from detmap.statistics.formulas.quantiles import (
@@ -112,6 +113,12 @@ def test_near_an_end_the_exact_interval_of_the_effective_number_of_objects() -> 
     for value in (0.0, 1.0, 1.5, -0.5):
         assert edge_interval(value, 0.1, 0.95) == (value, value)
     assert edge_interval(0.5, 0.5 / math.sqrt(20) * (1 - 1e-9), 0.95) == (0.5, 0.5)
+
+
+def test_ten_missed_objects_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert module.FEW_MISSES == 10
+    monkeypatch.setattr(module, "FEW_MISSES", 8)  # those of 0.5 with an error of 0.125, exactly
+    assert edge_interval(0.5, 0.125, 0.95) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("x", [0.0, 1e-9, 0.3, 5.0, 40.0, 699.0])

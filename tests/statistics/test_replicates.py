@@ -198,7 +198,7 @@ def test_progress_is_told_after_each_batch() -> None:
 def test_means_of_lanes_are_those_of_the_definition(undefined: str, weights: str) -> None:
     matches = draw(3)
     rules = {"mean.undefined": undefined, "mean.weights": weights}
-    rules |= {"groups": {"group": ["class 0", "class 2"]}, "metrics": ["AP", "AP-group", "ARs"]}
+    rules |= {"groups": {"group": ["class 1", "class 2"]}, "metrics": ["AP", "AP-group", "ARs"]}
     own = planned(replace(matches, protocol=matches.protocol.override(rules)))
     rng = np.random.default_rng(2)
     values = rng.random((3, len(own.readings.area), 4))
@@ -295,3 +295,20 @@ def test_steps_list_what_ap_depends_on() -> None:
     assert steps.event[:4].tolist() == [10, 11, 14, -1]
     assert steps.upto[:4].tolist() == [1, 1, 2, -1]
     assert steps.step[:5].tolist() == [TRUE, 4 + PARTLY, 8 + TRUE + PARTLY, TRUE, -1]
+
+
+@pytest.mark.parametrize("grid", [[0.0, 0.5, 1.0], [0.1, 0.35, 0.8]])
+def test_replicates_of_means_by_images_and_of_classes(grid: list[float]) -> None:
+    """By lanes, and one by one where the kernel does not know the grid."""
+    matches = draw(2)
+    rules = matches.protocol.override({"mean.weights": "images", "ap.grid": grid})
+    matches = replace(matches, protocol=rules)
+    own = planned(matches)
+    sampled = drawing.replicates(own, units(matches.image_ids), 2, seed=7)
+    for b in range(2):
+        weights = np.bincount(drawing.draws(7, b, 20), minlength=20)
+        alone = detmap.summarize(matches, weights=weights)
+        np.testing.assert_allclose(sampled.metrics[b], list(alone.metrics.values()), atol=1e-13)
+        for c, row in enumerate(own.classes):
+            expected = [line[row.name] for line in alone.per_class]
+            np.testing.assert_allclose(sampled.classes[b, c], expected, atol=1e-13)

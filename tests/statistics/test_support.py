@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -151,3 +153,145 @@ def test_few_images_have_no_interval_of_a_mean() -> None:
         for n in (20, 50)
     ]
     assert why == ["fewer than 50 images; more images would help", ""]
+
+
+def test_reasons_and_their_edges() -> None:
+    images, groups = units(np.arange(100)), units(np.arange(100), {i: i for i in range(100)})
+    assert support.few_units(groups) == "fewer than 50 groups; more groups would help"
+    assert support.no_spread(groups) == "all groups agree: the standard error is 0"
+    assert support.refuse_class(81, images) == ""
+    text = "a single class on {}: coverage is too low below 81; more {} of it would help"
+    assert support.refuse_class(80, images) == text.format("80 images", "images")
+    assert support.refuse_class(1, groups) == text.format("1 group", "groups")
+    assert support.refuse_class(0, images) == text.format("0 images", "images")
+    eleven = detmap.load_protocol("voc2007")
+    assert "--set ap.integrator=all_points" in support.refuse_rule(eleven, "AP")
+    assert support.refuse_rule(eleven, "AR") == ""
+    assert support.refuse_rule(detmap.load_protocol("voc2012"), "AP") == ""
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_what_differs_by_rounding_alone(same: bool) -> None:
+    edge = support.ROUNDING if same else 2 * support.ROUNDING
+    for difference, se in ((edge, 0.0), (-edge, 0.0), (0.0, edge)):
+        assert support.same(difference, se) == same
+    assert not support.same(0.0, math.nan)
+    assert not support.same(math.nan, 0.0)
+
+
+def test_a_mean_that_a_sample_lacks_three_percent_of() -> None:
+    """Classes on one image of 100 lack (1 - 1/100)^100 = .366 of the samples: 8.2 % of the mean
+    makes 3 %.
+    """
+    images, n_units = units(np.arange(100)), np.array([90, 1, 3, 4, 0, 1])
+    lost = (1 - 1 / 100) ** 100
+    for share, refused in ((0.0299 / lost, False), (0.0301 / lost, True)):
+        shares = np.array([1 - share, share, 0.0, 0.0, 1.0, 0.0])
+        assert bool(support.refuse_mean(shares, n_units, images)) is refused
+    shares = np.array([0.25, 0.25, 0.25, 0.25, 0.0, 0.0])
+    total = (lost + (1 - 3 / 100) ** 100 + (1 - 4 / 100) ** 100 + (1 - 0.9) ** 100) / 4
+    assert support.lacking_share(shares, n_units, images) == pytest.approx(total)
+    assert support.lacking_share(shares[4:], n_units[4:], images) == 0.0
+    assert support.refuse_mean(shares, n_units, images) == (
+        f"2 of 4 classes are on 1 to 3 images: a sample like this lacks {total:.0%} of the mean; "
+        "more images would help, or the mean of a group of classes that are on more of them"
+    )
+    assert support.refuse_mean(shares, n_units, units(np.arange(49))).startswith("fewer than 50")
+
+
+def test_units_are_images_or_groups() -> None:
+    names = np.array(["b", "a", "c", "d"])
+    alone = units(names)
+    assert (alone.n, alone.names, alone.digest, alone.noun) == (
+        4,
+        ("b", "a", "c", "d"),
+        "",
+        "images",
+    )
+    assert alone.of_image.tolist() == [0, 1, 2, 3]
+    values = np.arange(8.0).reshape(2, 1, 4)
+    assert alone.gathered(values) is values
+    grouped = units(names, {"b": "x", "a": 7, "c": "x", "d": "y", "other": "z"})
+    assert (grouped.n, grouped.names, grouped.noun) == (3, ("x", "7", "y"), "groups")
+    assert grouped.of_image.tolist() == [0, 1, 0, 2]
+    assert grouped.gathered(values).tolist() == [[[2.0, 1.0, 3.0]], [[10.0, 5.0, 7.0]]]
+    assert len(grouped.digest) == 12
+    assert units(names, {"b": 1, "a": 2, "c": 1, "d": 3}).digest == grouped.digest
+    assert units(names, {"b": 1, "a": 2, "c": 3, "d": 3}).digest != grouped.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Image, Group\nb,x\n\na , 7\nc,x\nd,y\n", None),
+        ("\ufeffimage,group\nb,x\na,7\nc,x\nd,y\nb,x\n", None),
+        ("b,x\na,7\nc,x\nd,y\n , \nimage,group\n", None),
+        ("b,x\na,7\nc,x\n", "no group for 1 of 4 images: d"),
+        ("b,x,1\n", "csv:1.*3 fields"),
+        ("b,x\na\n", "csv:2.*1 fields"),
+        ("b,x\na,\n", "csv:2.*2 fields"),
+        ("b,x\na,7\nb,y\n", "csv:3.*image 'b' is in two groups"),
+    ],
+)
+def test_a_file_of_groups(text: str, what: str | None, tmp_path: Path) -> None:
+    names, file = np.array(["b", "a", "c", "d"]), tmp_path / "groups.csv"
+    file.write_text(text, encoding="utf-8")
+    if what is None:
+        for path in (file, str(file)):
+            found = units(names, path)
+            assert found.names == ("x", "7", "y")
+            assert found.of_image.tolist() == [0, 1, 0, 2]
+        return
+    with pytest.raises(detmap.DataError, match=what):
+        units(names, file)
+
+
+def test_groups_of_a_wrong_kind(tmp_path: Path) -> None:
+    with pytest.raises(detmap.DataError, match="groups: a list"):
+        units(np.arange(3), [1, 2, 3])  # type: ignore[arg-type]
+    file = tmp_path / "groups.csv"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(detmap.DataError, match="is not text"):
+        units(np.arange(3), file)
+    with pytest.raises(detmap.DataError, match=r"^groups: no group for 2 of 3 images: 1, 2"):
+        units(np.arange(3), {0: 1})
+
+
+@pytest.mark.parametrize("undefined", ["skip", "zero", "one"])
+@pytest.mark.parametrize("weights", ["equal", "images"])
+def test_the_shares_of_classes_in_a_mean(undefined: str, weights: str) -> None:
+    matches = draw(3, 12)
+    counted, tp, of_2 = matches.counted.copy(), matches.tp.copy(), matches.off[2]
+    counted[matches.obj_off[2] :, 1] = tp[of_2:, 1] = 0  # no small object of class 2
+    rules = {"groups": {"group": ["class 0", "class 2"]}, "metrics": ["AP", "APs", "AP-group"]}
+    rules |= {"mean.undefined": undefined, "mean.weights": weights}
+    protocol = matches.protocol.override(rules)
+    own = planned(replace(matches, counted=counted, tp=tp, protocol=protocol))
+    assert own.members.tolist() == [[True] * 3, [True] * 3, [True, False, True]]
+    assert own.has_objects().tolist() == [[True] * 3, [True, True, False], [True, False, True]]
+    images = [
+        len(set(matches.obj_image[matches.obj_off[k] : matches.obj_off[k + 1]])) for k in range(3)
+    ]
+    assert own.n_images.tolist() == images
+    for q, found in enumerate(own.shares()):
+        mine = own.has_objects()[q] if undefined == "skip" else own.members[q]
+        weight = np.where(mine, images if weights == "images" else 1.0, 0.0)
+        assert found == pytest.approx(weight / weight.sum())
+    objects = [counted[a:b].sum(axis=0).tolist() for a, b in pairwise(matches.obj_off)]
+    assert own.positives.tolist() == objects
+
+
+def test_readings_are_shared_by_rows() -> None:
+    matches = draw(3, 12)
+    own = planned(matches)  # AP, AP50, APs, AR@1000, AR@1; of classes AP, AP50 ...
+    assert own.of_metric == (0, 1, 2, 3, 4)
+    assert own.readings.area.tolist()[:5] == [0, 0, 1, 0, 0]
+    assert own.readings.words.tolist()[:5] == [7, 1, 7, 7, 7]
+    assert own.readings.limit.tolist()[:5] == [-1, -1, -1, 1000, 1]
+    assert own.of_class[0] == 0
+    assert set(own.of_class) <= set(range(len(own.readings.area)))
+    every = matches.protocol.override({"ap.recall_over": "all"})
+    assert planned(replace(matches, protocol=every)).counts.all()
+    assert not own.counts.all()
+    empty = replace(own, positives=np.zeros_like(own.positives), n_images=np.zeros(3))
+    assert not empty.shares().any()

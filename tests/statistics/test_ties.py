@@ -20,6 +20,7 @@ from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 from tests.support.tier import drawn
 from tools.fuzzing.ties import case
+from tools.fuzzing.ties import draw as draw_set
 
 needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
 
@@ -195,3 +196,119 @@ def test_heaps_of_tied_boxes_have_wide_bounds_or_are_refused(
     assert wide.low <= narrow.low <= narrow.high <= wide.high
     assert np.isnan(wide.mean)
     assert not np.isnan(narrow.mean)
+
+
+def test_the_numbers_over_orders_by_definition() -> None:
+    """Mean and standard deviation of the random orders; the closed mean of the step rule for AP."""
+    matches = draw(3, 12, "step")
+    groups, rows = ties._Groups(matches), matches.protocol.rows()[0]
+    result = detmap.summarize(matches)
+    every = [curves.scores(matches, rows=groups.random_order(3, b)) for b in range(4)]
+    ordered = [list(detmap.Result(matches, each).metrics.values()) for each in every]
+    found = ties.ties(matches, curves.scores(matches), orders=4, seed=3)
+    by_step = detmap.Result(matches, ties._expected(matches, curves.scores(matches), 1)).metrics
+    for q, row in enumerate(rows):
+        one, column = found[row.name], np.array(ordered)[:, q]
+        assert one.value == result.metrics[row.name]
+        assert (one.mean, one.sd) == pytest.approx((column.mean(), column.std(ddof=1)), abs=1e-15)
+        assert one.expected == (by_step[row.name] if row.kind == "AP" else one.value)
+        assert one.low <= min(one.mean, one.expected) <= max(one.mean, one.expected) <= one.high
+    assert found["AP50"].expected != found["AP50"].value
+    single = ties.ties(matches, curves.scores(matches), orders=1)
+    assert not np.isnan(single["AP"].mean)
+    assert np.isnan(single["AP"].sd)
+    none = ties.ties(matches, curves.scores(matches), orders=0)
+    assert np.isnan(none["AP"].mean)
+    assert none["AP"].low == found["AP"].low
+    envelope = detmap.summarize(draw(3, 12)).ties(orders=0)
+    assert np.isnan(envelope["AP"].expected)
+
+
+def test_groups_of_equal_scores_are_of_one_class() -> None:
+    matches = draw(2, 6)
+    groups = ties._Groups(matches)
+    label = np.repeat(np.arange(3), np.diff(matches.off))
+    keys = list(zip(label.tolist(), matches.score.tolist(), strict=True))
+    tied = [i for i, key in enumerate(keys) if keys.count(key) > 1]
+    assert groups.tied.tolist() == tied
+    same = {(keys[i], int(groups.number[i])) for i in range(len(keys))}
+    assert len(same) == len(set(keys)) == len(set(groups.number.tolist()))
+    listed = groups.random_order(0, 0)
+    others = np.setdiff1d(np.arange(len(keys)), tied)
+    assert np.array_equal(listed.tp[others], matches.tp[others])
+    assert not np.array_equal(listed.tp, matches.tp)
+    again = groups.random_order(0, 1)
+    assert not np.array_equal(listed.tp, again.tp)
+
+
+@pytest.mark.parametrize("worst", [True, False])
+@pytest.mark.parametrize("a", [0, 1])
+def test_rows_by_their_match_results(a: int, worst: bool) -> None:
+    """The worst order: fewest thresholds with a true positive first, then most with a false one."""
+    matches = draw(2, 12)
+    groups = ties._Groups(matches)
+    listed = groups.match_order(a, worst)
+
+    def quality(tp: np.ndarray, ignored: np.ndarray, i: int) -> tuple[int, int]:
+        true, left_out = (bin(int(word[i, a])).count("1") for word in (tp, ignored))
+        return true, -(3 - true - left_out)
+
+    for number in set(groups.number[groups.tied].tolist()):
+        mine = np.flatnonzero(groups.number == number)
+        found = [quality(listed.tp, listed.ignored, i) for i in mine]
+        own = [quality(matches.tp, matches.ignored, i) for i in mine]
+        assert found == sorted(own, reverse=not worst)
+
+
+def test_more_true_positives_come_before_fewer_false_ones() -> None:
+    """A row that is true at one threshold of three, and one that is ignored at all of them."""
+    matches = draw(2, 12)
+    groups = ties._Groups(matches)
+    tp, ignored = (np.zeros_like(matches.tp) for _ in range(2))
+    number = groups.number[groups.tied[0]]
+    first, second = np.flatnonzero(groups.number == number)[:2]
+    for true, left_out in ((first, second), (second, first)):
+        tp[:], ignored[:] = 0, 0
+        tp[true, 0], ignored[left_out, 0] = 1, 7
+        groups.matches = Words(matches, tp, ignored)  # type: ignore[assignment]
+        rows = np.flatnonzero(groups.number == number)
+        assert groups.match_order(0, worst=False).tp[rows[0], 0] == 1
+        assert groups.match_order(0, worst=True).tp[rows[-1], 0] == 1
+
+
+class Words:
+    """Matches with other results, which need not be possible."""
+
+    def __init__(self, matches: detmap.Matches, tp: np.ndarray, ignored: np.ndarray) -> None:
+        self.protocol, self.off, self.rank = matches.protocol, matches.off, matches.rank
+        self.tp, self.ignored = tp, ignored
+
+    def __len__(self) -> int:
+        return len(self.tp)
+
+
+@pytest.mark.parametrize("seed", [3, 4, 7, 8, 9])
+def test_orders_by_match_results_reach_the_bounds(seed: int) -> None:
+    """Of a mean over thresholds, without any random order."""
+    matches = draw(seed, 12)
+    found = ties.ties(matches, curves.scores(matches), orders=0)["AP"]
+    assert found.low < found.high
+    assert found.attained
+
+
+@pytest.mark.parametrize("first", range(0, 24, 4))
+def test_bounds_hold_for_every_order_of_few_drawn_sets(first: int) -> None:
+    assert [case(seed) for seed in range(first, first + 4)] == [None] * 4
+
+
+@pytest.mark.parametrize("seed", [9, 11, 13, 20, 23, 32, 47, 52, 53, 57, 59])
+def test_the_search_finds_orders_that_reach_the_bounds(seed: int) -> None:
+    """Of every metric of these sets, whose equal scores of one image overlap objects."""
+    truth, found, protocol = draw_set(np.random.default_rng(seed))
+    result = detmap.evaluate(truth, found, protocol, threads=1)
+    cells = tied_bounds.open_cells(result.matches, result.matched, 1)
+    assert cells is not None
+    assert cells.orders is not None
+    wide = [one for one in result.ties(orders=3, threads=1).values() if one.high > one.low]
+    assert wide
+    assert all(one.attained for one in wide)
