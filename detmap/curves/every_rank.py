@@ -66,8 +66,8 @@ def terms(
                 continue
             tp, ignored = matches.tp[mine, a], matches.ignored[mine, a]
             for place, t in enumerate(chosen):
-                hit, *rest = _ranked(tp, ignored, t, score, gain, true_first)
-                values[i, place, :, j] = integrate(hit, float(positives[k, a]), ap, *rest)
+                hit, gains, read = _ranked(tp, ignored, t, score, gain, true_first)
+                values[i, place, :, j] = integrate(hit, float(positives[k, a]), ap, gains, read)
     return values
 
 
@@ -98,8 +98,8 @@ def pooled(
             rows, _ = sort_lists(score, listed, whole, sort)
             tp, ignored = matches.tp[rows, a], matches.ignored[rows, a]
             gain = None if weight is None else weight[matches.image[rows]]
-            hit, *rest = _ranked(tp, ignored, t, matches.score[rows], gain)
-            values[a, t] = integrate(hit, n_objects, ap, *rest)
+            hit, gains, read = _ranked(tp, ignored, t, matches.score[rows], gain)
+            values[a, t] = integrate(hit, n_objects, ap, gains, read)
     return values
 
 

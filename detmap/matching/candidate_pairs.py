@@ -173,7 +173,7 @@ def _near(
     objects: ObjectColumns,
     protocol: Protocol,
     lowest: float,
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Pairs whose boxes may overlap, by step: places in the matching order, and objects.
 
     A kernel compares float64 edges. Its limit leaves room for the protocol's rounding: float32

@@ -156,7 +156,7 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
 
     turn: NDArray[np.int64] = np.arange(len(image), dtype=np.int64)
     if own:
-        placed, _, n_undecided = sorted_lists(matching.order == "image")
+        placed, off, n_undecided = sorted_lists(matching.order == "image")
         turn[placed] = np.arange(len(image))
     if limits.scope == "dataset":
         return Turns(turn, rank_in_dataset(detections, protocol), n_undecided)
@@ -166,7 +166,7 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
         if limits.scope == "class":
             placed = group(image, label, n_images, n_classes)[0]
             off = runs(image[placed], label[placed])
-    else:
+    elif not own or matching.order != limits.scope:  # else the same lists
         placed, off, _ = sorted_lists(limits.scope == "image")
     rank[placed] = np.arange(len(image)) - np.repeat(off[:-1], np.diff(off))
     return Turns(turn, rank, n_undecided)
@@ -352,7 +352,7 @@ def _start(inputs: _Inputs) -> Verdicts:
     rows, word = order.rows, word_of(inputs.protocol)
     tp, ignored = (np.zeros((len(rows), roles.n_subsets), dtype=word) for _ in range(2))
     full = word(2 ** len(inputs.protocol.thresholds()) - 1)
-    for a in range(roles.n_subsets):
+    for a in range(roles.n_subsets if roles.outside.any() else 0):
         outside = (roles.outside[rows].astype(np.uint64) >> np.uint64(a)) & np.uint64(1)
         ignored[:, a] = outside.astype(word) * full
     return Verdicts(

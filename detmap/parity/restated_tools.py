@@ -113,7 +113,13 @@ def numbers(
         raise DataError(
             "tools", "tables are required", "pass the results of read_truth and read_detections"
         )
-    known = MatchedOnce(truth, detections, threads)
+    return compare_tools(MatchedOnce(truth, detections, threads), stock, names)
+
+
+def compare_tools(
+    known: MatchedOnce, stock: Protocol, names: Iterable[str] | None = None
+) -> list[ToolNumber]:
+    """Does `numbers` with matches that may be known."""
     base = quantities(known.result(stock))
     found = []
     for name in tools() if names is None else names:

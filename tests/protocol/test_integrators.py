@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import detmap
+from detmap.curves import every_rank
 from detmap.kernels import integrate as kernels
 from detmap.protocol import integrators
 from tests.reference import curves, voc
@@ -105,6 +106,44 @@ def test_a_shuffled_table_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch
     assert numbers() == before
     assert before["step"] == [[integrators.step(recall, precision)]]
     assert before["all_points"] == [[integrators.all_points(recall, precision)]]
+
+
+@pytest.mark.parametrize("rule", [r for r in integrators.INTEGRATORS if r.turning_points])
+@given(ranked(), st.sampled_from(["float32", "float64"]), st.sampled_from(["ramp", "drop"]))
+def test_turning_points_give_the_same_bits(
+    rule: integrators.Integrator, curve: tuple[np.ndarray, np.ndarray], arithmetic: str, tail: str
+) -> None:
+    recall, precision = curve[0], curve[1].astype(arithmetic)
+    points = POINTS if rule.points == "eleven" else GRID
+    hit = np.diff(recall, prepend=0) > 0
+    at = every_rank._turning_points(hit)
+    assert set(at) >= {*np.flatnonzero(hit), len(hit) - 1}
+    whole = rule.at_ranks(integrators.Curve(recall, precision, points, tail=tail))
+    some = rule.at_ranks(integrators.Curve(recall[at], precision[at], points, tail=tail))
+    assert np.array_equal(whole, some)
+
+
+@given(ranked(), st.booleans(), st.sampled_from([np.float32, np.float64]))
+def test_running_sums_are_those_of_every_rank(
+    curve: tuple[np.ndarray, np.ndarray], weighted: bool, number: type
+) -> None:
+    hit = np.diff(curve[0], prepend=0) > 0
+    gain = np.linspace(0.1, 3, len(hit)) if weighted else None
+    each = np.ones(len(hit)) if gain is None else gain
+    at = every_rank._turning_points(hit)
+    sums = every_rank._running_sums(hit, gain, at, number)
+    for found, some in zip(sums, (hit, ~hit), strict=True):
+        assert found.dtype == number
+        assert np.array_equal(found, np.cumsum(some * each, dtype=number)[at])
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), max_size=30))
+def test_true_positives_first_among_equal_scores(rows: list[tuple[bool, int]]) -> None:
+    rows = sorted(rows, key=lambda row: -row[1])
+    hit = np.array([row[0] for row in rows], dtype=bool)
+    score = np.array([row[1] for row in rows], dtype=float)
+    expected = np.lexsort((~hit, -score))
+    assert every_rank._true_first(hit, score).tolist() == expected.tolist()
 
 
 @given(ranked())

@@ -67,9 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     known = restated_tools.MatchedOnce(truth, detections, arguments.threads)
     stock = known.result(rules)
     metric, value = restated_tools.headline(stock)
-    found = restated_tools.numbers(
-        truth, detections, rules, arguments.only, threads=arguments.threads
-    )
+    found = restated_tools.compare_tools(known, rules, arguments.only)
     iou = overlaps(rules, stock.rows[0])
     rows = [(rules.name, metric, iou, value, 0.0, "compared with")]
     rows += [
