@@ -238,11 +238,13 @@ def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
     rows = np.flatnonzero(diagnosis.to_find & (diagnosis.near >= TWICE))
     rows = rows[np.lexsort((rows, truth.label[rows], truth.image[rows]))]
     inclusive = diagnosis.protocol.boxes.extent == "inclusive"
-    again = np.zeros(len(truth), dtype=bool)
+    begins = np.ones(len(rows), dtype=bool)
+    begins[1:] = np.diff(truth.image[rows]).astype(bool) | np.diff(truth.label[rows]).astype(bool)
+    cell, again = np.cumsum(begins), np.zeros(len(truth), dtype=bool)
     for one, other, _ in some_pairs(
-        truth, truth, rows, rows, inclusive=inclusive, least=TWICE, strict=False
+        truth, truth, rows, rows, inclusive=inclusive, least=TWICE, strict=False, cells=(cell, cell)
     ):
-        again[one[(one != other) & (truth.label[one] == truth.label[other])]] = True
+        again[one[one != other]] = True
     return np.asarray(rows[again[rows]])
 
 

@@ -53,6 +53,7 @@ def some_pairs(
     least: float,
     strict: bool,
     single: bool = False,
+    cells: tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]] | None = None,
 ) -> Iterator[Pairs]:
     """Rows of detections, rows of objects and their overlap, for some rows of both; some pairs at
     a time.
@@ -64,6 +65,8 @@ def some_pairs(
     least, strict : the overlap from which on a pair counts; whether it has to be more
     single : whether to compute in single precision, with 1e-7 added to the union (Ultralytics,
         box_iou)
+    cells : groups of `rows` and of `objects`, both ascending, instead of their images: only pairs
+        of one group are compared
 
     Yields
     ------
@@ -71,7 +74,9 @@ def some_pairs(
     """
     det_edges = edges(detections, rows, inclusive=inclusive)
     obj_edges = edges(truth, objects, inclusive=inclusive)
-    for some, at in _meetings(detections.image[rows], truth.image[objects], len(truth.images)):
+    group, obj_group = cells or (detections.image[rows], truth.image[objects])
+    n_groups = int(max(group.max(initial=-1), obj_group.max(initial=-1))) + 1
+    for some, at in _meetings(group, obj_group, n_groups):
         det, obj = rows[some], objects[at]
         overlap = (single_precision_ious if single else ious)(det_edges[some], obj_edges[at])
         keep = overlap > least if strict else overlap >= least
@@ -79,7 +84,7 @@ def some_pairs(
 
 
 def _meetings(
-    image: NDArray[np.int32], obj_image: NDArray[np.int32], n_images: int
+    image: NDArray[np.integer[Any]], obj_image: NDArray[np.integer[Any]], n_images: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Places of detections and of objects on the same image, some at a time; both are by image."""
     n_objects = np.bincount(obj_image, minlength=n_images)

@@ -152,7 +152,8 @@ def _set_first_objects(
     others = np.full(len(truth.images), -1, dtype=np.int64)
     others[truth.image[apart][::-1]] = apart[::-1]
     there = some[image]
-    own = (there >= 0) & (truth.label[there] == label)
+    own, known = np.zeros(len(rows), dtype=bool), there >= 0
+    own[known] = truth.label[there[known]] == label[known]
     seen.other_object[rows] = np.where(own, others[image], there)
 
 
