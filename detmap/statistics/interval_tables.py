@@ -87,8 +87,8 @@ def _marked(name: str, one: Interval | Pair) -> str:
 
 
 def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[str, ...]:
-    """Footnotes: values outside of their intervals, the reason of the first row without an interval,
-    and how many more rows have none, for this or another reason.
+    """Footnotes: values outside of their intervals, the reason of the first row without an
+    interval, and how many more rows have none, for this or another reason.
     """
     lines = []
     if any(one.outside for one in intervals.values()):
