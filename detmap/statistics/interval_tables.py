@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from detmap.errors import counted
 from detmap.output.table import Cell, Table
 from detmap.statistics.comparison import SHOWN, Comparison, Pair
 from detmap.statistics.intervals import Interval, Intervals
@@ -86,8 +87,8 @@ def _marked(name: str, one: Interval | Pair) -> str:
 
 
 def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[str, ...]:
-    """Footnotes: the first reason for a missing interval, the number of other reasons, and values
-    outside of their intervals.
+    """Footnotes: values outside of their intervals, the reason of the first row without an
+    interval, and how many more rows have none, for this or another reason.
     """
     lines = []
     if any(one.outside for one in intervals.values()):
@@ -95,7 +96,7 @@ def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[st
     reasons = [one.why_not for one in intervals.values() if one.why_not]
     if not reasons:
         return tuple(lines)
-    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    more = f" (and {counted(len(reasons) - 1, 'more row')})" if len(reasons) > 1 else ""
     return (*lines, f"{MARK} no interval: {reasons[0]}{more}")
 
 

@@ -410,7 +410,7 @@ def test_the_table_of_intervals(method: str, how: str) -> None:
     assert [row[0] for row in table.rows] == ["AP", "AP50+", "APs*", "APm*", "APl*"]
     assert table.lines == (
         "+ outside of its interval, which is corrected for the bias",
-        "* no interval: few (and 2 more)",
+        "* no interval: few (and 2 more rows)",
     )
     _, classes = metric_tables(intervals(method), True)
     assert classes.title == "90 % intervals, 1,234 images, a class"

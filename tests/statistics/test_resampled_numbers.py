@@ -154,6 +154,24 @@ def test_rounding_is_no_standard_error() -> None:
     assert differences(near, other)[0].p == 1.0
 
 
+def test_the_fewest_units_of_a_p_value() -> None:
+    least = units(np.arange(100))
+    before, after = sampled(0.5, 1, of=least), sampled(0.57, 2, of=least)
+    assert differences(after, before)[0].p < 0.05
+    assert differences(before, before)[0].p == 1.0
+    assert joined([before]).units is least
+
+
+def test_a_standard_error_at_the_edge_of_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws, before, after = np.array([0.5, 0.6] * 10), sampled(0.5, 1), sampled(0.75, 2)
+    monkeypatch.setattr(support, "ROUNDING", fraction(0.5, draws, 40, OF).se)
+    assert fraction(0.5, draws, 40, OF).why_not == "all images agree: the standard error is 0"
+    monkeypatch.setattr(support, "ROUNDING", less(after, before).intervals[0].se)
+    assert less(after, before).intervals[0].why_not == "all images agree: the standard error is 0"
+    monkeypatch.setattr(support, "ROUNDING", 0.25)  # the difference itself
+    assert less(after, before).intervals[0].why_not == ""
+
+
 def test_p_values_are_adjusted_together_on_request() -> None:
     after, before = (
         joined([sampled(x, seed), sampled(x + 0.3, seed + 1)]) for x, seed in ((0.5, 1), (0.54, 5))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations, product
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from detmap.curves import tie_bounds as tied_bounds
 from detmap.curves.extremes import extremes_of
 from detmap.errors import DetmapError
 from detmap.kernels.curves import Ranked
-from detmap.statistics import ties
+from detmap.statistics import tie_search, ties
 from tests.real.conftest import DATA
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
@@ -312,3 +315,115 @@ def test_the_search_finds_orders_that_reach_the_bounds(seed: int) -> None:
     wide = [one for one in result.ties(orders=3, threads=1).values() if one.high > one.low]
     assert wide
     assert all(one.attained for one in wide)
+
+
+SEARCHED = detmap.load_protocol("coco-bbox").override({"iou.thresholds": [0.5, 0.6, 0.75]})
+ROWS = {row.name: row for row in SEARCHED.rows()[0]}
+
+
+class Positions:
+    """The table's position of each row, in the place of matches."""
+
+    def __init__(self, position: np.ndarray) -> None:
+        self.position = position
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def part(seed: int, empty: bool = False) -> tuple[Any, list[Any]]:
+    """What the search reads of orders, with components of two levels each, and five orders."""
+    rng, n = np.random.default_rng(seed), 12
+    row, off, level = (
+        ([], [0], [0]) if empty else ([7, 2, 5, 0, 9, 11, 3], [0, 4, 7], [0, 2, 4, 5, 7])
+    )
+    orders = SimpleNamespace(
+        protocol=SEARCHED,
+        whole=Positions(rng.permutation(n)),
+        components=equal_scores.Components(*(np.array(x, np.int64) for x in (row, off, level))),
+        ordered=np.array([0, 2, 3, 5, 7, 8, 9, 11]),
+    )
+    kept = []
+    for _ in range(5):
+        true, left_out = rng.integers(0, 8, (2, n, 4)).astype(np.uint16)
+        if seed % 2:  # the highest and the lowest value alone
+            true, left_out = np.where(true < 4, 0, 7).astype(np.uint16), 0 * left_out
+        listed = Ranked(np.array([0, n]), true, left_out & ~true, np.zeros(n, np.int32))
+        kept.append((rng.permutation(n).astype(np.uint64), listed))
+    return orders, kept
+
+
+def test_the_value_of_a_match_result() -> None:
+    """Of three thresholds a true positive is worth more than all false ones cost."""
+    true, ignored = [7, 1, 4, 0, 0, 0], [0, 0, 3, 7, 4, 0]
+    words = np.zeros((2, 6, 4), np.uint16)
+    words[0, :, 1], words[1, :, 1] = true, ignored
+    words[0, :, 0] = 5  # of another subset
+    listed = Ranked(np.array([0, 6]), *words, np.zeros(6, np.int32))
+    orders: Any = SimpleNamespace(protocol=SEARCHED)
+    every, rows = np.arange(6), {iou: replace(ROWS["APs"], iou=iou) for iou in (None, 0.5, 0.75)}
+    found = {iou: tie_search._value(orders, row, listed, every) for iou, row in rows.items()}
+    assert found[None].tolist() == [12, 2, 4, 0, -2, -3]
+    assert found[0.5].tolist() == [2, 2, 0, 0, -1, -1]
+    assert found[0.75].tolist() == [2, -1, 2, 0, 0, -1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("best", [True, False])
+def test_components_take_the_order_with_the_most_true_positives(seed: int, best: bool) -> None:
+    orders, kept = part(seed)
+    of, position = orders.components, orders.whole.position
+    expected = kept[0][0].astype(float)
+    for first, end in zip(of.off[:-1], of.off[1:], strict=True):
+        sums = []
+        for _, listed in kept:
+            value = tie_search._value(orders, ROWS["AP"], listed, of.row)
+            left = [end - max(x for x in of.level if x <= i) for i in range(first, end)]
+            sums.append(sum(value[first:end] * left))
+        chosen = sums.index(max(sums) if best else min(sums))
+        for r in of.row[first:end]:
+            expected[position[r]] = kept[chosen][0][position[r]]
+    assert tie_search._combined(orders, ROWS["AP"], kept, best).tolist() == expected.tolist()
+    orders, kept = part(seed, empty=True)
+    assert tie_search._combined(orders, ROWS["AP"], kept, best).tolist() == kept[0][0].tolist()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("best", [True, False])
+@pytest.mark.parametrize("empty", [True, False])
+def test_keys_by_match_result(seed: int, best: bool, empty: bool) -> None:
+    """Best first, or worst first, where no row of a level passes one that was before it."""
+    orders, kept = part(seed, empty)
+    (key, listed), of = kept[0], orders.components
+    value = tie_search._value(orders, ROWS["AP"], listed, orders.ordered)
+    turn = {r: -v if best else v for r, v in zip(orders.ordered, value, strict=True)}
+    own = key[orders.whole.position]
+    for first, end in zip(of.level[:-1], of.level[1:], strict=True):
+        highest = -99
+        for r in sorted(of.row[first:end], key=lambda r: own[r]):
+            highest = max(highest, turn[r])
+            turn[r] = turn[r] if best else highest
+    expected = [0] * len(key)
+    for i, r in enumerate(sorted(orders.ordered, key=lambda r: (turn[r], own[r]))):
+        expected[orders.whole.position[r]] = i
+    found = tie_search._verdict_key(orders, ROWS["AP"], key.astype(float), listed, best)
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("n", [0, 3, 17])
+def test_how_many_orders_a_search_evaluates(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six for each subset and threshold, from the components of 16 random orders."""
+    truth, table, protocol = draw_set(np.random.default_rng(9))
+    matches = detmap.evaluate(truth, table, protocol, threads=1).matches
+    orders = equal_scores.Orders(matches, (truth, table), 1)
+    combined, sizes = tie_search._combined, []
+
+    def noted(orders: Any, row: Any, kept: list[Any], best: bool) -> Any:
+        sizes.append(len(kept))
+        return combined(orders, row, kept, best)
+
+    monkeypatch.setattr(tie_search, "_combined", noted)
+    rows = protocol.rows()[0]
+    found = tie_search.searched(orders, [*rows, *rows], lambda _: [0.5], n, 0, 1)
+    assert found == ([[0.5]] * n, [[0.5]] * 6 * len({(row.subset, row.iou) for row in rows}))
+    assert set(sizes) == {16}
