@@ -167,6 +167,9 @@ class Orders:
         self.ordered = np.flatnonzero(ordered)  # rows whose key has an effect
         ordered[self.components.row] = True
         self.changed = np.flatnonzero(ordered)  # rows of the match results that an order may change
+        self.is_tied, self.in_component = np.zeros((2, len(ordered)), dtype=bool)
+        self.is_tied[self.tied] = self.in_component[self.components.row] = True
+        self.position = self.whole.position[self.tied]
         ordered[self.tied] = False
         self.untied = np.flatnonzero(ordered)  # of these, rows that stay in place
         whole = self.whole
@@ -244,13 +247,13 @@ class Orders:
         First in ranked order, then in the order of the rows of the whole. The next call overwrites
         both: an order changes few rows, and copies of all would take longer than their matching.
         """
-        tied = self.tied
-        listed = tied[sort_groups(key[self.whole.position[tied]], self.tied_off)]
-        mine = self.components.row
-        if len(mine):
-            place = np.arange(len(self.whole))
-            place[listed] = tied
-            mine = mine[np.argsort(place[mine], kind="stable")]
+        tied, own = self.tied, self.components.row
+        listed = tied[sort_groups(key[self.position], self.tied_off)]
+        if len(own):
+            some = np.flatnonzero(self.in_component[listed])
+            still = own[~self.is_tied[own]]
+            mine = np.concatenate([listed[some], still])
+            mine = mine[np.argsort(np.concatenate([tied[some], still]), kind="stable")]
             found = self._judge(mine, self.judging, np.zeros(len(mine), np.int64))
             self.verdicts.tp[mine], self.verdicts.ignored[mine] = found
         self._rank(key)
