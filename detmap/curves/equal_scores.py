@@ -173,9 +173,10 @@ class Orders:
         ordered[self.tied] = False
         self.untied = np.flatnonzero(ordered)  # of these, rows that stay in place
         whole = self.whole
-        columns = whole.tp, whole.ignored, whole.rank
-        self.verdicts = Ranked(whole.off, *(each.copy() for each in columns))
-        self.ranked = Ranked(whole.off, *(each.copy() for each in columns))
+        self.verdicts, self.ranked = (
+            Ranked(whole.off, whole.tp.copy(), whole.ignored.copy(), whole.rank.copy())
+            for _ in range(2)
+        )
 
     def _tied(self) -> tuple[Rows, Rows]:
         """Rows of the whole by group of tied scores of a class, and where each group begins: those

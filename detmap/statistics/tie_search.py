@@ -123,7 +123,7 @@ def _digest(listed: Ranked, rows: NDArray[np.int64]) -> bytes:
     """Identifies an order by its match results and ranks in the rows that can change."""
     digest = blake2b()
     for column in _take(listed, rows)[1:]:
-        digest.update(column)
+        digest.update(column.tobytes())
     return digest.digest()
 
 
