@@ -165,6 +165,18 @@ class Orders:
         ordered = np.zeros(len(self.whole), dtype=bool)
         ordered[self.tied] = ordered[self.row_of_some[self.row_of_some >= 0]] = True
         self.ordered = np.flatnonzero(ordered)  # rows whose key has an effect
+        ordered[self.components.row] = True
+        self.changed = np.flatnonzero(ordered)  # rows of the match results that an order may change
+        self.is_tied, self.in_component = np.zeros((2, len(ordered)), dtype=bool)
+        self.is_tied[self.tied] = self.in_component[self.components.row] = True
+        self.position = self.whole.position[self.tied]
+        ordered[self.tied] = False
+        self.untied = np.flatnonzero(ordered)  # of these, rows that stay in place
+        whole = self.whole
+        self.verdicts, self.ranked = (
+            Ranked(whole.off, whole.tp.copy(), whole.ignored.copy(), whole.rank.copy())
+            for _ in range(2)
+        )
 
     def _tied(self) -> tuple[Rows, Rows]:
         """Rows of the whole by group of tied scores of a class, and where each group begins: those
@@ -233,34 +245,34 @@ class Orders:
     def judged(self, key: NDArray[Any]) -> tuple[Ranked, Ranked]:
         """Returns the match results for tied scores ordered by the (D,) keys of the table.
 
-        First in ranked order, then in the order of the rows of the whole.
+        First in ranked order, then in the order of the rows of the whole. The next call overwrites
+        both: an order changes few rows, and copies of all would take longer than their matching.
         """
-        whole, tied = self.whole, self.tied
-        listed = tied[sort_groups(key[whole.position[tied]], self.tied_off)]
-        tp, ignored = whole.tp.copy(), whole.ignored.copy()
-        mine = self.components.row
-        if len(mine):
-            place = np.arange(len(whole))
-            place[listed] = tied
-            mine = mine[np.argsort(place[mine], kind="stable")]
-            tp[mine], ignored[mine] = self._judge(mine, self.judging, np.zeros(len(mine), np.int64))
-        rank = self._ranks(key)
-        verdicts = Ranked(whole.off, tp, ignored, rank)
-        ranked = Ranked(whole.off, tp.copy(), ignored.copy(), rank.copy())
-        for column, given in zip(ranked[1:], verdicts[1:], strict=True):
-            _as_words(column)[tied] = _as_words(given)[listed]
-        return ranked, verdicts
+        tied, own = self.tied, self.components.row
+        listed = tied[sort_groups(key[self.position], self.tied_off)]
+        if len(own):
+            some = np.flatnonzero(self.in_component[listed])
+            still = own[~self.is_tied[own]]
+            mine = np.concatenate([listed[some], still])
+            mine = mine[np.argsort(np.concatenate([tied[some], still]), kind="stable")]
+            found = self._judge(mine, self.judging, np.zeros(len(mine), np.int64))
+            self.verdicts.tp[mine], self.verdicts.ignored[mine] = found
+        self._rank(key)
+        for column, given in zip(self.ranked[1:], self.verdicts[1:], strict=True):
+            words = _as_words(given)
+            _as_words(column)[tied] = words[listed]
+            _as_words(column)[self.untied] = words[self.untied]
+        return self.ranked, self.verdicts
 
-    def _ranks(self, key: NDArray[Any]) -> NDArray[np.int32]:
-        """(D',) ranks for the detection limit."""
-        groups, rank = self.groups, self.whole.rank.copy()
+    def _rank(self, key: NDArray[Any]) -> None:
+        """Fills in the ranks for the detection limit."""
+        groups = self.groups
         number = groups.number[self.some]
         off = runs(number)
         order = sort_groups(key[self.some], off)
         moved = np.arange(len(number)) - np.repeat(off[:-1], np.diff(off)) + groups.before[number]
         rows = self.row_of_some[order]
-        rank[rows[rows >= 0]] = moved[rows >= 0]
-        return rank
+        self.verdicts.rank[rows[rows >= 0]] = moved[rows >= 0]
 
     def _judge(
         self, mine: Rows, judging: rules.Judging, shift: Rows

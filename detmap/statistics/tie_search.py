@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,15 @@ def searched(
     def ordered(listed: Ranked) -> list[float]:
         return metrics(curves.scores(orders.whole, rows=listed, threads=threads))
 
+    known: dict[bytes, list[float]] = {}
+
+    def ordered_once(listed: Ranked) -> list[float]:
+        """Metrics of an order that others may equal: many rows' best orders are the same."""
+        key = _digest(listed, orders.changed)
+        if key not in known:
+            known[key] = ordered(listed)
+        return known[key]
+
     drawn, kept = [], []
     for b in range(max(n_random, TRIED)):
         key = random_words(seed, TIES, b, (1, len(orders.groups.number)))[0]
@@ -42,7 +52,7 @@ def searched(
         if b < n_random:
             drawn.append(ordered(ranked))
         if b < TRIED:
-            kept.append((key, verdicts))
+            kept.append((key, _take(verdicts, orders.components.row)))
     directed, seen = [], set()
     for row in rows:
         if (row.subset, row.iou) in seen:
@@ -52,10 +62,10 @@ def searched(
             key = _combined(orders, row, kept, best)
             for _ in range(2):
                 ranked, verdicts = orders.judged(key)
-                directed.append(ordered(ranked))
+                directed.append(ordered_once(ranked))
                 key = _verdict_key(orders, row, key, verdicts, best)
             ranked, verdicts = orders.judged(key)
-            directed.append(ordered(ranked))
+            directed.append(ordered_once(ranked))
     return drawn, directed
 
 
@@ -75,7 +85,7 @@ def _combined(
     )
     values = []
     for _, verdicts in kept:
-        better = _value(orders, row, verdicts, parts.row)
+        better = _value(orders, row, verdicts)
         values.append(np.add.reduceat(better * left, parts.off[:-1]))
     chosen = np.argmax(values, axis=0) if best else np.argmin(values, axis=0)
     position = orders.whole.position[parts.row]
@@ -92,7 +102,7 @@ def _verdict_key(
     came first.
     """
     whole, rows = orders.whole, orders.ordered
-    better = _value(orders, row, verdicts, rows)
+    better = _value(orders, row, _take(verdicts, rows))
     turn = np.zeros(len(whole))
     turn[rows] = -better if best else better
     if not best and len(orders.components.row):
@@ -109,16 +119,29 @@ def _verdict_key(
     return new
 
 
-def _value(
-    orders: Orders, row: MetricRow, verdicts: Ranked, rows: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _digest(listed: Ranked, rows: NDArray[np.int64]) -> bytes:
+    """Identifies an order by its match results and ranks in the rows that can change."""
+    digest = blake2b()
+    for column in _take(listed, rows)[1:]:
+        digest.update(column.tobytes())
+    return digest.digest()
+
+
+def _take(verdicts: Ranked, rows: NDArray[np.int64]) -> Ranked:
+    """A copy of the match results of some rows."""
+    return verdicts._replace(
+        tp=verdicts.tp[rows], ignored=verdicts.ignored[rows], rank=verdicts.rank[rows]
+    )
+
+
+def _value(orders: Orders, row: MetricRow, verdicts: Ranked) -> NDArray[np.int64]:
     """(n,) rank of match results for a row: most true positives, fewest false positives."""
     protocol = orders.protocol
     a, n_thresholds = protocol.subset(row.subset), len(protocol.thresholds())
     word = verdicts.tp.dtype.type((1 << n_thresholds) - 1)
     if row.iou is not None:
         word = verdicts.tp.dtype.type(1 << protocol.threshold(row.iou, where=row.name))
-    true, ignored = verdicts.tp[rows, a] & word, verdicts.ignored[rows, a] & word
+    true, ignored = verdicts.tp[:, a] & word, verdicts.ignored[:, a] & word
     n = n_bits(np.full(1, word))[0]
     false = n - n_bits(true) - n_bits(ignored)
     value: NDArray[np.int64] = n_bits(true) * (n + 1) - false
