@@ -75,7 +75,7 @@ def _paused_collection() -> Iterator[None]:
 def image_results(evaluated: Evaluated, ranges: list[Any]) -> list[Cell | None]:
     """``evalImgs`` by category, area range and image; None for cells without rows.
 
-    The arrays of the cells are slices of a few large ones.
+    The arrays of the cells are parts of a few large ones, contiguous as those of pycocotools.
 
     ranges: the area ranges as given by the caller.
     """
@@ -88,12 +88,15 @@ def image_results(evaluated: Evaluated, ranges: list[Any]) -> list[Cell | None]:
     ids = evaluated.found.ids[matches.position[cells.detections]].tolist()
     scores = matches.score[cells.detections].tolist()
     classes, images = np.divmod(cells.place, n_images)
-    no_flags, no_objects = np.array([]), np.zeros((len(rules.thresholds), 0))
+    n = len(rules.thresholds)
+    no_flags, no_objects = np.array([]), np.zeros((n, 0))
     bounds = (cells.d_off[:-1], cells.d_off[1:], cells.g_off[:-1], cells.g_off[1:])
     for a, given in enumerate(ranges):
         part = _area_results(evaluated, cells, taken, a)
         own_ids = part.object_ids.tolist()
         at = (classes * n_areas + a) * n_images + images
+        hits, ignored = (_by_cell(each, cells.d_off) for each in (part.hits, part.ignored))
+        gains = _by_cell(part.gains, cells.g_off)
         for place, k, i, d, d_end, g, g_end in zip(
             *(column.data for column in (at, classes, images, *bounds)), strict=True
         ):
@@ -101,11 +104,13 @@ def image_results(evaluated: Evaluated, ranges: list[Any]) -> list[Cell | None]:
             cell.image_id, cell.category_id = rules.image_ids[i], category_ids[k]
             cell.aRng, cell.maxDet = given, limit
             cell.dtIds, cell.gtIds = ids[d:d_end], own_ids[g:g_end]
-            cell.dtMatches = part.hits[:, d:d_end]
-            cell.gtMatches = part.gains[:, g:g_end] if g < g_end else no_objects
+            cell.dtMatches = hits[n * d : n * d_end].reshape(n, d_end - d)
+            cell.gtMatches = (
+                gains[n * g : n * g_end].reshape(n, g_end - g) if g < g_end else no_objects
+            )
             cell.dtScores = scores[d:d_end]
             cell.gtIgnore = part.neutral[g:g_end] if g < g_end else no_flags
-            cell.dtIgnore = part.ignored[:, d:d_end]
+            cell.dtIgnore = ignored[n * d : n * d_end].reshape(n, d_end - d)
             listed[place] = vars(cell)
     return listed
 
@@ -137,6 +142,17 @@ class AreaResults:
     hits: NDArray[np.float64]  # (T, D) the id of the object that was taken, or 0
     gains: NDArray[np.float64]  # (T, G) the id of the detection that took it, or 0
     ignored: NDArray[np.bool_]  # (T, D)
+
+
+def _by_cell(columns: NDArray[Any], off: NDArray[np.int64]) -> NDArray[Any]:
+    """(T * N,) the (T, n) columns of each cell in turn, from (T, N) of all."""
+    size = np.diff(off)
+    n_thresholds, first = len(columns), np.repeat(off[:-1], size)
+    at = (n_thresholds - 1) * first + np.arange(columns.shape[1])  # of the first threshold
+    flat, size = np.empty(columns.size, columns.dtype), np.repeat(size, size)
+    for t, column in enumerate(columns):
+        flat[at + t * size] = column
+    return flat
 
 
 def _area_results(evaluated: Evaluated, cells: Cells, taken: Assignments, a: int) -> AreaResults:

@@ -172,7 +172,9 @@ def _grid(plan: Plan) -> kernels.Grid | None:
         return kernels.Grid(0, 0.0)
     points = plan.protocol.ap.points()
     regular = len(points) > 1 and np.array_equal(points, np.arange(len(points)) * points[1])
-    if rule in (GRID_ENVELOPE, ELEVEN_POINT) and regular:
+    # The kernel finds a point from the recall: it takes the last one to be at recall 1.
+    whole = abs(points[-1] - 1.0) < 1e-9
+    if rule in (GRID_ENVELOPE, ELEVEN_POINT) and regular and whole:
         return kernels.Grid(len(points), float(points[1]))
     return None
 

@@ -120,7 +120,9 @@ def ties(
     table = np.array(drawn).reshape(len(drawn), len(rows))
     nothing = np.full(len(rows), math.nan)
     mean = table.mean(axis=0) if len(table) else nothing
+    mean = np.clip(mean, low, high)  # the sum may round beyond equal values
     sd = table.std(axis=0, ddof=1) if len(table) > 1 else nothing
+    sd = np.where(np.array(low) == np.array(high), 0.0 * sd, sd)
     return {
         row.name: Tied(
             value[q], low[q], high[q], attained[q], expected[q], float(mean[q]), float(sd[q])

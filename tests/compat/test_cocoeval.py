@@ -498,6 +498,21 @@ def test_steps_answer_after_evaluate() -> None:
     assert same(list(expected), list(found))
 
 
+def test_results_by_image_that_were_changed_through_a_view_are_accumulated() -> None:
+    """Arrays are contiguous as in pycocotools: a flat view of them is no copy."""
+
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *records()), {})
+        for result in made.evalImgs:
+            if result is not None:
+                for name in ("dtMatches", "gtMatches"):
+                    result[name].reshape(-1)[:1] = 0
+                result["dtIgnore"].ravel()[1:2] = True
+        return finish(made)
+
+    assert_same(*run_both(script))
+
+
 @pytest.mark.parametrize("collects", [True, False])
 def test_results_of_images_are_plain_dicts_with_a_shared_table(collects: bool) -> None:
     """590,000 of them fit in memory; the garbage collector is paused meanwhile, and only then."""

@@ -232,12 +232,15 @@ def test_means_of_lanes_are_those_of_the_definition(undefined: str, weights: str
         ("grid_envelope", [0.0], None),
         ("grid_envelope", [0.0, 0.5, 0.9], None),
         ("grid_envelope", [0.1, 0.2], None),
+        ("grid_envelope", [0.0, 0.25, 0.5], None),  # the last point is not at recall 1
+        ("eleven_point", [0.0, 0.25, 0.5], None),
     ],
 )
 def test_the_grid_of_the_kernel(integrator: str, grid: object, expected: object) -> None:
     matches = draw(2, integrator=integrator)
     if grid is not None:
-        rules = matches.protocol.override({"ap.grid": grid})
+        key = "ap.eleven" if integrator == "eleven_point" else "ap.grid"
+        rules = matches.protocol.override({key: grid})
         matches = replace(matches, protocol=rules)
     own = planned(matches)
     found = drawing._grid(own)

@@ -361,8 +361,8 @@ def test_the_value_of_a_match_result() -> None:
     words[0, :, 0] = 5  # of another subset
     listed = Ranked(np.array([0, 6]), *words, np.zeros(6, np.int32))
     orders: Any = SimpleNamespace(protocol=SEARCHED)
-    every, rows = np.arange(6), {iou: replace(ROWS["APs"], iou=iou) for iou in (None, 0.5, 0.75)}
-    found = {iou: tie_search._value(orders, row, listed, every) for iou, row in rows.items()}
+    rows = {iou: replace(ROWS["APs"], iou=iou) for iou in (None, 0.5, 0.75)}
+    found = {iou: tie_search._value(orders, row, listed) for iou, row in rows.items()}
     assert found[None].tolist() == [12, 2, 4, 0, -2, -3]
     assert found[0.5].tolist() == [2, 2, 0, 0, -1, -1]
     assert found[0.75].tolist() == [2, -1, 2, 0, 0, -1]
@@ -373,11 +373,12 @@ def test_the_value_of_a_match_result() -> None:
 def test_components_take_the_order_with_the_most_true_positives(seed: int, best: bool) -> None:
     orders, kept = part(seed)
     of, position = orders.components, orders.whole.position
+    kept = [(key, tie_search._take(listed, of.row)) for key, listed in kept]
     expected = kept[0][0].astype(float)
     for first, end in zip(of.off[:-1], of.off[1:], strict=True):
         sums = []
         for _, listed in kept:
-            value = tie_search._value(orders, ROWS["AP"], listed, of.row)
+            value = tie_search._value(orders, ROWS["AP"], listed)
             left = [end - max(x for x in of.level if x <= i) for i in range(first, end)]
             sums.append(sum(value[first:end] * left))
         chosen = sums.index(max(sums) if best else min(sums))
@@ -395,7 +396,8 @@ def test_keys_by_match_result(seed: int, best: bool, empty: bool) -> None:
     """Best first, or worst first, where no row of a level passes one that was before it."""
     orders, kept = part(seed, empty)
     (key, listed), of = kept[0], orders.components
-    value = tie_search._value(orders, ROWS["AP"], listed, orders.ordered)
+    rows = tie_search._take(listed, orders.ordered)
+    value = tie_search._value(orders, ROWS["AP"], rows)
     turn = {r: -v if best else v for r, v in zip(orders.ordered, value, strict=True)}
     own = key[orders.whole.position]
     for first, end in zip(of.level[:-1], of.level[1:], strict=True):
