@@ -85,6 +85,7 @@ def has_colors(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+PER_LINE = 60  # seconds between two lines of progress in a log file
 COLORS = {"note:": "33", "detmap: error:": "1;31", "  fix:": "36"}
 
 
@@ -99,15 +100,23 @@ def _colored(text: str) -> str:
 def counter(what: str) -> Callable[[int, int], None]:
     """Return a progress callback that updates one terminal line, with an estimate of the time left,
     and clears it at the end.
+
+    Where stderr is not a terminal, such as a log file, it writes a line per minute instead.
     """
-    begin = time.monotonic()
+    begin = written = time.monotonic()
 
     def show(done: int, of: int) -> None:
+        nonlocal written
+        now = time.monotonic()
+        left = (of - done) * (now - begin) / max(done, 1)
+        line = f"{done} of {of} {what}, about {left:.0f} s left" if done < of else ""
         with suppress(OSError, ValueError, AttributeError):
             if sys.stderr.isatty():
-                left = (of - done) * (time.monotonic() - begin) / max(done, 1)
-                line = f"{done} of {of} {what}, about {left:.0f} s left" if done < of else ""
                 sys.stderr.write(f"\r{line:<60}" + ("" if line else "\r"))
+                sys.stderr.flush()
+            elif line and now - written >= PER_LINE:
+                written = now
+                sys.stderr.write(f"{line}\n")
                 sys.stderr.flush()
 
     return show

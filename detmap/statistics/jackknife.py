@@ -90,27 +90,35 @@ def intervals(
     drawn = units(image_ids, groups)
     n_parts = min(parts or PARTS, drawn.n)
     subsets = _subsets(drawn, n_parts, seed) if drawn.n >= LEAST_UNITS else []
-    tell, found = progress or drawing.silent, []
-    for done, subset in enumerate(subsets, start=1):
-        found.append(evaluate(image_ids[subset]))
-        tell(done, len(subsets))
-    tables = [_rows(each) for each in found]
+    tell, rows, found = progress or drawing.silent, _rows(whole), []
+    cells = [(key, name) for key, row in rows.items() for name in row if row[name] == row[name]]
+    of_cells = np.empty((len(subsets), len(cells)))  # results of many classes would be gigabytes
+    for done, subset in enumerate(subsets):
+        part = evaluate(image_ids[subset])
+        found.append(part.metrics)
+        its = _rows(part)
+        of_cells[done] = [its.get(key, {}).get(name, math.nan) for key, name in cells]
+        tell(done + 1, len(subsets))
 
-    def one(value: float, values: list[float], unsupported: str = "") -> Interval:
-        return _interval(value, np.array(values), n_parts, drawn, level, unsupported)
+    def one(value: float, values: NDArray[np.float64], unsupported: str = "") -> Interval:
+        return _interval(value, values, n_parts, drawn, level, unsupported)
 
     why = ALONE if len(whole.per_class) > 1 else ""
+    column = {cell: i for i, cell in enumerate(cells)}
 
     metrics = {
-        name: one(value, [each.metrics.get(name, math.nan) for each in found])
+        name: one(value, np.array([each.get(name, math.nan) for each in found]))
         for name, value in whole.metrics.items()
     }
+    undefined = one(math.nan, np.zeros(0))
     classes = tuple(
         {
-            name: one(value, [rows.get(key, {}).get(name, math.nan) for rows in tables], why)
+            name: one(value, of_cells[:, column[key, name]], why)
+            if (key, name) in column
+            else undefined
             for name, value in row.items()
         }
-        for key, row in _rows(whole).items()
+        for key, row in rows.items()
     )
     names = [row["name"] for row in whole.per_class]
     return Intervals(

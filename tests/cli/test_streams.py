@@ -179,3 +179,16 @@ def test_who_watches_the_process_is_heard_at_its_end(tmp_path: Path) -> None:
         "sys.argv = ['detmap', 'show']; runpy.run_module('detmap', run_name='__main__')"
     )
     assert python("-c", program).out.endswith("the last word\n")
+
+
+def test_progress_in_a_log_file_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show = streams.counter("replicates")
+    show(1, 3)
+    assert capsys.readouterr().err == ""  # less than a minute
+    monkeypatch.setattr(streams, "PER_LINE", 0)
+    show(2, 3)
+    assert capsys.readouterr().err == "2 of 3 replicates, about 0 s left\n"
+    show(3, 3)
+    assert capsys.readouterr().err == ""
