@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from detmap.cli import main
+from detmap.cli import main, streams
 from tests.support import builders as make
 from tests.support.running import Outcome, python, run
 
