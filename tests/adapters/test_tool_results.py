@@ -204,6 +204,66 @@ def test_an_id_and_a_name_of_two_images_name_both_fields(tmp_path: Path) -> None
     assert error.value.fix.startswith("remove file_name to join by image_id as pycocotools does")
 
 
+def test_ids_are_numbers_of_stems_in_all_records_or_in_none(tmp_path: Path) -> None:
+    """One contradiction among records that agree by id is an error, also if its id is the stem."""
+    truth = detmap.read_truth(numbered(tmp_path, "0.jpg", "1.jpg", "2.jpg", first=1))
+    agreeing = [make.detection(image_id=i + 1, file_name=f"{i}.jpg") for i in (0, 1, 2)]
+    by_stem = make.detection(image_id=1, file_name="1.jpg")
+    for rows, at in (([*agreeing, by_stem], 3), ([by_stem, *agreeing], 0)):
+        with pytest.raises(DataError, match=r"but file_name is '1\.jpg'") as error:
+            detmap.read_detections(make.write(tmp_path / "dt.json", rows), truth)
+        assert error.value.where.endswith(f"dt.json[{at}]")
+    found = detmap.read_detections(make.write(tmp_path / "dt.json", [by_stem]), truth)
+    assert found.image.tolist() == [1]
+
+
+def test_stems_of_two_folders_that_contradict_are_an_error(tmp_path: Path) -> None:
+    truth = detmap.read_truth(numbered(tmp_path, "a/1.jpg", "b/1.jpg", "a/2.jpg", first=1))
+    pairs = ((1, "b/1.jpg"), (2, "a/2.jpg"), (3, "a/1.jpg"))
+    rows = [make.detection(image_id=i, file_name=name) for i, name in pairs]
+    with pytest.raises(DataError, match=r"image_id 1 is 'a/1\.jpg' .* file_name is 'b/1\.jpg'"):
+        detmap.read_detections(make.write(tmp_path / "dt.json", rows), truth)
+
+
+def test_a_known_id_beside_an_unknown_name_names_both_fields(tmp_path: Path) -> None:
+    truth = detmap.read_truth(numbered(tmp_path, "a.jpg", "b.jpg"))
+    pairs = ((100, "a.jpg"), (101, "gone.jpg"), (7, "b.jpg"))
+    rows = [make.detection(image_id=i, file_name=name) for i, name in pairs]
+    file = make.write(tmp_path / "dt.json", rows)
+    with pytest.raises(DataError) as error:
+        detmap.read_detections(file, truth)
+    assert error.value.where == f"{file}[1]"
+    assert error.value.what.startswith("image_id 101 is 'b.jpg' in ")
+    assert error.value.what.endswith("but file_name 'gone.jpg' is not in it")
+    assert "remove file_name to join by image_id, as pycocotools does" in error.value.fix
+    assert "--unknown drop" in error.value.fix
+    found = detmap.read_detections(file, truth, unknown="drop")
+    assert found.image.tolist() == [0, 1]
+    used = [note.count for note in found.notes if "name is used" in note.text]
+    dropped = [note.count for note in found.notes if note.code == "image-unknown"]
+    assert (used, dropped) == ([1], [1])
+    make.write(file, rows[:2])
+    notes = detmap.read_detections(file, truth, unknown="drop").notes
+    assert not any("name is used" in note.text for note in notes)
+
+
+def test_a_name_before_an_upload_is_known(tmp_path: Path) -> None:
+    truth = detmap.read_truth(numbered(tmp_path, f"street_jpg.rf.{'0a' * 16}.jpg"))
+    file = make.write(tmp_path / "dt.json", [make.detection(image_id=100, file_name="street.jpg")])
+    assert detmap.read_detections(file, truth).image.tolist() == [0]
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_an_empty_file_name_is_none(tmp_path: Path, empty: str | None) -> None:
+    truth = detmap.read_truth(numbered(tmp_path, "a.jpg", "b.jpg"))
+    rows = [make.detection(image_id=i, file_name=empty) for i in (101, 100)]
+    found = detmap.read_detections(make.write(tmp_path / "dt.json", rows), truth)
+    assert (found.image.tolist(), found.notes) == ([1, 0], ())
+    own = [{"id": 100, "file_name": "b.jpg"}, {"id": 101, "file_name": "a.jpg"}]
+    file = make.write(tmp_path / "dt.json", {"images": own, "annotations": rows})
+    assert detmap.read_detections(file, truth).image.tolist() == [0, 1]
+
+
 # --- traps
 
 TWO = ("a/img.jpg", "b/img.jpg")
@@ -227,7 +287,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "file_name that the truth lacks, beside an id": (
         ("a.jpg", "b.jpg"),
         [{"file_name": "a.jpg", "image_id": 100}, {"file_name": "c.jpg", "image_id": 101}],
-        "dt.json[1].file_name: no image 'c.jpg'",
+        "but file_name 'c.jpg' is not in it",
     ),
     "ids and names": (("a.jpg", "b.jpg"), [{"image_id": 100}, {"image_id": "b"}], "while record 0"),
     "case": (("Img.jpg",), [{"image_id": "img"}], "did you mean Img? only the case differs"),

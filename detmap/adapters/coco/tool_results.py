@@ -23,8 +23,8 @@ from typing import Any
 import msgspec
 
 from detmap.adapters.coco import record_errors
-from detmap.adapters.joining import image_lookup, image_names
-from detmap.adapters.joining.unknown_policy import Policy
+from detmap.adapters.joining import image_lookup, image_names, unknown_policy
+from detmap.adapters.joining.unknown_policy import FLAG, Policy
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -172,7 +172,7 @@ def _made_plain(
     if tree.get("images") is not None and not any("score" in row for row in rows):
         return Text(data, {})  # a ground truth, as the reader reports
     rows = [dict(row) for row in rows]
-    image_field, notes = _name_images(path, truth, group, rows, tree.get("images"))
+    image_field, notes = _name_images(path, truth, policy, group, rows, tree.get("images"))
     notes += _name_classes(path, truth, policy, group, rows, tree.get("categories"))
     notes += _set_boxes(path, group, rows)
     plain = {"annotations": rows} if group == "annotations" else rows
@@ -198,16 +198,16 @@ def _set_boxes(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note
 
 
 def _name_images(
-    path: Path, truth: Truth, group: str, rows: list[dict[str, Any]], own: Any
+    path: Path, truth: Truth, policy: Policy, group: str, rows: list[dict[str, Any]], own: Any
 ) -> tuple[str, tuple[Note, ...]]:
     """Sets the image id of each record, by file name if necessary. Returns the field that named the
-    image, and notes.
+    image, and notes. An empty file name is none, as null.
     """
     listed = _own(path, "images", own, "file_name")
     for row in rows:
-        if "file_name" not in row and _key(row.get("image_id")) in listed:
+        if row.get("file_name") in (None, "") and _key(row.get("image_id")) in listed:
             row["file_name"] = listed[_key(row["image_id"])]
-    named = [isinstance(row.get("file_name"), str) for row in rows]
+    named = [isinstance(row.get("file_name"), str) and row["file_name"] != "" for row in rows]
     if not any(named):
         return "image_id", ()
     for i, row in enumerate(rows):
@@ -221,48 +221,92 @@ def _name_images(
         for row in rows:
             row["image_id"] = row["file_name"]
         return "file_name", ()
-    return _choose_image_key(path, truth, group, rows, listed)
+    return _choose_image_key(path, truth, policy, group, rows, listed)
 
 
 def _choose_image_key(
-    path: Path, truth: Truth, group: str, rows: list[dict[str, Any]], listed: Mapping[Any, str]
+    path: Path,
+    truth: Truth,
+    policy: Policy,
+    group: str,
+    rows: list[dict[str, Any]],
+    listed: Mapping[Any, str],
 ) -> tuple[str, tuple[Note, ...]]:
     """Chooses between image id and file name. If they differ, the file name is used, since ids are
     often counters.
 
-    Raises `DataError` for an id that is another image of the truth, except the number of the name
-    (as Ultralytics writes it) and an id of the file's own images (`listed`).
+    Raises `DataError` for an id that is another image of the truth, except if all ids of the file
+    are stems of the names (as Ultralytics writes them), and an id of the file's own images
+    (`listed`). So is the id of an image whose name the truth lacks, unless such names are dropped.
     """
     lookup = image_lookup.Lookup(truth)
     if not lookup.by_last:
         return "image_id", ()
+    places_of, lost = _places(truth, lookup, {row["file_name"] for row in rows})
+    by_stem = all(_is_stem(_key(row["image_id"]), row["file_name"]) for row in rows)
     meant: list[int] = []
-    other = 0
+    n_differing = n_lost = 0
     for i, row in enumerate(rows):
         name, key = row["file_name"], _key(row["image_id"])
-        own, places = lookup.by_id.get(key, -1), lookup.exact(name) or lookup.named(name)[0]
+        own, places = lookup.by_id.get(key, -1), places_of[name]
         if own in places:
             meant.append(own)
             continue
         where = record_errors.place(path, group, i)
         if len(places) > 1:
             raise lookup.ambiguous(f"{where}.file_name", name, places)
-        if own >= 0 and places and key not in listed and not _is_stem(key, name):
-            what = f"image_id {key!r:.60} is {lookup.files[own]!r:.60} in {truth.source}, but "
-            what += f"file_name is {name!r:.60} (image {lookup.ids[places[0]]!r:.60})"
-            fix = "remove file_name to join by image_id as pycocotools does, or remove image_id"
-            raise DataError(where, what, fix)
+        if own >= 0 and key not in listed:
+            if places and not by_stem:
+                raise _contradiction(where, lookup, key, name, places[0])
+            if name in lost and policy.unknown not in ("drop", "add"):
+                raise _unknown_name(where, lookup, key, name)
         meant.append(places[0] if places else -1)
-        other += 1
-    if not other:
+        n_differing += 1
+        n_lost += name in lost
+    if not n_differing:
         return "image_id", ()
     strange = -1 in meant
     for row, at in zip(rows, meant, strict=True):
         name = row["file_name"] if at < 0 else lookup.files[at]
         row["image_id"] = name if strange else lookup.ids[at]
     text = "detections have an image_id that differs from their file_name in the truth: the file "
-    note = Note("image-joined", f"{text}name is used", other, shown(path))
-    return "image_id" if listed else "file_name", (note,)
+    n_joined = n_differing - n_lost  # the reader reports the others
+    notes = (Note("image-joined", f"{text}name is used", n_joined, shown(path)),) * bool(n_joined)
+    return "image_id" if listed else "file_name", notes
+
+
+def _places(
+    truth: Truth, lookup: image_lookup.Lookup, names: set[str]
+) -> tuple[dict[str, list[int]], set[str]]:
+    """Returns the images that each file name may refer to, and the names that are found in no way,
+    also not as they were before an upload.
+    """
+    places = {name: lookup.exact(name) or lookup.named(name)[0] for name in names}
+    rest = [name for name in names if not places[name]]
+    if not rest:
+        return places, set()
+    found, _ = image_lookup.positions_by_name(truth, rest, str)
+    return places, {name for name, at in zip(rest, found.tolist(), strict=True) if at < 0}
+
+
+def _contradiction(
+    where: str, lookup: image_lookup.Lookup, key: Any, name: str, other: int
+) -> DataError:
+    """Returns the error for an id and a file name of two images."""
+    file = lookup.files[lookup.by_id[key]]
+    what = f"image_id {key!r:.60} is {file!r:.60} in {lookup.truth.source}, but "
+    what += f"file_name is {name!r:.60} (image {lookup.ids[other]!r:.60})"
+    fix = "remove file_name to join by image_id as pycocotools does, or remove image_id"
+    return DataError(where, what, fix)
+
+
+def _unknown_name(where: str, lookup: image_lookup.Lookup, key: Any, name: str) -> DataError:
+    """Returns the error for the id of an image beside a file name that the truth lacks."""
+    file = lookup.files[lookup.by_id[key]]
+    what = f"image_id {key!r:.60} is {file!r:.60} in {lookup.truth.source}, but "
+    what += f"file_name {name!r:.60} is not in it"
+    fix = "remove file_name to join by image_id, as pycocotools does; "
+    return DataError(where, what, unknown_policy.nearest(name, lookup.files) + fix + FLAG)
 
 
 def _is_stem(key: Any, name: str) -> bool:
