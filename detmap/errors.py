@@ -86,6 +86,10 @@ class DataError(DetmapError):
     """The input is invalid."""
 
 
+class OverlapError(DataError):
+    """An IoU is 0/0 or inf/inf in the number type of the protocol; others may have a number."""
+
+
 class ProtocolError(DetmapError):
     """A protocol or one of its keys does not exist or is out of range."""
 

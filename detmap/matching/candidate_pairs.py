@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import memory
-from detmap.errors import DataError
+from detmap.errors import OverlapError
 from detmap.matching.class_thresholds import reach_own
 from detmap.matching.matches_checks import least_overlap
 from detmap.overlaps import producer
@@ -97,7 +97,8 @@ def find_candidates(
 
     Raises
     ------
-    DataError : boxes with an IoU of 0/0; more pairs than fit into memory
+    OverlapError : boxes with an IoU of 0/0 or inf/inf
+    DataError : more pairs than fit into memory
     """
     n_images, (rows, turns) = len(truth.images), order
     label = labels(objects.off)
@@ -152,18 +153,28 @@ def _box_pairs(
             else:
                 overlap = overlaps(*pairs, over_own_area=absorbing)
             if np.isnan(overlap).any():
-                row = int(mine[d[np.argmax(np.isnan(overlap))]])
-                raise DataError(
-                    f"{detections.source}: row {row}",
-                    f"the box {detections.boxes[row].tolist()} and its object have areas of 0 in "
-                    "double precision, so their IoU is 0/0",
-                    "use boxes with sides above 1e-150",
-                )
+                at = int(np.argmax(np.isnan(overlap)))
+                row, obj = int(mine[d[at]]), int(objects.row[of[at]])
+                raise _undefined(detections, row, det_edges.area[row], obj_edges.area[obj])
             # Disjoint boxes never match, even if an object needs an overlap of 0.
             enough = (overlap >= lowest) | ((overlap >= objects.enough[of]) & (overlap > 0))
             n_kept += int(enough.sum())
             memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs of boxes that meet")
             yield d[enough], of[enough], overlap[enough], np.full(int(enough.sum()), absorbing)
+
+
+def _undefined(detections: Detections, row: int, *areas: np.floating[Any]) -> OverlapError:
+    """The error on a detection and an object of these areas, whose IoU is not a number."""
+    number = areas[0].dtype.name
+    least, most = ("1e-18", "1e18") if number == "float32" else ("1e-150", "1e100")
+    large = not np.isfinite(areas).all()
+    size, iou = ("an infinite area", "inf/inf") if large else ("areas of 0", "0/0")
+    return OverlapError(
+        f"{detections.source}: row {row}",
+        f"the box {detections.boxes[row].tolist()} and its object have {size} in {number}, "
+        f"so the IoU is {iou}",
+        f"use boxes with sides below {most}" if large else f"use boxes with sides above {least}",
+    )
 
 
 def _near(

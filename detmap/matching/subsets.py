@@ -144,7 +144,8 @@ def measure(
 
 def _single(values: Floats) -> Floats:
     """Rounded to float32."""
-    return values.astype(np.float32).astype(np.float64)
+    with np.errstate(over="ignore"):  # too large for float32: infinite
+        return values.astype(np.float32).astype(np.float64)
 
 
 def _single_precision(protocol: Protocol) -> bool:

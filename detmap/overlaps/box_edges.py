@@ -38,6 +38,11 @@ def edges(table: Truth | Detections, protocol: Protocol, native: BoxFormat) -> E
     protocol : the rules
     native : format of the ground-truth files, whose corners ``boxes.extent = "as_written"`` uses
     """
+    with np.errstate(over="ignore", invalid="ignore"):  # too large for float32: infinite
+        return _edges(table, protocol, native)
+
+
+def _edges(table: Truth | Detections, protocol: Protocol, native: BoxFormat) -> Edges:
     number = np.float32 if protocol.boxes.precision == "float32" else np.float64
     wide = np.float64 if protocol.iou.arithmetic == "float64" else number
     if protocol.boxes.extent == "continuous":
@@ -112,9 +117,23 @@ def overlaps(
 ) -> NDArray[np.float64]:
     """Returns (n,) overlaps of pairs of rows, optionally over the detection's own area.
 
+    NaN where it is 0/0 or inf/inf.
+
     Source: bbIou (maskApi.c), VOCevaldet.m and the tools in `configs/tools`: shared / (detection +
     object - shared), in the protocol's precision.
     """
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return _overlaps(det_edges, obj_edges, d, g, protocol, over_own_area)
+
+
+def _overlaps(
+    det_edges: Edges,
+    obj_edges: Edges,
+    d: NDArray[Any],
+    g: NDArray[Any],
+    protocol: Protocol,
+    over_own_area: bool,
+) -> NDArray[np.float64]:
     pixel = 1 if protocol.boxes.extent == "inclusive" else 0
     left, top, right, bottom = det_edges.sides
     of_left, of_top, of_right, of_bottom = obj_edges.sides
@@ -134,8 +153,7 @@ def overlaps(
         divisor = divisor + divisor.dtype.type(protocol.iou.epsilon)
     if protocol.iou.least_union:
         divisor = np.maximum(divisor, divisor.dtype.type(protocol.iou.least_union))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        met[rows] = shared / divisor
+    met[rows] = shared / divisor
     return met
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.errors import DataError
+from detmap.errors import OverlapError
 from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 
@@ -64,7 +64,7 @@ class BoxPairs:
     ) -> Iterator[tuple[int, Pairs]]:
         """Yields pairs of cells; see `detmap.overlaps.Producer`.
 
-        Raises `DataError` for boxes so small that their overlap is 0/0.
+        Raises `OverlapError` for boxes so small that their overlap is 0/0.
         """
         from detmap.kernels import pairs as kernels
 
@@ -80,7 +80,7 @@ class BoxPairs:
             )
             if cursor[kernels.BROKEN] >= 0:
                 row = int(position[cursor[kernels.BROKEN]])
-                raise DataError(
+                raise OverlapError(
                     f"{self.source}: row {row}",
                     f"the box {self.boxes[row].tolist()} and an object's have areas that are 0 "
                     "in double precision: their overlap is 0/0",

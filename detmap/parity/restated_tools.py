@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from detmap.errors import DataError
+from detmap.errors import DataError, OverlapError
 from detmap.evaluate import summarize
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
@@ -35,7 +35,11 @@ BOXES_ALONE = Note(
 )
 REMARKS = {"order-undecided": "ties", "choice-undecided": "ties", "reference-stops": "stops"}
 """Notes on the reliability of a tool's number, with one word each."""
-NOTHING = {BOXES_ALONE.code: "boxes", "class-without-truth": "undefined"}
+NOTHING = {
+    BOXES_ALONE.code: "boxes",
+    "class-without-truth": "undefined",
+    "overlap-undefined": "undefined",
+}
 """Notes on missing numbers."""
 
 
@@ -94,8 +98,8 @@ def numbers(
     """The number of each tool, sorted by name.
 
     Tools with the same matching rules are matched once. If `stock` compares masks or keypoints,
-    tools
-    for boxes have no number.
+    tools for boxes have no number. Neither has a tool in whose number type an IoU is 0/0 or
+    inf/inf.
 
     Parameters
     ----------
@@ -106,7 +110,7 @@ def numbers(
 
     Raises
     ------
-    DataError : not tables
+    DataError : not tables; boxes with an IoU of 0/0 or inf/inf under `stock`
     ProtocolError : an unknown name
     """
     if not isinstance(truth, Truth) or not isinstance(detections, Detections):
@@ -130,7 +134,13 @@ def compare_tools(
                 found.append(ToolNumber(name, "", "", nothing, nothing, "", (BOXES_ALONE,)))
                 continue
             rules = load(SHAPED[name, stock.iou.of])
-        result = known.result(rules)
+        try:
+            result = known.result(rules)
+        except OverlapError as error:
+            nothing = float("nan")
+            note = Note("overlap-undefined", f"pair of boxes has no IoU: {error}", 1)
+            found.append(ToolNumber(name, "", "", nothing, nothing, "", (note,)))
+            continue
         metric, value = headline(result)
         kept = {*REMARKS, *(NOTHING if math.isnan(value) else ())}
         notes = tuple(note for note in result.notes if note.code in kept)

@@ -117,6 +117,12 @@ def test_classes_may_be_given_by_name() -> None:
             "[0.0, 0.0, -1.0, 5.0] has a negative size",
         ),
         (truth, {"boxes": [[0, 0, 1, np.inf], BOXES[0]]}, "boxes[0]", "non-finite"),
+        (
+            truth,
+            {"boxes": [BOXES[0], [0, 0, 1e154, 1e154]]},
+            "boxes[1]",
+            "has a number beyond 1e+100: areas of such boxes are too large",
+        ),
         (truth, {"area": [1, -1]}, "area[1]", "-1.0 is negative"),
         (truth, {"area": [np.nan, 1]}, "area[0]", "nan is"),
         (truth, {"area": [1]}, "area", "shape (1,)"),

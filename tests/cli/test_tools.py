@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 import detmap
 from detmap import protocol
 from detmap.base.resources import folder
+from detmap.parity import restated_tools
 from tests.support.drawing_rules import PROTOCOLS, draw_data
 from tests.support.running import run
 
@@ -73,15 +76,61 @@ def test_differences_are_of_the_same_quantity() -> None:
 def test_no_number_has_its_reason() -> None:
     truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], categories={1: "a", 2: "b"})
     found = detmap.detections_from_arrays(truth, [1, 1], [1, 2], [[0, 0, 9, 9]] * 2, [0.5, 0.4])
-    row = detmap.parity.restated_tools.numbers(
-        truth, found, detmap.load_protocol("voc2012"), ["voc-devkit-12"]
-    )[0]
+    row = restated_tools.numbers(truth, found, detmap.load_protocol("voc2012"), ["voc-devkit-12"])[
+        0
+    ]
     assert row.remark == "undefined"
     assert "the mean undefined if it has detections" in str(row.notes[0])
     with pytest.raises(
         detmap.DataError, match=r"voc-devkit-12 has no number .* the mean undefined"
     ):
         detmap.explain(truth, found, "voc2012", "voc-devkit-12")
+
+
+@pytest.mark.parametrize(
+    ("side", "cause", "fix"),
+    [
+        (1e20, "an infinite area in float32, so the IoU is inf/inf", "sides below 1e18"),
+        (1e-25, "areas of 0 in float32, so the IoU is 0/0", "sides above 1e-18"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_tool_whose_number_type_cannot_hold_an_area_has_no_number(
+    side: float, cause: str, fix: str
+) -> None:
+    boxes = [[0, 0, side, side], [0, 0, 50, 50]]
+    truth = detmap.truth_from_arrays([1, 1], [1, 1], boxes)
+    size = {"width": np.array([640.0]), "height": np.array([480.0])}
+    truth = replace(truth, images=replace(truth.images, **size))
+    found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], boxes, [0.9, 0.8])
+    stock = detmap.load_protocol("coco-bbox")
+    rows = restated_tools.numbers(truth, found, stock, ["darknet-0", "pycocotools"])
+    assert [row.remark for row in rows] == ["undefined", ""]
+    assert math.isnan(rows[0].value)
+    assert rows[1].value == pytest.approx(1.0)
+    assert cause in str(rows[0].notes[0])
+    assert fix in str(rows[0].notes[0])
+    with pytest.raises(detmap.DataError, match=r"row 0: .* in float32"):
+        detmap.evaluate(truth, found, "darknet-0")
+
+
+def test_a_huge_box_leaves_the_table_of_the_other_tools(tmp_path: Path) -> None:
+    box = [0, 0, 1e20, 1e20]
+    same = {"image_id": 1, "category_id": 1, "bbox": box}
+    truth = {
+        "images": [{"id": 1, "width": 640, "height": 480}],
+        "categories": [{"id": 1, "name": "a"}],
+        "annotations": [{**same, "id": 1, "area": 1e40, "iscrowd": 0}],
+    }
+    files = [tmp_path / name for name in ("gt.json", "dt.json")]
+    for file, content in zip(files, (truth, [{**same, "score": 0.9}]), strict=True):
+        file.write_text(json.dumps(content))
+    found = run("tools", *files, "--only", "pycocotools,darknet-0")
+    assert found.code == 0
+    line = next(line for line in found.out.splitlines() if line.startswith("darknet-0"))
+    assert line.split()[1:] == ["-", "-", "undefined"]
+    assert "undefined (darknet-0)" in found.err
+    assert "infinite area in float32" in found.err
 
 
 def test_an_unknown_tool_is_refused() -> None:
@@ -95,15 +144,13 @@ def test_ties_are_told_in_a_note() -> None:
     twice = [[0, 0, 9, 9]] * 2
     found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], twice, [0.5, 0.5])
     stock = detmap.load_protocol("voc2012")
-    rows = detmap.parity.restated_tools.numbers(
-        truth, found, stock, ["py-faster-rcnn-12", "pycocotools"]
-    )
+    rows = restated_tools.numbers(truth, found, stock, ["py-faster-rcnn-12", "pycocotools"])
     assert [row.remark for row in rows] == ["ties", ""]
 
 
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(detmap.DataError, match="tables are required"):
-        detmap.parity.restated_tools.numbers("truth", "found", detmap.load_protocol("voc2012"))  # type: ignore[arg-type]
+        restated_tools.numbers("truth", "found", detmap.load_protocol("voc2012"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", protocol.tools())
