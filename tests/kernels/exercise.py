@@ -34,7 +34,7 @@ from detmap.overlaps import box_iou as boxes
 from detmap.protocol import integrators
 from detmap.statistics.replicates import random_words
 from tests.diagnosis import troublesome_tables as drawing
-from tests.kernels import test_runs
+from tests.kernels import test_near_pairs, test_runs
 from tests.kernels.test_match import draw_case, judged
 from tests.statistics.drawn_matches import draw
 from tests.support.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
@@ -126,6 +126,7 @@ def outcomes() -> list[object]:
         *doubts(),
         *diagnoses(),
         *run_lengths(),
+        *(test_near_pairs.drawn_pairs(seed, 0.0)[0] for seed in range(3)),
     ]
 
 
