@@ -17,6 +17,8 @@ import draw_lines
 import numpy as np
 from boxes import Random, Row, anywhere, classes_near, near
 
+from detmap.overlaps.keypoints import PARTS
+
 
 def coco(
     folder: Path,
@@ -157,8 +159,8 @@ def wholebody(folder: Path) -> None:
 
 def parts(points: Any) -> Row:
     """(133, 3) points as the fields of COCO-WholeBody."""
-    split = np.split(points.round(1), np.cumsum(list(PARTS.values()))[:-1])
-    return {name: own.ravel().tolist() for name, own in zip(PARTS, split, strict=True)}
+    split = np.split(points.round(1), np.cumsum([part.n for part in PARTS])[:-1])
+    return {part.field: own.ravel().tolist() for part, own in zip(PARTS, split, strict=True)}
 
 
 def open_vocabulary(folder: Path) -> None:
@@ -169,21 +171,7 @@ def open_vocabulary(folder: Path) -> None:
     coco(folder, counts=(2000, 7, 100, 65), sides=(640, 8, 200), noise=5, names=names)
 
 
-PARTS = {
-    "keypoints": 17,
-    "foot_kpts": 6,
-    "face_kpts": 68,
-    "lefthand_kpts": 21,
-    "righthand_kpts": 21,
-}
-SCORES = (
-    "score",
-    "foot_score",
-    "face_score",
-    "lefthand_score",
-    "righthand_score",
-    "wholebody_score",
-)
+SCORES = (*(part.score for part in PARTS), "wholebody_score")
 SMALL = (800, 4, 40)
 DRAWN: dict[str, Callable[[Path], None]] = {
     "lvis": partial(coco, counts=(400, 12, 300, 1203), sides=(640, 8, 200), noise=5, image=listed),

@@ -11,15 +11,10 @@ import cv2
 import numpy as np
 from boxes import Random, anywhere, classes_near, near
 
-UAVDT = {
-    "M0203": 1007, "M0205": 646, "M0208": 265, "M0209": 1576, "M0403": 514, "M0601": 372,
-    "M0602": 480, "M0606": 1374, "M0701": 1308, "M0801": 298, "M0802": 1101, "M1001": 1859,
-    "M1004": 269, "M1007": 659, "M1009": 604, "M1101": 864, "M1301": 1182, "M1302": 719,
-    "M1303": 445, "M1401": 1050,
-}  # fmt: skip
-"""Frames of UAVDT's test sequences."""
+from detmap.adapters.uavdt import LENGTHS
+
 NO_REGIONS = ("M0209", "M0801")
-"""The two of them for which the toolkit reads no ignored regions."""
+"""Sequences of UAVDT for which the toolkit reads no ignored regions."""
 VIDEOS = {6: 19, 7: 12, 8: 11, 9: 12, 10: 12}
 """Videos of each set of Caltech's test split."""
 FRAMES = range(29, 330, 30)
@@ -65,7 +60,7 @@ def visdrone(folder: Path) -> None:
 def uavdt(folder: Path) -> None:
     """The 20 test sequences, 16,592 frames, with 10 vehicles and 20 detections a frame."""
     rng, sides = np.random.default_rng(0), (1000, 15, 100)
-    for name, n_frames in UAVDT.items():
+    for name, n_frames in LENGTHS.items():
         objects: list[Any] = []
         regions: list[Any] = []
         found: list[Any] = []
