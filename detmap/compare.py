@@ -142,7 +142,7 @@ def _match_all(
     threads: int | None,
 ) -> tuple[list[Matches], list[Note]]:
     """The matches of each detector, and notes on classes that only some of them name; reads the
-    truth only if needed.
+    ground truth only if needed.
     """
     ready: list[Matches | None] = [
         each.matches

@@ -1,5 +1,5 @@
 """Policy for images and classes of detections that are not in the ground truth, and for class ids
-if the truth has only names.
+if the ground truth has only names.
 """
 
 from __future__ import annotations
