@@ -1,8 +1,8 @@
 """Detections as they are written: rows that name images and classes by whatever the file has.
 
 A repair is a function from raw rows to raw rows. Rows are joined with a ground truth by the rules
-of the
-ordinary readers (`detmap.adapters.joining.join`); what these would refuse is counted here instead.
+of the ordinary readers (`detmap.adapters.joining.join`); what these would refuse is counted here
+instead.
 """
 
 from __future__ import annotations
