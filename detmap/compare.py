@@ -142,7 +142,7 @@ def _match_all(
     threads: int | None,
 ) -> tuple[list[Matches], list[Note]]:
     """The matches of each detector, and notes on classes that only some of them name; reads the
-    truth only if needed.
+    ground truth only if needed.
     """
     ready: list[Matches | None] = [
         each.matches
@@ -158,7 +158,7 @@ def _match_all(
         return [each for each in ready if each is not None], []
     if truth is None:
         what = "no truth, and not all detectors are saved matches"
-        raise DataError("compare", what, "give the truth first")
+        raise DataError("compare", what, "give the ground truth first")
     known = next((each.protocol for each in ready if each is not None), None)
     wanted = protocol if protocol is not None or settings else known
     table, rules = read_truth_and_protocol(truth, wanted, settings)

@@ -49,9 +49,9 @@ class DetmapError(Exception):
     def without_paths(self, *paths: str | os.PathLike[str]) -> str:
         """Returns the message for readers who must not learn where these files are.
 
-        Each path, its folder and its name become ``the truth``; with several, ``the input``.
+        Each path, its folder and its name become ``the ground truth``; with several, ``the input``.
         """
-        text, name = str(self), "the truth" if len(paths) == 1 else "the input"
+        text, name = str(self), "the ground truth" if len(paths) == 1 else "the input"
         spellings = {
             each
             for path in (os.fspath(given) for given in paths)

@@ -44,7 +44,8 @@ def evaluate(
     ----------
     truth : a table from `read_truth`, or the path of a file or folder
     detections : a table from `read_detections`, or the path of a file or folder
-    protocol : a protocol, the name of one, or the path of a TOML file (default: by the truth)
+    protocol : a protocol, the name of one, or the path of a TOML file (default: by the ground
+        truth)
     settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``
     images : ids of the images to evaluate (default: all)
     classes : names or ids of the classes to evaluate (default: all)
@@ -191,7 +192,8 @@ def _read(
 
 def _refuse_swapped(truth: Any, detections: Any) -> None:
     if isinstance(truth, Detections) or isinstance(detections, Truth):
-        raise DataError("evaluate", "truth and detections are swapped", "give the truth first")
+        fix = "give the ground truth first"
+        raise DataError("evaluate", "truth and detections are swapped", fix)
 
 
 def read_truth_and_protocol(
@@ -200,7 +202,7 @@ def read_truth_and_protocol(
     settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> tuple[Truth, Protocol]:
-    """Reads the truth with the attributes of the protocol; `options` are of `read_truth`."""
+    """Reads the ground truth with the attributes of the protocol; `options` are of `read_truth`."""
     if isinstance(truth, Truth):
         return truth, choose_protocol(wanted, truth, settings)
     if wanted is not None:

@@ -180,7 +180,7 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
         '{"1": []} is not a list',
         RESULTS_SHAPE,
     ),
-    "a truth file": (
+    "a ground truth file": (
         make.instances(),
         ": annotations[0].score",
         "missing",
@@ -378,12 +378,12 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
         "height -0.5 is negative",
         "x2 - x1",
     ),
-    "images that the truth lacks": (
+    "images that the ground truth lacks": (
         [make.detection(image_id=i) for i in (1, 9, 2, 8, 7, 9, 6, 5, 4)],
         "[1].image_id",
         "no image 9 in gt.json; in all 7 detections are on 6 images that it lacks: 9, 8, 7, 6, 5"
         " and 1 more",
-        "another split: the truth has 2 images such as 1",
+        "another split: the ground truth has 2 images such as 1",
     ),
 }
 
@@ -954,12 +954,12 @@ TEXT: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
         "holds detections of the splits train, val, not of test",
         "",
     ),
-    "images that the truth lacks": (
+    "images that the ground truth lacks": (
         {"test_cat": "000001 1 1 1 2 2\n\n000008 1 1 1 2 2\n000009 1 1 1 2 2\n000008 1 1 1 2 2"},
         "/comp4_det_test_cat.txt: line 3, image",
         "no image '000008' in VOC2007; in all 3 detections are on 2 images that it lacks: '000008',"
         " '000009'",
-        "another split: the truth has 2 images such as '000001'",
+        "another split: the ground truth has 2 images such as '000001'",
     ),
     "file extensions": (
         {"test_cat": "000001.jpg 1 1 1 2 2"},

@@ -375,7 +375,7 @@ def hotcoco_stream(batches: list[Any]) -> Stream:
 
 
 def vernier_stream(batches: list[Any]) -> Stream:
-    """It has the truth up front; an update ends when its worker has taken the batch in."""
+    """It has the ground truth up front; an update ends when its worker has taken the batch in."""
     from vernier import instance
 
     targets = [t for _, each in batches for t in each]

@@ -33,7 +33,7 @@ def detmap_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -
 
     if isinstance(found, tuple):
         found = detmap.detections_from_arrays(truth, *found)
-    elif isinstance(found, str):  # the peers leave out what the truth does not list
+    elif isinstance(found, str):  # the peers leave out what the ground truth does not list
         shapes = {"bbox": "boxes", "segm": "masks"}.get(kind, kind)
         truth = detmap.read_truth(truth, shapes=shapes)
         found = detmap.read_detections(found, truth, unknown="drop")
@@ -49,7 +49,7 @@ def detmap_columns(table: Any) -> Any:
 
 
 def detmap_table(path: str) -> Any:
-    """A truth table."""
+    """A ground truth table."""
     import detmap
 
     return detmap.read_truth(path)

@@ -53,7 +53,7 @@ class Workload:
     median_size : of an object's box, square root of its area, pixels
     zoom : factor on the images' width and height
     evenness : how alike images are in their number of objects; the shape of a gamma distribution
-    absent : classes that an image names as absent (LVIS), on average; 0 for a truth that is
+    absent : classes that an image names as absent (LVIS), on average; 0 for a ground truth that is
         annotated everywhere
     real : truth is the boxes of COCO val2017 instead of drawn ones
     seed : of the random generator
@@ -103,7 +103,7 @@ WORKLOADS = {
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """The truth: I images and G objects on them, K classes.
+    """The ground truth: I images and G objects on them, K classes.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def lists(load: Workload, objects: Objects) -> list[str]:
 
 
 def instances(rng: np.random.Generator, load: Workload, objects: Objects) -> Iterator[str]:
-    """The text of the truth file, piece by piece."""
+    """The text of the ground truth file, piece by piece."""
     head = {
         "info": {"description": "made-up objects for measurements", "version": "1.0"},
         "licenses": [],

@@ -134,11 +134,11 @@ def read_detections(
     truth : the ground truth; its format may differ
     format : one of `FORMATS`; default: detected from the path
     box_format : box convention, for formats that do not define it: one of `BOX_FORMATS`
-    unknown : "error" rejects detections on images or of classes that are not in the truth; "drop"
-        drops them and counts them in the notes and the signature
-    class_names : meaning of the class ids if they are not those of the truth: names of the classes
-        0, 1, 2 ..., a dict from id to name, or a file of either (one name per line, line 1 is class
-        0; or JSON)
+    unknown : "error" rejects detections on images or of classes that are not in the ground truth;
+        "drop" drops them and counts them in the notes and the signature
+    class_names : meaning of the class ids if they are not those of the ground truth: names of the
+        classes 0, 1, 2 ..., a dict from id to name, or a file of either (one name per line, line 1
+        is class 0; or JSON)
     preferred_format : the protocol's ``files.detections``, used if the path may be of that format
     protocol_unknown : the protocol's ``scope.unknown``, in place of "error"
 

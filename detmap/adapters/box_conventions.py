@@ -81,7 +81,7 @@ def table_boxes(
             raise DataError(
                 place(int(np.argmax(unknown))),
                 "a normalized box on an image of unknown size",
-                "give the sizes of the images when the truth is read (--image-sizes FILE)",
+                "give the sizes of the images when the ground truth is read (--image-sizes FILE)",
             )
         boxes *= np.hstack([sides, sides])
     if box_format in ("voc", "voc from 0"):

@@ -29,8 +29,8 @@ class Format:
     ----------
     truth_looks, detections_look : score how well a path matches the format
     read_truth : called with the path, and the options by name
-    read_detections : called with the path, the truth, the ``policy`` about unknown images and
-        classes, and the options by name
+    read_detections : called with the path, the ground truth, the ``policy`` about unknown images
+        and classes, and the options by name
     options, detection_options : options of `read_truth` and `read_detections`
     """
 

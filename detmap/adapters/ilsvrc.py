@@ -1,6 +1,6 @@
 """Reads ILSVRC: ImageNet DET and VID.
 
-The truth is a folder of VOC's XML whose classes are WordNet ids. Beside it (or above it) are:
+The ground truth is a folder of VOC's XML whose classes are WordNet ids. Beside or above it are:
 
 - DET: ``val.txt`` (``name index``), ``synsets.txt`` (a WordNet id a line; the line number is the
   class number of detections) or the devkit's ``map_det.txt`` (``wnid number name``), and
@@ -161,7 +161,7 @@ def _whole(lines: label_files.Lines, values: NDArray[Any], place: int) -> NDArra
     return column.astype(np.int64)
 
 
-# --- the truth ------------------------------------------------------------------------------------
+# --- the ground truth -----------------------------------------------------------------------------
 
 
 class _List(NamedTuple):

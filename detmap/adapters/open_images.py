@@ -2,7 +2,7 @@
 
 Beside the boxes are ``labels.csv`` (verified classes: 1 present, 0 absent), ``labelmap.pbtxt`` and
 ``hierarchy.json``, or one file each under its official name. Boxes are fractions of the image; they
-are not converted to pixels, since an IoU needs none. The truth is expanded by the hierarchy
+are not converted to pixels, since an IoU needs none. The ground truth is expanded by the hierarchy
 (`detmap.adapters.label_hierarchy`); detections are not.
 
 Source: TensorFlow Object Detection API, metrics/oid_challenge_evaluation.py.

@@ -101,7 +101,9 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
 
 
 def _require(truth: Truth, protocol: Protocol) -> None:
-    """Raises an error for keys that this rule does not know, and for a truth without motion."""
+    """Raises an error for keys that this rule does not know, and for a ground truth without
+    motion.
+    """
     own, stock = protocol.to_dict(), load("imagenet-vid").to_dict()
     strange = [name for name in FIXED if own[name] != stock[name]]
     attributes = {each.attribute for subset in protocol.subsets for each in subset.ranges}

@@ -1,4 +1,4 @@
-"""Open Images: the mean of the truth as given, before the class hierarchy expands it."""
+"""Open Images: the mean of the ground truth as given, before the class hierarchy expands it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def read(
     arguments: argparse.Namespace, *, empty: bool = False, extend: bool = True
 ) -> tuple[Truth, Detections, Protocol]:
     """As `reading.read`, with the requested fixes and the findings. Without
-    `extend` the truth lacks the images and classes that the detections add.
+    `extend` the ground truth lacks the images and classes that the detections add.
     """
     begin = time.process_time()
     truth, rules = reading.read_truth_of(arguments, empty=empty)
@@ -53,7 +53,7 @@ def read_detections(
     arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol, spent: float = 0.0
 ) -> Detections:
     """As `reading.read_detections_of`, with fixes and findings; the doctor takes no longer than
-    reading did, except for `doctor.ROWS`. `spent` is the processor time of reading the truth
+    reading did, except for `doctor.ROWS`. `spent` is the processor time of reading the ground truth
     (seconds).
     """
     begin = time.process_time() - spent

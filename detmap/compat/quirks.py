@@ -8,7 +8,7 @@ QUIRKS = {
     "id-zero": "a detection that takes the object with annotation id 0 counts as unmatched",
     "id-not-positive": "detections with ids of 0 or less take objects without using them up",
     "id-twice": "annotations share an id: the last one is used for all",
-    "category-unlisted": "detections of categories that the truth does not list are left out",
+    "category-unlisted": "detections of categories that are not in the ground truth are left out",
     "subset-by-position": "accumulate(p) reads the first results that were"
     " evaluated, not those of the given ids or ranges",
     "points-unsorted": "recThrs is not ascending: all points behind the first that"

@@ -240,7 +240,7 @@ def _ranked(detections: Detections, n_images: int) -> tuple[NDArray[np.int32], N
 
 class _Judged(NamedTuple):
     """By row of the detections: the matched object, whether it is a TP, ignored, and within the
-    limit; by row of the truth: whether the object counts.
+    limit; by row of the ground truth: whether the object counts.
     """
 
     took: NDArray[np.int32]

@@ -38,7 +38,7 @@ class Mistake:
     overlap : best overlap with an object (of a detection), with a detection of the class (of a
         missed object), or with the other object
     other : name of the class at this location; "" for none
-    row : of the detections, or of the truth
+    row : of the detections, or of the ground truth
     reason : why a box is odd
     """
 

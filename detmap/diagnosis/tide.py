@@ -91,8 +91,8 @@ def tidecv(
     """The numbers of tidecv 1.0.1, by its names and under its protocol, `configs/tools/tide.toml`.
 
     Errors rank before true positives of the same score once something is fixed. Ignored detections
-    count as errors, though not in AP. Boxes are compared as COCO does, also where the truth is
-    VOC's; difficult objects are crowds.
+    count as errors, though not in AP. Boxes are compared as COCO does, also where the ground truth
+    is VOC's; difficult objects are crowds.
 
     Parameters
     ----------

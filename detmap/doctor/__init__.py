@@ -1,4 +1,5 @@
-"""The doctor: what is wrong with detections, or with a truth, that gives a plausible bad number.
+"""The doctor: what is wrong with detections, or with a ground truth, that gives a plausible bad
+number.
 
 Each hypothesis is a repair, raw rows to raw rows (`raw`), tried by AP50 (`trial`): of boxes,
 classes, images and scores; or a fact that no repair can change (`coverage`, `truth`). `examine`
@@ -61,7 +62,7 @@ def doctor(
         ``category_id``, ``boxes`` (x, y, width, height) and ``score``; what an ordinary reader
         refuses is read loosely
     protocol : whose rules AP50 is computed by; by the kind of truth when left out
-    split : of a truth that is a VOC folder
+    split : of a ground truth that is a VOC folder
     format : of detections that are a path
 
     Raises
@@ -71,7 +72,7 @@ def doctor(
     from detmap.adapters import read_detections, read_truth
 
     if isinstance(truth, Detections):
-        raise DataError("doctor", "truth and detections are swapped", "give the truth first")
+        raise DataError("doctor", "truth and detections are swapped", "give the ground truth first")
     if not isinstance(truth, Truth):
         truth = read_truth(truth, split=split)
     table = truth

@@ -257,7 +257,7 @@ def _overlaps(sample: Sample, rows: Raw) -> NDArray[np.float64]:
     return best
 
 
-# --- what the numbers of the truth mean -----------------------------------------------------------
+# --- what the numbers of the ground truth mean ----------------------------------------------------
 
 TRUTH_READINGS = (
     ("xyxy", (1, 1, 0, 0), "continuous pixels from 0"),
@@ -282,7 +282,7 @@ def truth_readings(sample: Sample) -> Iterator[Finding]:
             found.append((float(after.mean()), box_format, meaning))
     for mean, box_format, meaning in sorted(found, reverse=True)[:1]:
         text = (
-            f"boxes of the truth fit the detections as {meaning}: mean IoU of objects "
+            f"boxes of the ground truth fit the detections as {meaning}: mean IoU of objects "
             f"{before.mean():.2f}, then {mean:.2f}; if its tool writes these, use "
             f"--truth-box-format '{box_format}'"
         )
@@ -298,12 +298,12 @@ def truth_readings(sample: Sample) -> Iterator[Finding]:
 # --- a pixel --------------------------------------------------------------------------------------
 
 PIXELS = {
-    "boxes-zero-based": ((-1, -1, -1, -1), "boxes count pixels from 0 where the truth is from 1"),
-    "boxes-one-based": ((1, 1, 1, 1), "boxes count pixels from 1 where the truth is from 0"),
+    "boxes-zero-based": ((-1, -1, -1, -1), "boxes count pixels from 0, the ground truth from 1"),
+    "boxes-one-based": ((1, 1, 1, 1), "boxes count pixels from 1, the ground truth from 0"),
     "boxes-off-by-one": ((0, 0, -1, -1), "boxes are one pixel too narrow and too low"),
     "boxes-too-wide-by-one": ((0, 0, 1, 1), "boxes are one pixel too wide and too high"),
 }
-"""How corners differ from the truth's; what it means."""
+"""How corners differ from the ground truth's; what it means."""
 
 NARROW = (
     ("boxes-narrow-by-one", (0, 0, -1, 0), "widths are one pixel too small"),

@@ -75,8 +75,8 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
     low, high = min(used), max(used)
     first = ids[0] if ids else 0
     for step, name, text in (
-        (1, "classes-zero-based", f"class ids count from {first - 1}, the truth's from {first}"),
-        (-1, "classes-one-based", f"class ids count from {first + 1}, the truth's from {first}"),
+        (1, "classes-zero-based", f"class ids count from {first - 1}, the objects' from {first}"),
+        (-1, "classes-one-based", f"class ids count from {first + 1}, the objects' from {first}"),
     ):
         mapping = {key: key + step for key in used if key + step in known.ids}
         if len(mapping) >= 0.9 * len(used):
@@ -90,7 +90,7 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
                 mapping = {key: ids[key - start] for key in used}
                 yield Repair(
                     "classes-contiguous",
-                    f"class ids are numbered through {ends}, the truth's go from {first} to "
+                    f"class ids are numbered through {ends}, the ground truth's go from {first} to "
                     f"{ids[-1]} with gaps",
                     partial(renamed, mapping=mapping),
                 )
@@ -108,7 +108,7 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
         mapping = {key: ids[official.index(key)] for key in used if key in official}
         yield Repair(
             "classes-coco-ids",
-            "class ids are COCO's from 1 to 90 with gaps, the truth numbers its classes through",
+            "class ids are COCO's from 1 to 90 with gaps; those of the ground truth have no gaps",
             partial(renamed, mapping=mapping),
             2,
         )

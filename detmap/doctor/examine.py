@@ -92,7 +92,7 @@ class Examination:
     def _images(self) -> None:
         self.now = self.trial.outcome(self.rows)
         for repair in images.repairs(self.rows, self.trial.truth):
-            if repair.sure:  # the truth knows them by no other name
+            if repair.sure:  # the ground truth knows them by no other name
                 self._made(repair)
                 break
 
@@ -112,7 +112,7 @@ class Examination:
         part = self.part
         readings = list(boxes.truth_readings(part))
         self.findings += readings
-        if readings:  # what is off is the truth: moved detections would fit wrong objects
+        if readings:  # what is off is the ground truth: moved detections would fit wrong objects
             return
         for repair in (*boxes.turned(self.rows), *boxes.pixels(part), *scores.repairs(part)):
             self._make_sure(repair)

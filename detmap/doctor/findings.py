@@ -113,7 +113,7 @@ class Repair:
     ----------
     name : of the hypothesis
     sentence : the cause
-    apply : raw rows to raw rows, beside the truth that has their images
+    apply : raw rows to raw rows, beside the ground truth that has their images
     weight : how many guesses it takes; of two repairs that gain the same the lighter one is said
     sure : the rows prove it (unknown ids, numbers out of range): a small gain is enough
     """

@@ -43,12 +43,12 @@ def repaired(
     raw : their rows
     names : of findings; what a repair has to guess is guessed anew
     protocol : whose rules AP50 is computed by
-    unknown : "error" or "drop", of what the truth lacks even then
+    unknown : "error" or "drop", of what the ground truth lacks even then
 
     Raises
     ------
     DataError : no such repair, one that makes no sense of these rows, or rows that still name
-        images that the truth lacks
+        images that the ground truth lacks
     """
     rules, made = trial_of(truth, protocol), []
     for name in names:

@@ -36,7 +36,7 @@ def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> 
     by_stem = _index_stems(used, truth)
     if (by_stem >= 0).mean() >= KNOWN and not np.array_equal(by_stem, as_is):
         text = (
-            f"images are named by file stem, such as {used[0]!r}, where the truth's ids are such "
+            f"images are named by file stem, such as {used[0]!r}; ids of the ground truth are such "
             f"as {truth.images.ids[0].item()!r}"
         )
         sure = bool((as_is < 0).mean() > OTHER)
@@ -54,7 +54,7 @@ def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> 
                 ids = truth.images.ids
                 shifted = ids.dtype.kind == "i" and int(ids[-1]) - int(ids[0]) == n - 1
                 name = "images-shifted" if shifted else "images-by-position"
-                text = f"image ids count the truth's images from {start}"
+                text = f"image ids count the ground truth's images from {start}"
                 yield Repair(name, text, _repair(used, counted, truth), 1 if shifted else 2)
     if truth.images.ids.dtype.kind == "i":
         first, last = int(truth.images.ids[0]), int(truth.images.ids[-1])
@@ -72,7 +72,7 @@ def _repair(used: Sequence[Key], place: NDArray[np.integer], truth: Truth) -> pa
 
 
 def renamed(raw: Raw, truth: Truth, *, known: dict[Key, Key]) -> Raw:
-    """The rows with the truth's image ids; unknown images get an unused id."""
+    """The rows with the ground truth's image ids; unknown images get an unused id."""
     del truth
     nobody: Key = "" if any(isinstance(i, str) for i in known.values()) else -(2**62)
     images = tuple(known.get(key, nobody) for key in raw.images)
@@ -118,7 +118,7 @@ def _number(name: str) -> int | None:
 
 
 def strangers(raw: Raw, truth: Truth) -> Iterator[Finding]:
-    """Rows on images that the truth lacks, of which no numbering makes sense."""
+    """Rows on images that the ground truth lacks, of which no numbering makes sense."""
     place = image_places(truth, raw.images, raw.by_stem)
     unknown = place[raw.image] < 0
     if not len(raw) or unknown.mean() < OTHER:

@@ -1,4 +1,4 @@
-"""Published benchmarks by their counts, to recognise a truth that is nearly one of them."""
+"""Published benchmarks by their counts, to recognise a ground truth that is nearly one of them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ host.robots.ox.ac.uk/pascal/VOC, "Database statistics"."""
 
 
 def differences(truth: Truth) -> Iterator[tuple[Benchmark, list[str]]]:
-    """Benchmarks that a truth is nearly, and in what it differs from them."""
+    """Benchmarks that a ground truth is nearly, and in what it differs from them."""
     names = set(truth.categories.names)
     neutral = int((truth.crowd | truth.difficult).sum())
     for known in KNOWN:

@@ -112,7 +112,9 @@ def _loosely(path: Path, truth: Truth) -> Raw | None:
 
 
 class _Codes:
-    """Numbers whole ids as they come: for a scanner, which asks where an id is in the truth."""
+    """Numbers whole ids as they come: for a scanner, which asks where an id is in the ground
+    truth.
+    """
 
     def __init__(self) -> None:
         self.places: dict[int, int] = {}
@@ -175,7 +177,7 @@ def _arrays(columns: Mapping[str, ArrayLike]) -> Raw:
 
 
 def _texts(path: Path, truth: Truth) -> Raw | None:
-    """A folder of VOC's text, also with classes that the truth does not have."""
+    """A folder of VOC's text, also with classes that the ground truth does not have."""
     names: list[str] = []
     stems: list[str] = []
     numbers: list[list[float]] = []

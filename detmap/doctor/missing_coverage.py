@@ -134,9 +134,9 @@ def _classes(
     kept = truth.take(np.flatnonzero(n_rows[truth.label] > 0))
     yield Finding(
         "classes-without-detections",
-        f"{len(names)} of {(n_objects > 0).sum()} classes have no detection although the truth has "
-        f"{int(n_objects[lost].sum()):,} objects of them: {few(names)}; AP50 after is that of "
-        "the others",
+        f"{len(names)} of {(n_objects > 0).sum()} classes have no detection although the ground "
+        f"truth has {int(n_objects[lost].sum()):,} objects of them: {few(names)}; AP50 "
+        "after is that of the others",
         ap50,
         replace(trial, truth=kept).whole(raw),
     )

@@ -1,7 +1,8 @@
 """Detections as they are written: rows that name images and classes by whatever the file has.
 
-A repair is a function from raw rows to raw rows. Rows are joined with a truth by the rules of the
-ordinary readers (`detmap.adapters.joining.join`); what these would refuse is counted here instead.
+A repair is a function from raw rows to raw rows. Rows are joined with a ground truth by the rules
+of the ordinary readers (`detmap.adapters.joining.join`); what these would refuse is counted here
+instead.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Raw:
         )
 
     def places(self, truth: Truth) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Positions in the truth of each row's image and class, -1 where it has none such."""
+        """Positions in the ground truth of each row's image and class, -1 where it has none
+        such.
+        """
         image = image_places(truth, self.images, self.by_stem)
         label = class_places(truth, self.classes)
         return image[self.image], label[self.label]
@@ -77,7 +80,7 @@ def readable(raw: Raw) -> NDArray[np.bool_]:
 
 
 def joined(truth: Truth, raw: Raw) -> Detections:
-    """The rows that the truth has an image and a class for, and that a table can hold."""
+    """The rows that the ground truth has an image and a class for, and that a table can hold."""
     image, label = raw.places(truth)
     rows = np.flatnonzero((image >= 0) & (label >= 0) & readable(raw))
     return table(truth, raw, rows, image[rows], label[rows])
@@ -148,8 +151,8 @@ def are_numbers(keys: Sequence[Key]) -> bool:
 def restricted(
     raw: Raw, truth: Truth, image: NDArray[np.int32], positions: NDArray[np.int64]
 ) -> Raw:
-    """The rows on images at some positions of a truth, which are named by the truth's own ids;
-    `image` holds the position of each row's image, or -1.
+    """The rows on images at some positions of a ground truth, which are named by the ground
+    truth's own ids; `image` holds the position of each row's image, or -1.
     """
     wanted = np.zeros(len(truth.images) + 1, dtype=bool)  # the last one is for -1
     wanted[positions] = True
@@ -180,7 +183,7 @@ def image_places(truth: Truth, keys: tuple[Key, ...], by_stem: bool) -> NDArray[
 
 
 def class_places(truth: Truth, keys: Sequence[Key]) -> NDArray[np.int32]:
-    """Positions of classes by the truth's ids or names; -1 where there is none."""
+    """Positions of classes by the ground truth's ids or names; -1 where there is none."""
     if not are_numbers(keys):
         try:
             return joining.classes_by_id(truth, [str(key) for key in keys], "")

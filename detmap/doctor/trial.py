@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A truth, and the rules by which rows are tried.
+    """A ground truth, and the rules by which rows are tried.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Sample:
 
     Parameters
     ----------
-    trial : on the truth of these images alone
+    trial : on the ground truth of these images alone
     raw : the rows as they are, of all images
     positions : (S,) of these images in the whole truth, ascending
     whole : that truth
@@ -112,7 +112,7 @@ class Sample:
 
     @property
     def truth(self) -> Truth:
-        """The truth of these images."""
+        """The ground truth of these images."""
         return self.trial.truth
 
     @cached_property
@@ -138,7 +138,9 @@ class Sample:
 def trial_of(
     truth: Truth, protocol: Protocol | str | None = None, clock: Clock | None = None
 ) -> Trial:
-    """The rules of a protocol, or of the truth's own benchmark, at the one overlap of 0.5."""
+    """The rules of a protocol, or of the ground truth's own benchmark, at the one overlap of
+    0.5.
+    """
     asked = rules = choose_protocol(protocol, truth)
     if rules.iou.of != "boxes" or rules.evaluation.rule != "matching":
         rules = choose_protocol(None, replace(truth, shapes=None))
@@ -166,7 +168,7 @@ def sample(whole: Trial, raw: Raw) -> Sample:
 
 
 def merged(truth: Truth) -> Truth:
-    """The truth with all objects in one class."""
+    """The ground truth with all objects in one class."""
     return replace(
         truth,
         categories=Categories(np.array([1], dtype=np.int64), ("object",)),

@@ -1,4 +1,4 @@
-"""Facts about the truth: what makes its numbers other than those of its benchmark."""
+"""Facts about the ground truth: what makes its numbers other than those of its benchmark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EMPTY = 0.001  # share of objects without a size, or outside of their image, tha
 
 
 def facts(trial: Trial, image: NDArray[np.int32], score: NDArray[np.float64]) -> Iterator[Finding]:
-    """Warnings about the truth; `image` and `score` are those of the detections' rows."""
+    """Warnings about the ground truth; `image` and `score` are those of the detections' rows."""
     truth = trial.truth
     yield from _labels(truth, image, score)
     yield from _boxes(truth)
@@ -30,7 +30,7 @@ def facts(trial: Trial, image: NDArray[np.int32], score: NDArray[np.float64]) ->
         yield from _repeated(truth)
         yield from _images_twice(truth)
     for known, told in differences(truth):
-        yield Finding("truth-benchmark", f"the truth is {known.name} {' and '.join(told)}")
+        yield Finding("truth-benchmark", f"the ground truth is {known.name} {' and '.join(told)}")
 
 
 def _labels(
@@ -101,7 +101,7 @@ def _repeated(truth: Truth) -> Iterator[Finding]:
     words = np.ascontiguousarray(rows).view([("", np.float64)] * rows.shape[1]).ravel()
     again = len(words) - len(np.unique(words)) if len(words) else 0
     if again > max(1, 0.005 * len(truth)):
-        text = f"{again:,} objects are in the truth twice, with the same image, class and box"
+        text = f"{again:,} objects are listed twice, with the same image, class and box"
         yield Finding("truth-duplicates", text)
 
 

@@ -93,7 +93,7 @@ def find_candidates(
     ----------
     truth, detections, protocol : what is matched
     order : (n,) evaluated detections by rank, and (D,) positions in the matching order
-    objects : the truth in the kernels' layout
+    objects : the ground truth in the kernels' layout
 
     Raises
     ------

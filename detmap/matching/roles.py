@@ -89,7 +89,7 @@ def _refuse_reversed(detections: Detections, protocol: Protocol) -> None:
 
 
 def missing_roles(truth: Truth, protocol: Protocol) -> list[Note]:
-    """Returns a note per role that the protocol uses and the truth does not have.
+    """Returns a note per role that the protocol uses and the ground truth does not have.
 
     Bundled protocols also list the flags of other formats. One of ``crowd`` (COCO) and
     ``difficult`` (VOC) is enough: they are the same flag.

@@ -38,7 +38,7 @@ class Looked:
 
 
 def objects_that_take_part(truth: Truth, protocol: Protocol) -> NDArray[np.int32] | None:
-    """(n,) int32, the evaluated rows of the truth; None for all."""
+    """(n,) int32, the evaluated rows of the ground truth; None for all."""
     absent = find_absent(truth, protocol)
     if protocol.boxes.empty == "drop":
         absent |= ~(truth.area > 0)
@@ -181,7 +181,9 @@ def _kinds(
 
 
 def noted_upright(truth: Truth, protocol: Protocol) -> Truth:
-    """Returns the truth with a note if its boxes are rotated and the protocol compares others."""
+    """Returns the ground truth with a note if its boxes are rotated and the protocol compares
+    others.
+    """
     instead = getattr(truth.shapes, "protocol", None)
     if protocol.iou.of != "boxes" or instead is None:
         return truth
@@ -191,7 +193,7 @@ def noted_upright(truth: Truth, protocol: Protocol) -> Truth:
 
 
 def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
-    """Returns a note if the protocol does not fit how the truth is annotated."""
+    """Returns a note if the protocol does not fit how the ground truth is annotated."""
     judges, scope = protocol.scope.unlisted == "judge", truth.scope
     if protocol.scope.not_exhaustive == "neutral" and scope is not None:
         judges &= len(scope) > 0  # ImageNet DET lists pairs of some images only

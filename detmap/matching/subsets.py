@@ -56,7 +56,7 @@ def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
 
     Raises
     ------
-    DataError : the truth lacks an attribute of a subset
+    DataError : the ground truth lacks an attribute of a subset
     """
     outside = np.zeros(len(truth), dtype=np.uint64)
     for attribute in named_attributes(protocol):
@@ -83,7 +83,9 @@ def object_words(truth: Truth, protocol: Protocol) -> ObjectWords:
 def detection_words(
     detections: Detections, protocol: Protocol, native: BoxFormat, threads: int | None = None
 ) -> DetectionWords:
-    """Returns subsets of the detections by their boxes; `native` is the truth's box format."""
+    """Returns subsets of the detections by their boxes; `native` is the ground truth's box
+    format.
+    """
     word = np.uint8 if len(protocol.subsets) <= 8 else np.uint64
     outside: NDArray[np.unsignedinteger[Any]] = np.zeros(len(detections), dtype=word)
     what, margin = protocol.detections.outside, protocol.detections.margin
@@ -119,7 +121,7 @@ def measure(
 ) -> Floats:
     """(n,) a measure of boxes (n, 4) under the protocol's box convention and precision.
 
-    `native` is the format of the truth's files, if different.
+    `native` is the format of the ground truth's files, if different.
     """
     if name == "box_area" and protocol.boxes.extent == "as_written":
         written = boxes_as(boxes, box_format, "voc")
@@ -153,7 +155,7 @@ def _single_precision(protocol: Protocol) -> bool:
 
 
 def attribute_values(truth: Truth, name: str, protocol: Protocol) -> Floats:
-    """(G,) the truth's column, or the measure of its boxes."""
+    """(G,) the ground truth's column, or the measure of its boxes."""
     if name in truth.attributes:
         values = truth.attributes[name]
         return _single(values) if name == "area" and _single_precision(protocol) else values

@@ -96,7 +96,7 @@ def producer(
             raise DataError(
                 table.source,
                 f"has no {kind.name}, which {protocol.name} compares",
-                f'read the truth with read_truth(path, shapes="{kind.name}"), and the detections '
-                "with it",
+                f'read the ground truth with read_truth(path, shapes="{kind.name}"), and the '
+                "detections with it",
             )
     return kind.producer(truth, detections, objects, protocol, lowest)

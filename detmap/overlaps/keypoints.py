@@ -166,13 +166,15 @@ class KeypointReader(ShapeReader):
         place: Place,
         like: Shapes | None = None,
     ) -> Keypoints:
-        """Reads keypoints; see `ShapeReader`. Detections must have as many points as the truth."""
+        """Reads keypoints; see `ShapeReader`. Detections must have as many points as the ground
+        truth.
+        """
         points = _points(values, place)
         if isinstance(like, Keypoints) and len(points) and len(like):
             k = like.points.shape[1]
             if points.shape[1] != k:
-                what = f"{points.shape[1]} points where the truth has {k}"
-                raise DataError(place(0), what, "give the points that the truth has")
+                what = f"{points.shape[1]} points where the ground truth has {k}"
+                raise DataError(place(0), what, "give the points that the ground truth has")
         shapes = Keypoints(points, np.zeros(len(points)))
         boxes = self.around(shapes)
         return replace(shapes, area=boxes[:, 2] * boxes[:, 3])
@@ -197,7 +199,8 @@ class KeypointReader(ShapeReader):
     def complete(
         self, truth: Truth, shapes: Keypoints, given: Mapping[str, Sequence[Any]], place: Place
     ) -> Truth:
-        """Adds keypoints to the truth; objects without labeled points get the role "unlabelled".
+        """Adds keypoints to the ground truth; objects without labeled points get the role
+        "unlabelled".
 
         Source: COCOeval._prepare in cocoeval.py.
         """

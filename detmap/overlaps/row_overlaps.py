@@ -20,7 +20,7 @@ class Met(NamedTuple):
 
     Parameters
     ----------
-    row, place : (n,) rows of the detections and of the truth
+    row, place : (n,) rows of the detections and of the ground truth
     iou : (n,) float64
     """
 

@@ -87,7 +87,7 @@ class ShapeReader(ABC):
     def complete(
         self, truth: Truth, shapes: Any, given: Mapping[str, Sequence[Any]], place: Place
     ) -> Truth:
-        """Adds shapes to the truth; a missing area is that of the shape.
+        """Adds shapes to the ground truth; a missing area is that of the shape.
 
         Parameters
         ----------

@@ -67,8 +67,8 @@ class Subset:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Classes that are averaged together: those with these names; () for those that the truth
-    labels with the name of the group.
+    """Classes that are averaged together: those with these names; () for those that the ground
+    truth labels with the name of the group.
     """
 
     name: str

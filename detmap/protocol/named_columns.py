@@ -6,7 +6,7 @@ from detmap.protocol import Protocol
 from detmap.tables import FLAGS
 
 MEASURES = ("area", "width", "height", "box_area")
-"""Attributes of every box. `area` is the truth's own where it has one, `box_area` never."""
+"""Attributes of every box. `area` is the ground truth's own where it has one, `box_area` never."""
 
 
 def named_columns(protocol: Protocol) -> tuple[list[str], list[str]]:

@@ -140,7 +140,7 @@ class Protocol(Immutable):
         tuple[Group, ...],
         Key(
             f'named groups of classes: a list of class names, or "{LABELLED}" for the classes that '
-            "the truth labels with the group's name (LVIS: frequency)",
+            "the ground truth labels with the group's name (LVIS: frequency)",
             GROUPS,
             "lvis/eval.py, _prepare_freq_group",
             {},

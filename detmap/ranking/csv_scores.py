@@ -54,7 +54,7 @@ def _join(truth: _Sheet, scores: _Sheet) -> Classified:
         raise DataError(
             truth.place(row, column),
             f"{truth.values[row, column]:g} is neither 0 nor 1",
-            "the truth has 1 where the sample shows the class, else 0",
+            "the ground truth has 1 where the sample shows the class, else 0",
         )
     bad = ~(scores.values < np.inf)
     if bad.any():

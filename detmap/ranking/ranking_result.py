@@ -176,7 +176,8 @@ class RankingResult:
         effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[
             self.rules.undefined
         ]
-        order = {"together": "together", "input": "in the order of the truth"}[self.rules.ties]
+        orders = {"together": "together", "input": "in the order of the ground truth"}
+        order = orders[self.rules.ties]
         tied = sum(self._n_tied(k) for k in range(len(self.table.classes)))
         remarks = (
             (

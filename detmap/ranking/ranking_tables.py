@@ -35,7 +35,7 @@ def tables(result: RankingResult) -> list[Table]:
     if result.averages:
         ties = {
             "together": "equal scores together",
-            "input": "equal scores in the order of the truth",
+            "input": "equal scores in the order of the ground truth",
         }[result.rules.ties]
         title = f"{result.rules.name}: {result.rules.ap.rule.title} AP, {ties}"
         header = ("metric", "average", "value")

@@ -19,16 +19,16 @@ class Classified:
 
     Parameters
     ----------
-    ids : N sample names, in the order of the truth
-    classes : K class names, in the order of the truth
+    ids : N sample names, in the order of the ground truth
+    classes : K class names, in the order of the ground truth
     positive : (N, K) bool, whether the sample shows the class
     score : (N, K) float64, finite or -inf (no prediction); higher means more confident
-    counted : (N, K) bool, False where the truth leaves the sample out of the class (VOC:
+    counted : (N, K) bool, False where the ground truth leaves the sample out of the class (VOC:
         difficult); None where nothing is
     family : "csv" or "voc", the kind of files it came from
     year : of a VOC tree, 0 where unknown
     split : of a VOC tree, "" elsewhere
-    source : the path of the truth, for messages
+    source : the path of the ground truth, for messages
     notes : what the reader of the numbers should know about these data
     """
 

@@ -36,7 +36,7 @@ def read(path: Path, results: Path, split: str | None = None) -> Classified:
     Raises
     ------
     DataError : a folder, list or file that is missing or broken, classes that differ, images that
-        the truth lacks or a file names twice
+        the ground truth lacks or a file names twice
     """
     root = voc.folder_with(
         path, "ImageSets/Main", "name a VOC folder such as VOCdevkit/VOC2007, or CSV files"

@@ -77,10 +77,10 @@ def extra_left_out(protocol: Protocol, text: str = WHOLE_ONLY) -> list[Note]:
 
 
 def partial_groups(protocol: Protocol, categories: Categories) -> list[Note]:
-    """Returns a note on classes of a default protocol's groups that the truth lacks."""
+    """Returns a note on classes of a default protocol's groups that the ground truth lacks."""
     names = [name for group in protocol.groups for name in group.classes]
     lacking = [name for name in dict.fromkeys(names) if name not in categories.names]
-    text = f"classes of the groups are not in the truth: {few(lacking)}"
+    text = f"classes of the groups are not in the ground truth: {few(lacking)}"
     return [Note("group-partial", text, len(lacking))] if lacking else []
 
 

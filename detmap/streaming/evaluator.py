@@ -112,10 +112,12 @@ class Evaluator(Locked):
             fix = f"the formats are {', '.join(geometry.IN_MEMORY)}"
             raise DataError("box_format", f"no format {box_format!r}", fix)
         if isinstance(truth, Detections):
-            raise DataError("truth", "is a table of detections", "give the truth, or its path")
+            fix = "give the ground truth, or its path"
+            raise DataError("truth", "is a table of detections", fix)
         if classes is not None and truth is not None:
             fix = 'give classes=["cat", "dog"], or truth='
-            raise DataError("Evaluator", "classes and truth: the truth has its own classes", fix)
+            what = "classes and truth: the ground truth has its own classes"
+            raise DataError("Evaluator", what, fix)
         self.protocol = prepare(protocol, settings)
         self.protocol.require_parts("Evaluator")
         self.protocol.rows()  # a rule of a benchmark's own has none, and is refused by name
@@ -187,12 +189,12 @@ class Evaluator(Locked):
             be missing. Polygons need ``orig_size`` (height, width).
         targets : the same B images: ``boxes``, ``labels``; optional ``area`` (n,) in square pixels,
             flags ``iscrowd``, ``difficult``, ``ignore`` (n,), ``image_id``, and other roles and
-            attributes of the protocol by name. None if the evaluator has the truth.
+            attributes of the protocol by name. None if the evaluator has the ground truth.
 
         Raises
         ------
         DataError : inconsistent shapes, unknown labels, non-finite numbers, negative sizes, a
-            repeated image, or an image that is not in the truth
+            repeated image, or an image that is not in the ground truth
         """
         known = self.truth is not None
         predicted, annotated = pair(predictions, targets, known, self.box_format)
@@ -398,7 +400,7 @@ class Evaluator(Locked):
 
         Raises
         ------
-        DataError : not such a file, damaged, or other classes than the truth
+        DataError : not such a file, damaged, or other classes than the ground truth
         """
         matches, remarks = read(path)
         place = shown_name(path)
@@ -419,13 +421,16 @@ class Evaluator(Locked):
             raise DataError(f"{place}: image_ids", what, "write it again")
         if loaded.categories != matches.categories:
             raise DataError(
-                place, "other classes than the truth", "give the truth of the first run"
+                place,
+                "other classes than the ground truth",
+                "give the ground truth of the first run",
             )
         if loaded.truth is not None:
             strange = ~np.isin(matches.image_ids, loaded.truth.table.images.ids)
             if strange.any():
-                what = f"image {matches.image_ids[strange][0].item()!r} is not in the truth"
-                raise DataError(f"{place}: image_ids", what, "give the truth of the first run")
+                what = f"image {matches.image_ids[strange][0].item()!r} is not in the ground truth"
+                fix = "give the ground truth of the first run"
+                raise DataError(f"{place}: image_ids", what, fix)
         return loaded._with(matches, numbered)
 
     def _with(self, matches: Matches | None, numbered: bool | None) -> Evaluator:

@@ -264,7 +264,7 @@ class Detections(Immutable):
 
 
 def require_truth_of(detections: Detections, truth: Truth) -> None:
-    """Raises `DataError` if detections refer to other images or classes than the truth."""
+    """Raises `DataError` if detections refer to other images or classes than the ground truth."""
     ours, theirs = truth.images.ids, detections.images.ids
     if ours is not theirs and not np.array_equal(ours, theirs):
         _refuse_other(detections, truth, "images", ours.tolist(), theirs.tolist())
@@ -278,15 +278,16 @@ def _refuse_other(
 ) -> NoReturn:
     """Raises the error that lists the differing images or classes."""
     only = []
-    for ids, others, where in ((ours, theirs, "in the truth"), (theirs, ours, "of the detections")):
+    sides = (ours, theirs, "in the ground truth"), (theirs, ours, "of the detections")
+    for ids, others, where in sides:
         there = set(others)
         alone = [each for each in ids if each not in there]
         if alone:
             only.append(f"{len(alone)} of {len(ids)} only {where} ({few(map(repr, alone))})")
     raise DataError(
         detections.source,
-        f"read against a truth of other {name} than {truth.source}: {'; '.join(only)}",
-        "read the detections with the truth that they are evaluated on",
+        f"read against a ground truth of other {name} than {truth.source}: {'; '.join(only)}",
+        "read the detections with the ground truth that they are evaluated on",
     )
 
 

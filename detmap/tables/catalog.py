@@ -43,7 +43,9 @@ class Note:
 
 
 DROPPED = ("class-unknown", "image-unknown")
-"""Codes of notes about detections that were left out because the truth lacks what they name."""
+"""Codes of notes about detections that were left out because the ground truth lacks what they
+name.
+"""
 
 
 def n_dropped(notes: Iterable[Note]) -> int:
@@ -178,8 +180,8 @@ class Images(Immutable):
 
 ABSENT, NOT_EXHAUSTIVE, DERIVED = 1, 2, 3
 """Kinds of a pair of image and class in a `Scope`: the class was verified for the image, in LVIS as
-absent; not every object of the class on the image is in the truth; the pair is verified only by a
-class hierarchy (Open Images), which changes no verdict."""
+absent; not every object of the class on the image is in the ground truth; the pair is verified
+only by a class hierarchy (Open Images), which changes no verdict."""
 
 
 @outlined

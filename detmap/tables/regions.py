@@ -21,7 +21,7 @@ MOST = 2.0**31  # pixels of a side: a larger one has no other result
 @outlined
 @dataclass(frozen=True, slots=True, eq=False)
 class Regions(Immutable):
-    """R regions of a truth.
+    """R regions of a ground truth.
 
     Parameters
     ----------

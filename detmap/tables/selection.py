@@ -41,12 +41,12 @@ def image_places(truth: Truth, image_ids: ArrayLike) -> NDArray[np.int32]:
     wanted = np.unique(arguments.ids("images", image_ids))
     known = truth.images.ids
     if len(wanted) and wanted.dtype.kind != known.dtype.kind:
-        what = f"{wanted[0].item()!r}, where the truth has {known[0].item()!r}"
-        raise DataError("images", what, "give ids of the truth")
+        what = f"{wanted[0].item()!r}, where the ground truth has {known[0].item()!r}"
+        raise DataError("images", what, "give ids of the ground truth")
     places = positions(known, wanted)
     if (places < 0).any():
         strange = few(wanted[places < 0].tolist())
-        raise DataError("images", f"no images {strange}", "give ids of the truth")
+        raise DataError("images", f"no images {strange}", "give ids of the ground truth")
     return places
 
 

@@ -31,7 +31,7 @@ def clip_boxes(table: Truth | Detections, images: Images) -> NDArray[np.float64]
 
 
 def with_box_areas(truth: Truth, share: float) -> Truth:
-    """Returns the truth with `share` of width times height as areas. Source: xtcocotools
+    """Returns the ground truth with `share` of width times height as areas. Source: xtcocotools
     cocoeval.py.
     """
     boxes = boxes_as(truth.boxes, truth.box_format, "xywh")

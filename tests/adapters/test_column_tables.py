@@ -363,7 +363,7 @@ def test_images_without_objects_have_to_be_in_the_truth(tmp_path: Path) -> None:
     head, box = "image,class,xmin,ymin,xmax,ymax", "cat,0,0,9,9"
     (tmp_path / "truth.csv").write_text("\n".join([head, f"a,{box}", f"b,{box}", f"c,{box}"]))
     (tmp_path / "found.csv").write_text("\n".join([f"{head},score", f"empty,{box},0.9"]))
-    with pytest.raises(DataError, match="the truth must list images without objects"):
+    with pytest.raises(DataError, match="the ground truth must list images without objects"):
         read_detections(tmp_path / "found.csv", read_truth(tmp_path / "truth.csv"))
 
 

@@ -105,7 +105,7 @@ def test_attributes_may_hold_an_area(tmp_path: Path) -> None:
 
 
 def masks_in(folder: Path, segmentation: str, kind: str) -> str:
-    """The error of a truth or of results with this text as the segmentation of record 1."""
+    """The error of a ground truth or of results with this text as the segmentation of record 1."""
     plain = '{"size": [4, 5], "counts": [3, 4, 13]}'
     given = {"truth": plain, "results": plain, kind: segmentation}
     truth, found = (

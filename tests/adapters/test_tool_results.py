@@ -284,7 +284,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         [{"file_name": "a.jpg", "image_id": 100}, {"file_name": "x/b.jpg", "image_id": 100}],
         "dt.json[1]: image_id 100 is 'a.jpg' in ",
     ),
-    "file_name that the truth lacks, beside an id": (
+    "file_name that the ground truth lacks, beside an id": (
         ("a.jpg", "b.jpg"),
         [{"file_name": "a.jpg", "image_id": 100}, {"file_name": "c.jpg", "image_id": 101}],
         "but file_name 'c.jpg' is not in it",
@@ -302,7 +302,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         [{"file_name": "a.jpg"}, {"image_id": 101}],
         "have a file_name, some",
     ),
-    "file_name that the truth lacks": (
+    "file_name that the ground truth lacks": (
         ("a.jpg", "b.jpg"),
         [{"file_name": "a.jpg"}, {"file_name": "c.jpg"}],
         "dt.json[1].file_name: no image 'c.jpg'",
@@ -322,7 +322,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         [{"image_id": 100, "category_id": "CAT"}],
         "did you mean cat? only the case differs",
     ),
-    "own categories that the truth lacks": (
+    "own categories that the ground truth lacks": (
         ("a.jpg",),
         {"categories": [{"id": 1, "name": "cow"}], "annotations": [make.detection(image_id=100)]},
         "no class 'cow'",
@@ -351,7 +351,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         ' "score": 1}]}',
         "image_id: occurs twice",
     ),
-    "a truth": (("a.jpg",), make.instances(), "this looks like an instances file"),
+    "a ground truth": (("a.jpg",), make.instances(), "this looks like an instances file"),
     "no number": (("a.jpg",), [{"file_name": "a.jpg", "score": float("nan")}], "finite number"),
 }
 

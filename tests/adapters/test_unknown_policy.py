@@ -1,4 +1,4 @@
-"""One policy for images, class ids, class names and class files that the truth lacks."""
+"""One policy for images, class ids, class names and class files that the ground truth lacks."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_names_that_are_near_are_asked_for(tmp_path: Path) -> None:
             unicodedata.normalize("NFD", truth.categories.names[2]),
             "only the Unicode normalization differs",
         ),
-        ("zebra", "lacks: 'zebra' (the truth has 3 classes such as 'cat'"),
+        ("zebra", "lacks: 'zebra' (the ground truth has 3 classes such as 'cat'"),
     ):
         with pytest.raises(DataError) as refused:
             detmap.read_detections(results(tmp_path, {"category_id": given}), truth)

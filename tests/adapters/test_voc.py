@@ -13,7 +13,7 @@ from tests.support import builders as make
 
 
 def read_objects(folder: Path, *objects: str) -> Truth:
-    """The truth of one image with these objects."""
+    """The ground truth of one image with these objects."""
     return detmap.read_truth(make.write_voc(folder / "truth", {"000001": make.page(*objects)}))
 
 

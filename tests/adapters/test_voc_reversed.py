@@ -68,7 +68,7 @@ def test_who_refuses_them_says_so(tmp_path: Path) -> None:
 
 
 def test_objects_the_wrong_way_round_are_refused(tmp_path: Path) -> None:
-    """A truth is corrected, not counted."""
+    """A ground truth is corrected, not counted."""
     root = make.write_voc(tmp_path, {"a": make.page(make.voc_object("cat", (9, 1, 2, 5)))})
     with pytest.raises(detmap.DataError, match="negative width or height"):
         detmap.read_truth(root)

@@ -121,7 +121,7 @@ def test_a_class_that_is_never_detected_is_not_evaluated() -> None:
     some = detections.take(np.flatnonzero(detections.label != 2))
     metrics = detmap.evaluate(truth, some, "kitti").metrics
     assert np.isnan(metrics["R40-Pedestrian-hard"])
-    assert np.isnan(metrics["R40-Cyclist-hard"])  # the truth has none
+    assert np.isnan(metrics["R40-Cyclist-hard"])  # the ground truth has none
     assert not np.isnan(metrics["R40-Car-hard"])
 
 

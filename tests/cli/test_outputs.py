@@ -384,13 +384,13 @@ def test_short_errors_do_not_name_the_truth(
     monkeypatch.setenv("DETMAP_ERRORS", "short")
     outcome = run("eval", secret, tmp_path / "mine.json")
     assert outcome.code == 2
-    assert "the truth" in outcome.err
+    assert "the ground truth" in outcome.err
     assert "secret" not in outcome.err
     assert "hidden" not in outcome.err
     for missing in (secret.with_name("no.json"), secret.parent / "hall"):
         outcome = run("eval", "-p", "voc2012", missing, tmp_path / "mine.json")
         assert outcome.code == 2
-        assert outcome.err.startswith("detmap: error: the truth: no such file or folder")
+        assert outcome.err.startswith("detmap: error: the ground truth: no such file or folder")
         assert "hidden" not in outcome.err
     error = errors.DataError(f"{secret}.images", f"see {secret.parent}/other.json", "mend it")
-    assert error.without_paths(secret) == "the truth.images: see other.json (mend it)"
+    assert error.without_paths(secret) == "the ground truth.images: see other.json (mend it)"

@@ -41,7 +41,7 @@ def client(function: Client) -> Client:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A truth, detections as a list in a file, and others with masks."""
+    """A ground truth, detections as a list in a file, and others with masks."""
     folder = tmp_path_factory.mktemp("client")
     instances, results = draw_coco(
         np.random.default_rng(11), n_images=7, n_classes=4, max_objects=10, max_detections=25

@@ -214,7 +214,7 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("touched", [False, True])
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_results_of_every_kind(name: str, touched: bool, folder: Path) -> None:
-    """Numbers and dicts; `touched`: the truth's dicts were made before."""
+    """Numbers and dicts; `touched`: the ground truth's dicts were made before."""
 
     def script(classes: Classes) -> Any:
         truth = classes.coco(str(folder / "instances.json"))

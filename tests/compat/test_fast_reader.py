@@ -31,7 +31,7 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scored_instances(padding: int) -> dict[str, Any]:
-    """A truth whose annotations carry scores, as big as wanted."""
+    """A ground truth whose annotations carry scores, as big as wanted."""
     instances = official.complete(draw_coco(np.random.default_rng(3), n_images=4, max_objects=8)[0])
     rng = np.random.default_rng(0)
     for annotation in instances["annotations"]:
@@ -122,7 +122,7 @@ def test_edits_count_where_pycocotools_looks(
 
 @pytest.mark.usefixtures("forced")
 def test_results_take_the_truth_as_it_was(tmp_path: Path) -> None:
-    """Whatever happens to the truth's records after loadRes."""
+    """Whatever happens to the ground truth's records after loadRes."""
     instances, results = records()
 
     def script(classes: Classes) -> Any:

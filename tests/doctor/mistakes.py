@@ -15,8 +15,8 @@ from detmap.tables import boxes_as
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """A results file as columns, and the truth that it is of: image_id, category_id, boxes as
-    x, y, width, height, score, and (D, 2) width and height of each row's image.
+    """A results file as columns, and the ground truth that it is of: image_id, category_id, boxes
+    as x, y, width, height, score, and (D, 2) width and height of each row's image.
     """
 
     truth: detmap.Truth

@@ -44,7 +44,9 @@ def data(folder: Path) -> str:
 
 
 class Noisy(host.DetmapValidator):
-    """A validator whose model finds the objects twice, beside the truth and over the border."""
+    """A validator whose model finds the objects twice, beside the ground truth and over the
+    border.
+    """
 
     detmap_protocol = "coco-bbox"
 

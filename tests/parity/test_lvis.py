@@ -39,7 +39,7 @@ def test_the_goldens_of_lvis_api(case: str) -> None:
         pytest.skip("no data beside the checkout")
     golden = json.loads(GOLDENS.read_text())["cases"][case]
     result = detmap.evaluate(ROOT / case / "truth.json", ROOT / case / "dets.json")
-    assert result.protocol.name == "lvis"  # the default of such a truth
+    assert result.protocol.name == "lvis"  # the default of such a ground truth
     assert list(result.metrics) == list(golden["results"])
     for name, value in golden["results"].items():
         assert abs(result.metrics[name] - value) <= 1e-12, name

@@ -158,7 +158,9 @@ def test_sides_anew_from_the_corners() -> None:
 
 
 def test_areas_are_in_the_numbers_of_the_boxes() -> None:
-    """Of an object by the truth, and of a detection by its box: just below 1024, and 1024."""
+    """Of an object by the ground truth, and of a detection by its box: just below 1024, and
+    1024.
+    """
     below, boxes = 1024 - 1e-9, [(0, 0, 32, 32)]
     truth = detmap.truth_from_arrays([0], [0], boxes, area=[below])
     found = detmap.detections_from_arrays(truth, [0], [0], [(55.7, 0, 64, 16)], [0.5])
@@ -236,7 +238,7 @@ VERDICTS: dict[str, tuple[Data, dict[str, Any], dict[Any, str]]] = {
         {},
         {"{crowd='ignore'}": "0 0 1 1", "{crowd='absent'}": "0 1 0 1"},
     ),
-    # The neutral object is first in the truth.
+    # The neutral object is first in the ground truth.
     "matching.equal": (
         data([A, A], [A], roles={"crowd": [True, False]}),
         {"matching.rule": "best_any", "matching.neutral": {"crowd": "ignore"}},

@@ -172,7 +172,8 @@ def test_settings_are_in_the_signature(files: tuple[Path, Path]) -> None:
     done = run(
         "rank", *files, "--integrator", "all_points", "--ties", "input", "--undefined", "zero"
     )
-    assert done.out.startswith("plain: all-point AP, equal scores in the order of the truth\n")
+    first = "plain: all-point AP, equal scores in the order of the ground truth\n"
+    assert done.out.startswith(first)
     assert "rank:plain.1|ties=input;undefined=zero;integrator=all_points|proto:" in done.out
     assert "its AUC is counted as 0: dog" in done.err
     stock = run("rank", *files).out.splitlines()[-1].split("|")
@@ -315,7 +316,7 @@ def test_voc_is_the_devkit(voc: tuple[Path, Path], protocol: str) -> None:
 
 def test_voc_protocol_by_the_year(voc: tuple[Path, Path]) -> None:
     assert run("rank", *voc).out.startswith(
-        "voc2007: 11-point AP, equal scores in the order of the truth\n"
+        "voc2007: 11-point AP, equal scores in the order of the ground truth\n"
     )
     assert (
         run("rank", voc[0].parent, voc[1]).out == run("rank", *voc).out

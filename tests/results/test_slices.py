@@ -206,7 +206,7 @@ def test_slices_that_cannot_be(tmp_path: Path, name: str, text: str, what: str) 
     ("options", "what"),
     [
         ({"images": [999]}, "no images 999"),
-        ({"images": ["000001"]}, "the truth has 1"),
+        ({"images": ["000001"]}, "the ground truth has 1"),
         ({"classes": ["unicorn"]}, "no class 'unicorn'"),
         ({"classes": "circle"}, "is not a list"),
         ({"classes": [77]}, "no class 77"),

@@ -259,7 +259,7 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
             detmap.compare(first, other)
     with pytest.raises(detmap.DataError, match="two or more"):
         detmap.compare(first)
-    with pytest.raises(detmap.DataError, match="give the truth first"):
+    with pytest.raises(detmap.DataError, match="give the ground truth first"):
         detmap.compare(None, A, B)
     with pytest.raises(detmap.DataError, match="names"):
         detmap.compare(first, second, names=["a"])

@@ -615,7 +615,7 @@ def test_errors_with_a_truth_up_front(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=message):
             stream.update([{**pairs[0][0], "image_id": image_id}])
-    with pytest.raises(DataError, match="the evaluator has a truth"):
+    with pytest.raises(DataError, match="the evaluator has a ground truth"):
         stream.update([pairs[0][0]], [pairs[0][1]])
     feed(stream, pairs[:2], [1])
     stream.save(tmp_path / "state.npz")
@@ -724,7 +724,7 @@ def test_evaluators_know_their_truth(tmp_path: Path) -> None:
     with pytest.raises(MergeError, match="truths differ"):
         streams[0].merge(streams[1])
     streams[0].save(tmp_path / "state.npz")
-    with pytest.raises(DataError, match="not in the truth"):
+    with pytest.raises(DataError, match="not in the ground truth"):
         Evaluator.load(tmp_path / "state.npz", truth=truths[1])
     assert len(Evaluator.load(tmp_path / "state.npz", truth=truths[0])) == 1
 

@@ -21,8 +21,8 @@ Tables = tuple[Truth, Detections]
 def read_coco(
     instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], shapes: str = "boxes"
 ) -> Tables:
-    """The dicts written as JSON files and read back; detections of classes that the truth lacks are
-    dropped without a note, as pycocotools does."""
+    """The dicts written as JSON files and read back; detections of classes that the ground truth
+    lacks are dropped without a note, as pycocotools does."""
     with tempfile.TemporaryDirectory() as folder:
         files = Path(folder, "instances.json"), Path(folder, "results.json")
         for file, content in zip(files, (instances, results), strict=True):

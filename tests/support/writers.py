@@ -21,7 +21,7 @@ class Row(NamedTuple):
     """One box."""
 
     stem: str
-    label: int  # from 0, in the truth's order of classes
+    label: int  # from 0, in the ground truth's order of classes
     name: str
     xywh: tuple[float, float, float, float]
     voc: tuple[float, float, float, float]

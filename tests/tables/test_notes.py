@@ -12,8 +12,8 @@ from detmap.tables import Note
 from tests.support.package_source import MODULES, nodes
 
 TEXTS = {
-    "detections of classes that are not in the truth were dropped": (
-        "1 detection of classes that are not in the truth was dropped"
+    "detections of classes that are not in the ground truth were dropped": (
+        "1 detection of classes that are not in the ground truth was dropped"
     ),
     "annotations are on images that are not in the file: dropped": (
         "1 annotation is on images that are not in the file: dropped"

@@ -30,7 +30,7 @@ def case(seed: int) -> str | None:
 
 
 def tables(rng: np.random.Generator) -> tuple[Truth, Detections]:
-    """A truth and detections of a few boxes."""
+    """A ground truth and detections of a few boxes."""
     n_images, n_classes = int(rng.integers(1, 5)), int(rng.integers(1, 4))
 
     def rows(n: int) -> tuple[Any, Any, Any]:

@@ -179,7 +179,7 @@ def pictures(folders: Iterable[Path], stems: set[str]) -> dict[str, Path]:
 
 
 def with_class_ids(truth: Truth, names: Sequence[str], ids: NDArray[Any] | None = None) -> Truth:
-    """Returns the truth with classes in this order; ids count from 0 by default.
+    """Returns the ground truth with classes in this order; ids count from 0 by default.
 
     Raises `DataError` if a name occurs twice.
     """
@@ -194,7 +194,7 @@ def with_class_ids(truth: Truth, names: Sequence[str], ids: NDArray[Any] | None 
 
 
 def with_image_ids(truth: Truth, ids: NDArray[np.int64]) -> Truth:
-    """Returns the truth with these image ids, one per image in its order."""
+    """Returns the ground truth with these image ids, one per image in its order."""
     order = np.argsort(ids, kind="stable")
     images = truth.images
     taken = Images(

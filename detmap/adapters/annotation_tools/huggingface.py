@@ -120,7 +120,7 @@ def read_detections(
 
 
 def _with_areas(truth: Truth, boxes: Boxes) -> Truth:
-    """Returns the truth with the areas of the objects that have one, as in COCO."""
+    """Returns the ground truth with the areas of the objects that have one, as in COCO."""
     given = [each.get("area") for each in boxes.values]
     known = [isinstance(area, int | float) and 0 <= area <= 1e100 for area in given]
     if not any(known):

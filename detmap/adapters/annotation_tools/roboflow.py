@@ -138,7 +138,7 @@ def _with_originals(truth: Truth, file: Path) -> Truth:
 
 
 def _without_unused(truth: Truth) -> tuple[Truth, tuple[Note, ...]]:
-    """Returns a truth without category 0 if no object has it."""
+    """Returns a ground truth without category 0 if no object has it."""
     ids = truth.categories.ids
     if len(ids) < 2 or ids[0] != 0 or (truth.label == 0).any():
         return truth, ()

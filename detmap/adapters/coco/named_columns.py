@@ -20,7 +20,7 @@ from detmap.tables import Columns, Note, Truth
 def with_columns(
     truth: Truth, records: Records, roles: Sequence[str], attributes: Sequence[str]
 ) -> Truth:
-    """Adds roles and attributes to the truth, as far as annotations have them.
+    """Adds roles and attributes to the ground truth, as far as annotations have them.
 
     A missing role is False and a missing attribute is NaN; notes count both. Raises `DataError` for
     invalid values.

@@ -58,7 +58,8 @@ class Results(NamedTuple):
 
 
 def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
-    """Returns values of some keys, also of those in ``attributes``, for each object of a truth.
+    """Returns values of some keys, also of those in ``attributes``, for each object of a ground
+    truth.
 
     Raises `DataError` for repeated keys and for reserved names.
     """
@@ -99,7 +100,9 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
 
 
 def shape_keys(path: Path, truth: Truth) -> dict[str, list[Any]]:
-    """Returns the masks and keypoints of a truth's objects as written, by key; none if absent."""
+    """Returns the masks and keypoints of a ground truth's objects as written, by key; none if
+    absent.
+    """
     values = objects(path, truth, SHAPE_KEYS).values
     return {key: of for key, of in values.items() if any(value is not None for value in of)}
 

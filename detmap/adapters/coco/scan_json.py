@@ -111,7 +111,7 @@ def scan_detections(
     Parameters
     ----------
     path : a JSON file, or an open one
-    locate_image, locate_category : map ids to positions in the truth, -1 if unknown
+    locate_image, locate_category : map ids to positions in the ground truth, -1 if unknown
     masks : whether to read segmentations; then all records may be without boxes
     """
     from detmap.kernels.scanning import json_scan as scan
@@ -242,7 +242,7 @@ def scan_list(
 
 
 def _all_known(columns: Columns) -> bool:
-    """Checks that the truth has every image and class."""
+    """Checks that the ground truth has every image and class."""
     return bool(columns.image.min(initial=0) >= 0 and columns.category.min(initial=0) >= 0)
 
 

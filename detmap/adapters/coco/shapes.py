@@ -109,7 +109,7 @@ def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """Reads a results file with masks or keypoints, if the truth has them.
+    """Reads a results file with masks or keypoints, if the ground truth has them.
 
     Source: COCO.loadRes in pycocotools' coco.py. The first record decides for all. With a box,
     areas are those of the boxes, and a missing mask is the box. Without, the area is that of the

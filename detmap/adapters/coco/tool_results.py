@@ -235,9 +235,10 @@ def _choose_image_key(
     """Chooses between image id and file name. If they differ, the file name is used, since ids are
     often counters.
 
-    Raises `DataError` for an id that is another image of the truth, except if all ids of the file
-    are stems of the names (as Ultralytics writes them), and an id of the file's own images
-    (`listed`). So is the id of an image whose name the truth lacks, unless such names are dropped.
+    Raises `DataError` for an id that is another image of the ground truth, except if all ids of
+    the file are stems of the names (as Ultralytics writes them), and an id of the file's own images
+    (`listed`). So is the id of an image whose name the ground truth lacks, unless such names are
+    dropped.
     """
     lookup = image_lookup.Lookup(truth)
     if not lookup.by_last:
@@ -269,9 +270,11 @@ def _choose_image_key(
     for row, at in zip(rows, meant, strict=True):
         name = row["file_name"] if at < 0 else lookup.files[at]
         row["image_id"] = name if strange else lookup.ids[at]
-    text = "detections have an image_id that differs from their file_name in the truth: the file "
+    text = "detections have an image_id that differs from their file_name in the ground truth: the"
     n_joined = n_differing - n_lost  # the reader reports the others
-    notes = (Note("image-joined", f"{text}name is used", n_joined, shown(path)),) * bool(n_joined)
+    notes = (Note("image-joined", f"{text} file name is used", n_joined, shown(path)),) * bool(
+        n_joined
+    )
     return "image_id" if listed else "file_name", notes
 
 
@@ -301,7 +304,7 @@ def _contradiction(
 
 
 def _unknown_name(where: str, lookup: image_lookup.Lookup, key: Any, name: str) -> DataError:
-    """Returns the error for the id of an image beside a file name that the truth lacks."""
+    """Returns the error for the id of an image beside a file name that the ground truth lacks."""
     file = lookup.files[lookup.by_id[key]]
     what = f"image_id {key!r:.60} is {file!r:.60} in {lookup.truth.source}, but "
     what += f"file_name {name!r:.60} is not in it"

@@ -49,8 +49,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     given = truth.shapes
     n_points = sum(part.n for part in PARTS)
     if not isinstance(given, Keypoints) or given.points.shape[1] != n_points:
-        what = f"the truth does not have the {n_points} keypoints of COCO-WholeBody"
-        raise DataError(shown(path), what, "read the truth in the format coco-wholebody")
+        what = f"the ground truth does not have the {n_points} keypoints of COCO-WholeBody"
+        raise DataError(shown(path), what, "read the ground truth in the format coco-wholebody")
     body = replace(truth, shapes=Keypoints(given.points[:, : PARTS[0].n].copy(), given.area))
     text = tool_results.results(path, truth, policy)
     more = (*FIELDS[1:], *SCORES)

@@ -150,7 +150,7 @@ def detections_from_arrays(
     Parameters
     ----------
     truth : the ground truth that the ids refer to
-    image_id, category_id : (D,) ids as in the truth; or `image_id` is a table, as in
+    image_id, category_id : (D,) ids as in the ground truth; or `image_id` is a table, as in
         `truth_from_arrays`
     box_format : box convention of a table, if its column names do not define it
     boxes : (D, 4) pixels: x, y, width, height

@@ -29,7 +29,7 @@ class Batch:
     ids : (B,) ids of the images
     found : the predictions; labels are positions of classes, or ids or names if classes come as
         they are
-    objects : the targets; None if the truth is known in advance
+    objects : the targets; None if the ground truth is known in advance
     notes : on dropped predictions
     """
 

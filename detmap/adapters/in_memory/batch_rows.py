@@ -27,7 +27,7 @@ class Reader(Joiner):
 
     Parameters
     ----------
-    policy : about images and classes that are not in the truth
+    policy : about images and classes that are not in the ground truth
     """
 
     policy: Policy = STRICT
@@ -60,8 +60,8 @@ class Reader(Joiner):
     def _known(
         self, truth: Known, ids: NDArray[Any], images: Sequence[Fields], sizes: NDArray[np.float64]
     ) -> tuple[NDArray[Any], Sequence[Fields], NDArray[np.float64], tuple[Note, ...]]:
-        """Returns the images that are in the truth, their predictions, heights and widths, and
-        notes on dropped ones.
+        """Returns the images that are in the ground truth, their predictions, heights and widths,
+        and notes on dropped ones.
 
         Raises `DataError` for unknown images, unless they are dropped.
         """
@@ -77,7 +77,7 @@ class Reader(Joiner):
         if self.policy.unknown == "error":
             where, count = f"predictions[{lost[0]}].image_id", int(rows.count.sum())
             raise unknown_policy.refusal(where, "image", strange, count, truth.table, "on")
-        text = "detections on images that are not in the truth were dropped"
+        text = "detections on images that are not in the ground truth were dropped"
         note = Note("image-unknown", text, int(rows.count.sum()), source_of(min(strange)))
         return ids[has], [images[i] for i in np.flatnonzero(has).tolist()], sizes, (note,)
 
@@ -147,7 +147,7 @@ class Reader(Joiner):
                 truth = self._truth(np.arange(len(ids)), place, objects, self.categories)
             where = f"{where}[{i}].labels[{row}]"
             raise unknown_policy.refusal(where, "class", named, len(named), truth, "of")
-        text = "detections of classes that are not in the truth were dropped"
+        text = "detections of classes that are not in the ground truth were dropped"
         image = np.repeat(np.arange(len(ids)), rows.count)[~lost]
         kept = Rows(
             np.bincount(image, minlength=len(ids)),

@@ -28,7 +28,7 @@ def shapes_of(
     ----------
     images : B dicts with an array of shapes, or a list of values as in COCO JSON
     known : (B, 2) heights and widths; NaN if unknown: then ``orig_size`` or the mask gives it
-    like : the shapes of the truth, when reading predictions
+    like : the shapes of the ground truth, when reading predictions
 
     Raises `DataError` for missing or invalid shapes.
     """

@@ -90,7 +90,7 @@ def pair(
     if known:
         if targets is not None:
             raise DataError(
-                "targets", "given, but the evaluator has a truth", "remove them or truth="
+                "targets", "given, but the evaluator has a ground truth", "remove them or truth="
             )
         return predicted, [{}] * len(predicted)
     if targets is None:
@@ -140,7 +140,7 @@ def identify(
     predicted, annotated : predictions and targets of each image
     seen : ids of earlier images
     numbered_before : whether those are arrival numbers; None if there are none
-    known : whether the truth is known in advance, so that each image needs an id
+    known : whether the ground truth is known in advance, so that each image needs an id
 
     Raises `DataError` for mixed, missing or repeated ids.
     """
@@ -162,7 +162,7 @@ def identify(
     if numbered:
         if known:
             raise DataError(
-                "predictions[0].image_id", "missing", "give the id of its image in the truth"
+                "predictions[0].image_id", "missing", "give the id of its image in the ground truth"
             )
         return np.arange(len(seen), len(seen) + len(ids)), True
     if len({type(each) for each in (*ids, *islice(seen, 1))}) > 1:

@@ -26,7 +26,7 @@ def add_images(
     Parameters
     ----------
     image : (n,) positions, -1 for unknown images
-    names : of the n rows' images; names that cannot be ids of the truth remain unknown
+    names : of the n rows' images; names that cannot be ids of the ground truth remain unknown
     """
     lost = np.flatnonzero(image < 0).tolist()
     named = [image_names.stem(str(names[i])) for i in lost]

@@ -219,7 +219,7 @@ def renamed(
 
 
 def notes_of(counts: Counter[str], source: str) -> tuple[Note, ...]:
-    """Returns notes on images that were not found by the truth's own ids."""
+    """Returns notes on images that were not found by the ground truth's own ids."""
     return tuple(
         Note("image-joined", f"detections identify their image by {how}", n, source)
         for how, n in sorted(counts.items())

@@ -93,14 +93,16 @@ def from_path(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
         raise DataError(
             shown(path),
             f"has no unique size for {counted(len(missing), 'image')}: {few(map(repr, missing))}",
-            "add every image of the truth, by file name or stem",
+            "add every image of the ground truth, by file name or stem",
         )
     sides = np.array(rows, dtype=np.float64).reshape(-1, 2)
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
 
 
 def completed(truth: Truth, path: Path) -> Truth:
-    """Returns the truth with the unknown sizes of its images from a size file; see `from_path`."""
+    """Returns the ground truth with the unknown sizes of its images from a size file; see
+    `from_path`.
+    """
     images = truth.images
     unknown = np.flatnonzero(np.isnan(images.width + images.height))
     files, ids = images.files or images.stems, images.ids.tolist()

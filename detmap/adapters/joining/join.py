@@ -1,4 +1,4 @@
-"""Joins the images and classes of detections to those of the truth, also across formats.
+"""Joins the images and classes of detections to those of the ground truth, also across formats.
 
 Images are joined by id or file stem, classes by id or name:
 
@@ -49,7 +49,7 @@ class Origin(NamedTuple):
     ----------
     source : the path
     place : the image field of row i (``results.json[1042].image_id``)
-    images, classes : names in row i; may be empty if the truth has them all
+    images, classes : names in row i; may be empty if the ground truth has them all
     class_place : the class field of row i; default `place`
     """
 
@@ -79,7 +79,7 @@ def joined(
     shapes: Shapes | None = None,
     in_pixels: bool = True,
 ) -> Detections:
-    """Creates detections from positions in the truth, -1 for unknown images and classes.
+    """Creates detections from positions in the ground truth, -1 for unknown images and classes.
 
     Parameters
     ----------
@@ -197,7 +197,8 @@ def judged(
             where = (place or origin.place)(lost[0])
             raise unknown_policy.refusal(where, kind, strange, len(lost), truth, things)
         named = few(map(unknown_policy.short, dict.fromkeys(strange)))
-        text = f"detections {things} {plural} that are not in the truth were dropped: {named}"
+        text = f"detections {things} {plural} that are not in the ground truth were dropped"
+        text += f": {named}"
         if kind == "class" and unknown_policy.counted_from_zero(strange, truth):
             text += "; classes seem to count from 0, then use --class-names FILE"
         notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
@@ -263,7 +264,7 @@ def images_named(
     given : (n,) whole numbers, or n strings
     place : place of row i, for messages
 
-    Raises `DataError` for ambiguous names and for numbers if the truth has names.
+    Raises `DataError` for ambiguous names and for numbers if the ground truth has names.
     """
     ids = truth.images.ids
     if not len(ids) or not len(given):
@@ -287,7 +288,7 @@ def images_named(
             place(0),
             f"image ids are integers ({given[0]}) but strings in {truth.source} "
             f"({ids[0].item()!r})",
-            "write the ids as in the truth",
+            "write the ids as in the ground truth",
         )
     count = {how: int((numbered >= 0).sum())}
     return numbered, image_lookup.notes_of(Counter(count), source)

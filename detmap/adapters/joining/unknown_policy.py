@@ -1,5 +1,5 @@
-"""Policy for images and classes of detections that are not in the truth, and for class ids if the
-truth has only names.
+"""Policy for images and classes of detections that are not in the ground truth, and for class ids
+if the ground truth has only names.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Policy:
     unknown : "error" rejects detections on unknown images or of unknown classes; "drop" drops them
         and counts them in the notes and the digest; "classes" adds the classes without objects, and
         "add" images too
-    class_names : meaning of the detections' class ids; None if they are those of the truth
+    class_names : meaning of the detections' class ids; None if they are those of the ground truth
     source : of `class_names`, for messages
     """
 
@@ -57,8 +57,8 @@ class Policy:
     def class_ids(
         self, truth: Truth, where: str
     ) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
-        """Returns the allowed class ids, ascending, and the position of each in the truth (None: in
-        order).
+        """Returns the allowed class ids, ascending, and the position of each in the ground truth
+        (None: in order).
 
         Raises `DataError` if their meaning is not defined.
         """
@@ -85,8 +85,8 @@ class Policy:
             raise DataError(where, "names its classes", "remove --class-names")
 
     def positions_by_name(self, truth: Truth, where: str) -> dict[str, int]:
-        """Returns class positions by name; the class names given are those of a truth without
-        names.
+        """Returns class positions by name; the class names given are those of a ground truth
+        without names.
 
         Raises `DataError` if both truth and detections name their classes, or names are not unique.
         """
@@ -113,7 +113,7 @@ def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Pol
     unknown : "error" or "drop"
     class_names : a list of names, whose ids are 0, 1, 2 ...; a dict from id to name; or the path of
         a file of either: one name per line, the first being class 0, or JSON; COCO ``categories``
-        and those of a truth are accepted too
+        and those of a ground truth are accepted too
 
     Raises `DataError` for invalid arguments.
     """
@@ -186,7 +186,7 @@ def _names(where: str, given: Any) -> dict[int, str]:
 
 
 def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
-    """Raises `DataError` if two ids mean one class of the truth."""
+    """Raises `DataError` if two ids mean one class of the ground truth."""
     first: dict[int, int] = {}
     for number, label in known.items():
         if label in first and given.class_names is not None:
@@ -197,7 +197,7 @@ def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
 
 
 def is_nameless(truth: Truth) -> bool:
-    """Checks if the classes of a truth have numbers alone: each name is the id."""
+    """Checks if the classes of a ground truth have numbers alone: each name is the id."""
     return list(truth.categories.names) == list(map(str, truth.categories.ids.tolist()))
 
 
@@ -233,18 +233,19 @@ def refusal(
     elif not isinstance(names[0], str):
         table = truth.categories.ids.tolist()
     hint = nearest(names[0], [*table, *(truth.images.stems if kind == "image" else ())])
-    has = f"the truth has {counted(len(table), kind)}"
+    has = f"the ground truth has {counted(len(table), kind)}"
     if kind == "image":
         why = "they may be of another split"
         if 2 * len(names) < len(table) == len(np.unique(truth.image)):
-            why = "the truth must list images without objects too, in CSV as a row without a box"
+            why = "the ground truth must list images without objects too"
+            why += ", in CSV as a row without a box"
         has = f"{why}: {has}"
     if kind == "class" and not table:
         fix = "check that this is the annotated split, and the path of its annotations"
         what = f"{_lacking(kind, names, count, truth, things)}; the ground truth has no objects"
         return DataError(where, what, fix)
     if kind == "class" and is_nameless(truth) and isinstance(names[0], str):
-        has = f"the truth has only class numbers: name them, --class-names FILE; {has}"
+        has = f"the ground truth has only class numbers: name them, --class-names FILE; {has}"
     if counted_from_zero(names, truth) and kind == "class":
         fix = (
             "classes seem to count from 0 here: give --class-names FILE (in Python class_names=) "
@@ -257,8 +258,8 @@ def refusal(
 
 
 def counted_from_zero(ids: Iterable[Any], truth: Truth) -> bool:
-    """Checks for a class 0 where the classes of the truth count from 1: it was not added to them,
-    so the other ids are off by one.
+    """Checks for a class 0 where the classes of the ground truth count from 1: it was not added to
+    them, so the other ids are off by one.
     """
     known = truth.categories.ids
     return 0 in ids and len(known) > 0 and bool(known[0] == 1)

@@ -70,7 +70,7 @@ def read_truth(path: Path) -> Truth:
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
-    """Reads a result file; its image sizes complete those of the truth."""
+    """Reads a result file; its image sizes complete those of the ground truth."""
     known = {name: place for place, name in enumerate(truth.images.stems)}
     width, height = truth.images.width.copy(), truth.images.height.copy()
     names: dict[str, int] = {}

@@ -1,6 +1,6 @@
 """Reads DOTA's text: ``labelTxt`` with a file an image, and results in ``Task1_<class>.txt``.
 
-A truth line is ``x1 y1 x2 y2 x3 y3 x4 y4 class [difficult]``; lines of fewer than 9 words
+A ground truth line is ``x1 y1 x2 y2 x3 y3 x4 y4 class [difficult]``; lines of fewer than 9 words
 (``imagesource:``, ``gsd:``) are skipped. A result line is ``image score x1 y1 ... x4 y4``.
 
 Source: DOTA_devkit dota_evaluation_task1.py, parse_gt and voc_eval (9938855).

@@ -50,7 +50,7 @@ class Patches(NamedTuple):
 
 
 def find(names: Sequence[str], truth: Truth, place: Callable[[int], str]) -> Patches | None:
-    """Returns the patches of detections; None if they are on images of the truth.
+    """Returns the patches of detections; None if they are on images of the ground truth.
 
     Raises `DataError` if only some are on patches.
     """

@@ -1,8 +1,8 @@
 """Reads truth and detections from tables with named columns: CSV, Parquet, data frames.
 
 A row is a box: image, class, four numbers, and a score for detections. Column names define the four
-numbers; ``box_format`` defines fractions and VOC pixels. A truth row without box and class is an
-image without objects. More than 400 lines: both readers share their helpers.
+numbers; ``box_format`` defines fractions and VOC pixels. A ground truth row without box and class
+is an image without objects. More than 400 lines: both readers share their helpers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from detmap.tables import Categories, Detections, Images, Note, Truth
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
 NAMES_OF_CLASSES = ("classname", "categoryname", "labelname", "name")
 CLASS_ID = ("classid", "categoryid", "labelid", "classidx", "catid")
-MOST_CLASSES = 50_000  # of a truth: each takes memory in every table of numbers
+MOST_CLASSES = 50_000  # of a ground truth: each takes memory in every table of numbers
 SCORE = ("score", "confidence", "conf", "scores", "probability", "prob")
 FILE_NAME = ("filename", "imagename", "imagepath", "path", "file")
 
@@ -163,7 +163,7 @@ def _rotated(
 def _images(
     sheet: Sheet, sizes_file: Path | None, box_columns: Sequence[str], more: Sequence[str]
 ) -> tuple[Images, NDArray[np.int32]]:
-    """Returns the images of a truth, and the image of each row.
+    """Returns the images of a ground truth, and the image of each row.
 
     With a column of ids, file names give the stems. Else ids are stems, and a size file may list
     images without objects.
@@ -238,7 +238,7 @@ def _sizes(
 def _found_images(
     sheet: Sheet, truth: Truth
 ) -> tuple[NDArray[np.int32], Sequence[Any], tuple[Note, ...]]:
-    """Returns the image of each row in the truth, its name in the sheet, and notes."""
+    """Returns the image of each row in the ground truth, its name in the sheet, and notes."""
     column = sheet.find(csv_parquet.IMAGE, "image")
     ids = sheet.whole(column) if isinstance(sheet.columns[column], np.ndarray) else None
     if ids is not None:
@@ -315,7 +315,7 @@ def _missing(cell: Any) -> bool:
 def _categories(
     sheet: Sheet, known: Mapping[int, str] | None
 ) -> tuple[Categories, NDArray[np.int32]]:
-    """Returns the classes of a truth, and the class of each row."""
+    """Returns the classes of a ground truth, and the class of each row."""
     column, ids_column = _class_column(sheet)
     numbers = sheet.whole(ids_column or column)
     if known is not None:
@@ -361,8 +361,8 @@ def _refuse_many(classes: int, where: str) -> None:
 def _found_classes(
     sheet: Sheet, truth: Truth, policy: Policy
 ) -> tuple[NDArray[np.int32], Sequence[Any]]:
-    """Returns the class of each row in the truth: by name if there is a column of ids beside it, or
-    the cells are names, else by id.
+    """Returns the class of each row in the ground truth: by name if there is a column of ids
+    beside it, or the cells are names, else by id.
     """
     column, ids = _class_column(sheet)
     if ids is not None and policy.class_names is not None:

@@ -1,7 +1,8 @@
 """Reads text files of two metric tools, one file per image: Cartucho's mAP and rafaelpadilla's.
 
-A truth line is ``class a b c d``, a detection line ``class score a b c d``. Cartucho's numbers are
-left, top, right and bottom, last pixel included; a truth line may end with ``difficult``.
+A ground truth line is ``class a b c d``, a detection line ``class score a b c d``. Cartucho's
+numbers are left, top, right and bottom, last pixel included; a ground truth line may end with
+``difficult``.
 rafaelpadilla's convention is a command-line option there (``-gtformat``, ``-detformat``,
 ``-gtcoords``, ``-detcoords``) and here.
 

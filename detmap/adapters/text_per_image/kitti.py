@@ -298,7 +298,9 @@ def _pictures(folder: Path, stems: set[str]) -> dict[str, Path]:
 def _known_names(
     truth: Truth, names: CodedNames, source: str
 ) -> tuple[CodedNames, tuple[Note, ...]]:
-    """Returns the names of the truth's classes where only ``_`` and spaces differ, and a note."""
+    """Returns the names of the ground truth's classes where only ``_`` and spaces differ, and a
+    note.
+    """
     by_name = positions_by_unique_name(truth, source)
     spaced: dict[str, list[str]] = {}
     for name in by_name:
@@ -311,7 +313,7 @@ def _known_names(
     if not meant:
         return names, ()
     count = int((names.positions(dict.fromkeys(meant, 0)) == 0).sum())
-    text = "detections have a class name that differs from the truth's only in _ and spaces"
+    text = "detections have a class name that differs from the ground truth's only in _ and spaces"
     note = Note("class-joined", text, count, source)
     return CodedNames([meant.get(name, name) for name in names.names], names.code), (note,)
 
@@ -322,7 +324,7 @@ def _found_images(
     """Returns the image of each line, by stem; DeepStream's by the number of the frame; and notes,
     also on images without a file and files without an image.
 
-    Raises `DataError` unless the frames are as many as the truth has images.
+    Raises `DataError` unless the frames are as many as the ground truth has images.
     """
     frames = [_FRAME.fullmatch(file.stem) for file in files]
     known = {*truth.images.stems, *map(str, truth.images.ids.tolist())}
@@ -344,7 +346,7 @@ def _found_images(
         )
     names = truth.images.files or truth.images.stems
     order = sorted(range(n_images), key=lambda i: (names[i], i))
-    text = "detections name DeepStream's frames: frame k is image k of the truth by file name"
+    text = "detections name DeepStream's frames: frame k is image k by file name"
     note = Note("image-joined", text, len(lines), source)
     image_of = np.array([order[number] for number in numbers], dtype=np.int32)
     return image_of[lines.file], (note,)

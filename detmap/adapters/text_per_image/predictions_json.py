@@ -88,7 +88,8 @@ def _ids(path: Path, named: Counter[int], n_classes: int) -> tuple[NDArray[np.in
         raise DataError(
             f"{shown(path)}: category_id",
             f"{min(named)} to {max(named)} of {n_classes} classes: {' or '.join(names)}?",
-            "give the labels that save_txt=True save_conf=True writes, or the truth as COCO JSON",
+            "give the labels that save_txt=True save_conf=True writes, or the ground truth as "
+            "COCO JSON",
         )
     for meaning, ids in names.items():
         text = f"detections have category ids that are {meaning}, as Ultralytics writes them"

@@ -26,7 +26,7 @@ from detmap.tables import Categories, Detections, Note, Truth
 BOX, SCORED = 5, 6  # words of a row
 SHORTEST_POLYGON = 7
 WORDS = ("class", "x", "y", "width", "height")
-OUTSIDE = 0.01  # by which a fraction of a truth may lie outside of 0 to 1
+OUTSIDE = 0.01  # by which a fraction of a ground truth may lie outside of 0 to 1
 FAR_OUTSIDE = 1.0  # and one of a detection
 FOR_TRUTH = "a row is: class x_center y_center width height, in fractions of the image, from 0 to 1"
 FOR_DETECTIONS = (
@@ -181,8 +181,8 @@ def _labels(
             shown(path),
             f"classes count from 0, but those of {truth.source} have ids from {first}: the "
             "mapping is unknown",
-            "give --class-names FILE, read the truth from the data.yaml, or write the names to "
-            "classes.txt in this folder, one per line",
+            "give --class-names FILE, read the ground truth from the data.yaml, or write the names "
+            "to classes.txt in this folder, one per line",
         )
     names = data_yaml.names_in(names_files[0])
     place = join.classes_by_id(truth, list(names), shown(names_files[0]))
@@ -326,7 +326,7 @@ def _without_objects(path: Path, n_images: int, lines: Lines) -> Iterable[Note]:
 
 
 def _repeats(path: Path, lines: Lines) -> Iterable[Note]:
-    """A note of the objects of a truth that are there again."""
+    """A note of the objects of a ground truth that are there again."""
     words, first, end = lines.words.strings, lines.first.tolist(), (lines.first + lines.count)
     rows = zip(lines.file.tolist(), first, end.tolist(), strict=True)
     twice = len(lines) - len({(file, *words[a:b]) for file, a, b in rows})

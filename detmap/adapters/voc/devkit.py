@@ -185,7 +185,7 @@ def decode_files(
 def _lines(file: Path, stems: set[str]) -> tuple[list[int], list[str], NDArray[np.float64]]:
     """Returns line numbers, image names and (n, 5) score, x1, y1, x2, y2 of a file.
 
-    `stems` are the images of the truth, whose names may have spaces.
+    `stems` are the images of the ground truth, whose names may have spaces.
     """
     rows = [(line, _joined(words, stems)) for line, words in text_fields.lines(file)]
     for line, words in rows:

@@ -31,8 +31,8 @@ def looks(path: Path) -> int:
 def find(
     path: Path, truth: Truth, policy: Policy
 ) -> tuple[list[tuple[Path, int]], tuple[Note, ...]]:
-    """Returns the detection files of the truth's split with their class (-1: to drop), and a note
-    if they are of another split.
+    """Returns the detection files of the ground truth's split with their class (-1: to drop), and
+    a note if they are of another split.
     """
     files = [file for file in _files(path) if DETECTION_FILE.fullmatch(file.name)]
     nested = folder_files.unread(path, TEXT)
@@ -68,7 +68,7 @@ def find(
         raise DataError(
             str(path),
             f"holds detections of the splits {', '.join(splits)}{lacking}",
-            "give a folder with the files of the truth's split only",
+            "give a folder with the files of the ground truth's split only",
         )
     seen: dict[int, Path] = {}
     for file, label in chosen:
@@ -81,7 +81,7 @@ def find(
             )
         seen[label] = file
     if truth.split and wanted != truth.split:
-        text = f"files are of the split {wanted}, and the truth is {truth.split}"
+        text = f"files are of the split {wanted}, and the ground truth is {truth.split}"
         return chosen, (Note("split-other", text, len(chosen), shown(path)), *nested)
     return chosen, nested
 

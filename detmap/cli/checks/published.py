@@ -106,7 +106,7 @@ def _told(entry: Published) -> tuple[tuple[str, str], ...]:
         ("split", entry.split),
         ("files", entry.files),
         ("number source", entry.number_source),
-        ("content of the truth", entry.truth),
+        ("content of the ground truth", entry.truth),
         ("content of the detections", entry.detections),
         ("verified", entry.verified or "never: the detections are not available"),
         ("remarks", entry.remarks),

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     lost = conversion.write(table, Path(arguments.output), arguments.to, shapes)
     if table is not truth and truth.family == "voc" and arguments.to == "coco":
         text = (
-            "classes are written as ids, and the truth has names alone: give both to eval, "
+            "classes are written as ids, and the ground truth has names alone: give both to eval, "
             '--class-names FILE with JSON such as {"1": "cat"}, numbered as the sorted names from 1'
         )
         count = len(table.categories)
