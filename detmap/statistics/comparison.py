@@ -189,7 +189,8 @@ class Maker:
     ) -> None:
         self.names, self.paired = tuple(names), paired
         self.alpha, self.adjust, self.test = alpha, adjust, test
-        self.rows, self.class_rows = paired.plans[0].metrics, paired.plans[0].classes
+        self.plan = paired.plans[0]  # all have the same rows and classes
+        self.rows, self.class_rows = self.plan.metrics, self.plan.classes
         self.trusted = paired.units.n >= LEAST_UNITS
         self.first, self.second = (list(side) for side in zip(*paired.pairs, strict=True))
 
@@ -295,8 +296,8 @@ class Maker:
                             raw,
                             fixed,
                             *self.seen(d, s, why),
-                            own.plans[0].matches.categories.names[k],
-                            int(own.plans[0].places[k]),
+                            self.plan.matches.categories.names[k],
+                            int(self.plan.places[k]),
                         )
                     )
 

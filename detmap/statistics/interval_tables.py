@@ -206,6 +206,6 @@ def _needed(comparison: Comparison) -> tuple[str, ...]:
     if not first.mdd > 0:
         return ()
     points = [0.1, 0.2, 0.5, 1.0, 2.0]
-    shown = [x for x in points if x / 100 < first.mdd][-1:] or points[:1]
-    n = comparison.images_needed(first, shown[0] / 100)
-    return (f"a difference of {shown[0]:g} points in {first.metric} needs {n:,} images",)
+    shown = max((x for x in points if x / 100 < first.mdd), default=min(points))
+    n = comparison.images_needed(first, shown / 100)
+    return (f"a difference of {shown:g} points in {first.metric} needs {n:,} images",)

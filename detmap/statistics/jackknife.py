@@ -110,26 +110,25 @@ def intervals(
         name: one(value, np.array([each.get(name, math.nan) for each in found]))
         for name, value in whole.metrics.items()
     }
-    undefined = one(math.nan, np.zeros(0))
-    classes = tuple(
-        {
+    undefined = one(math.nan, np.array([]))
+    classes = {
+        key: {
             name: one(value, of_cells[:, column[key, name]], why)
             if (key, name) in column
             else undefined
             for name, value in row.items()
         }
         for key, row in rows.items()
-    )
-    names = [row["name"] for row in whole.per_class]
+    }
     return Intervals(
         metrics,
-        dict(zip(names, classes, strict=True)),
+        {name: of_class for (_, name), of_class in classes.items()},
         "jackknife",
         n_parts,
         seed,
         level,
         drawn,
-        classes=classes,
+        classes=tuple(classes.values()),
     )
 
 

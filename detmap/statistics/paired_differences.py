@@ -111,7 +111,8 @@ def pair_up(
     rows, of_class = protocol.rows()[0], aggregation.class_rows(protocol)
     values, class_values = _values(results, rows, of_class)
     plans = occurring([plan(matches, rows, of_class) for matches, _ in results])
-    class_values = class_values[:, :, plans[0].places]
+    first = plans[0]  # all have the same rows and classes
+    class_values = class_values[:, :, first.places]
     pairs = list(combinations(range(len(plans)), 2))
     moved, class_se, n_units = _influence(plans, units, pairs, threads)
     se = np.array([[math.sqrt(variance(each)) for each in moved[b] - moved[a]] for a, b in pairs])
@@ -130,30 +131,21 @@ def pair_up(
     off = [bias(each, units, n_units, n, seed, threads) for each in plans]
     draws = np.stack([sampled[b].metrics - sampled[a].metrics for a, b in pairs], axis=1)
     class_draws = np.stack([sampled[b].classes - sampled[a].classes for a, b in pairs], axis=1)
-    for q, row in enumerate(rows):
-        if row.kind == "AP" and protocol.ap.integrator == "eleven_point":
-            se[:, q] = _spreads(draws[:, :, q])
-    for c, row in enumerate(of_class):
-        if row.kind == "AP" and protocol.ap.integrator == "eleven_point":
-            flat = class_draws[:, :, c].reshape(n, -1)
-            class_se[:, c] = _spreads(flat).reshape(class_se[:, c].shape)
     why_not = [
-        support.refuse_rule(protocol, row.kind) or _why_not(plans[0], q, n_units, units)
+        support.refuse_rule(protocol, row.kind) or _why_not(first, q, n_units, units)
         for q, row in enumerate(rows)
     ]
     for q, why in enumerate(why_not):
         if why:  # the replicates include the variation of which classes a sample has
             se[:, q] = _spreads(draws[:, :, q])
-    class_why_not = [
-        [
-            support.refuse_rule(protocol, row.kind) or support.refuse_class(n, units)
-            for n in n_units[s].tolist()
-        ]
-        for row, s in zip(of_class, plans[0].of_class, strict=True)
-    ]
-    for c, s in enumerate(plans[0].of_class):
-        alone = (n_units[s] < 2) & ~(class_draws[:, :, c] == 0).all(axis=(0, 1))
-        class_se[:, c, alone] = np.nan  # one unit has no variance
+    class_why_not = []
+    for c, (row, s) in enumerate(zip(of_class, first.of_class, strict=True)):
+        rule = support.refuse_rule(protocol, row.kind)
+        if rule:
+            class_se[:, c] = [_spreads(class_draws[:, p, c]) for p in range(len(pairs))]
+        class_se[:, c, n_units[s] < 2] = np.nan  # one unit has no variance
+        why_not_of = [rule or support.refuse_class(m, units) for m in n_units[s].tolist()]
+        class_why_not.append(why_not_of)
     return Paired(
         plans,
         units,
@@ -207,21 +199,20 @@ def _influence(
     first = plans[0]
     n_metrics, n_classes = len(first.metrics), len(first.positives)
     uncorrected, moved = np.zeros((2, len(plans), n_metrics, units.n))
-    class_se = np.full((len(pairs), len(first.of_class), n_classes), np.nan)
+    class_se = np.empty((len(pairs), len(first.of_class), n_classes))
     n_units = np.zeros((len(first.readings.area), n_classes), np.int64)
     mixers = [Mixer(each) for each in plans]
     streams = zip(*(each_batch(each, units, threads) for each in plans), strict=True)
     for each in streams:
         for i, mixer in enumerate(mixers):
             mixer.add(each[i], uncorrected[i], moved[i])
-        classes = each[0].classes
-        n_units[:, classes.start : classes.stop] = each[0].n_units
-        for j, k in enumerate(classes):
+        batch = each[0]  # all have the same classes and objects
+        n_units[:, batch.classes.start : batch.classes.stop] = batch.n_units
+        for j, k in enumerate(batch.classes):
             fixed = [one.dense(j, one.corrected, units.n) for one in each]
             for p, (a, b) in enumerate(pairs):
                 for c, s in enumerate(first.of_class):
-                    if first.positives[k, first.readings.area[s]] > 0:
-                        class_se[p, c, k] = math.sqrt(variance(fixed[b][s] - fixed[a][s]))
+                    class_se[p, c, k] = math.sqrt(variance(fixed[b][s] - fixed[a][s]))
     for i, mixer in enumerate(mixers):
         mixer.finish(uncorrected[i], moved[i])
     return moved, class_se, n_units

@@ -71,6 +71,11 @@ def refuse_class(n_units: int, units: Units) -> str:
     )
 
 
+def _occurring(shares: NDArray[np.float64], n_units: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(K,) the classes of a mean that have objects."""
+    return (n_units > 0) & (shares > 0)
+
+
 def lacking_share(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: Units) -> float:
     """The share of a mean in classes that another sample of as many units would lack.
 
@@ -79,7 +84,7 @@ def lacking_share(shares: NDArray[np.float64], n_units: NDArray[np.int64], units
     shares : (K,) the weight of each class in the mean
     n_units : (K,) units with an object of the class; classes without any are not in the mean
     """
-    there = (n_units > 0) & (shares > 0)
+    there = _occurring(shares, n_units)
     lost = float((shares[there] * (1 - n_units[there] / units.n) ** units.n).sum())
     total = float(shares[there].sum())
     return lost / total if total > 0 else 0.0
@@ -102,7 +107,7 @@ def lacking_error(
     shares, n_units : as in `lacking_share`
     values : (K,) the metric of each class
     """
-    there = (n_units > 0) & (shares > 0)
+    there = _occurring(shares, n_units)
     weight = shares[there] / max(float(shares[there].sum()), 1e-300)
     free = 1.0 - float((weight**2).sum())
     if free <= 0:
@@ -124,7 +129,7 @@ def refuse_mean(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: 
     lacking = lacking_share(shares, n_units, units)
     if lacking <= MOST_LACKING:
         return ""
-    there = (n_units > 0) & (shares > 0)
+    there = _occurring(shares, n_units)
     rare = int((n_units[there] <= FEW_UNITS).sum())
     return (
         f"{rare} of {int(there.sum())} classes are on 1 to {FEW_UNITS} {units.noun}: a sample like "

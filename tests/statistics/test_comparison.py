@@ -250,13 +250,13 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
     digest = second.digest.copy()
     digest[3, 0] += np.uint64(1)
     for other, what in (
-        (other_rules, "compare: protocol: .* ap"),
-        (fewer, "compare: images: .* 0"),
-        (replace(second, digest=digest), "compare: truth: .* 3"),
-        (second.select_classes([0, 1]), "compare: classes: .* class 2"),
+        (other_rules, "protocol: a and b differ in ap"),
+        (fewer, "images: a and b differ: 0"),
+        (replace(second, digest=digest), "truth: a and b have other objects on 3"),
+        (second.select_classes([0, 1]), "classes: a and b differ: class 2"),
     ):
-        with pytest.raises(detmap.DataError, match=what):
-            detmap.compare(first, other)
+        with pytest.raises(detmap.DataError, match=f"^compare: {what}"):
+            detmap.compare(first, other, names=["a", "b"])
     with pytest.raises(detmap.DataError, match="two or more"):
         detmap.compare(first)
     with pytest.raises(detmap.DataError, match="give the ground truth first"):
@@ -354,23 +354,34 @@ def test_adjusted_p_values_are_those_by_hand() -> None:
     assert multiple.maxt(np.zeros(1), np.zeros(1), np.zeros((5, 1))) == [1.0]
 
 
-@pytest.mark.parametrize("integrator", ["all_points", "eleven_point"])
-def test_paired_differences_by_their_parts(integrator: str) -> None:
-    """Of three detectors; a class that is on one image has a standard error only if it never moves;
-    the spread of the replicates where a metric has no interval.
+@pytest.mark.parametrize(
+    ("integrator", "n_rare", "weights"),
+    [
+        ("all_points", 0, "equal"),
+        ("all_points", 1, "images"),
+        ("all_points", 2, "equal"),
+        ("eleven_point", 1, "equal"),
+    ],
+)
+def test_paired_differences_by_their_parts(integrator: str, n_rare: int, weights: str) -> None:
+    """Of three detectors; a class that is on fewer than two images has no standard error; the
+    spread of the replicates where a metric has no interval.
     """
     first, second = two(3, 60, integrator)
     kept, begin = first.obj_off[2], first.off[2]
+    rare = np.unique(first.image[begin:])[:n_rare]
     cut = {
-        "obj_off": np.array([*first.obj_off[:3], kept + 1]),
-        "obj_image": np.append(first.obj_image[:kept], first.image[begin]),
-        "counted": np.concatenate([first.counted[:kept], [[True, True]]]),
+        "obj_off": np.array([*first.obj_off[:3], kept + n_rare]),
+        "obj_image": np.append(first.obj_image[:kept], rare),
+        "counted": np.concatenate([first.counted[:kept], np.ones((n_rare, 2), bool)]),
+        "protocol": first.protocol.override({"mean.weights": weights}),
     }
+    found = begin + np.flatnonzero(np.isin(first.image[begin:], rare))[:1]
     detectors = []
-    for each in (first, second, first):  # the first and third find the object of class 2
+    for each in (first, second, first):  # the first and third find an object of class 2
         tp, ignored = each.tp.copy(), each.ignored.copy()
         tp[begin:], ignored[begin:] = 0, 0
-        tp[begin] = 0 if each is second else 7
+        tp[found] = 0 if each is second else 7
         detectors.append(replace(each, tp=tp, ignored=ignored, **cut))
     of = units(first.image_ids)
     told: list[tuple[int, int]] = []
@@ -407,7 +418,8 @@ def test_paired_differences_by_their_parts(integrator: str) -> None:
         for c, (row, s) in enumerate(zip(plans[0].classes, plans[0].of_class, strict=True)):
             for k in range(3):
                 drawn = own.class_draws[:, p, c, k]
-                if moved[0].n_units[s, k] < 2 and (drawn != 0).any():
+                assert k < 2 or moved[0].n_units[s, k] == n_rare
+                if moved[0].n_units[s, k] < 2:
                     assert math.isnan(own.class_se[p, c, k])
                 elif eleven and row.kind == "AP":
                     se = drawn[~np.isnan(drawn)].std(ddof=1)
@@ -423,10 +435,13 @@ def test_paired_differences_by_their_parts(integrator: str) -> None:
                     ]
                     se = math.sqrt(variance(each[1] - each[0]))
                     assert own.class_se[p, c, k] == pytest.approx(se, abs=1e-15)
-    assert "single class on 1 image" in own.class_why_not[0][2] or eleven
+    assert f"single class on {n_rare} image" in own.class_why_not[0][2] or eleven
     assert ("11-point" in own.class_why_not[0][0]) == eleven
     assert ["11-point" in why for why in own.why_not] == [eleven] * 3 + [False] * 2
-    assert own.why_not[3].startswith("1 of 3 classes are on 1 to 3 images")
+    if n_rare and weights == "equal":
+        assert own.why_not[3].startswith("1 of 3 classes are on 1 to 3 images")
+    else:
+        assert own.why_not[3] == ""
 
 
 def test_the_difference_of_a_single_class_needs_as_many_images_as_a_class() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import detmap
 from detmap.statistics import comparison as module
-from detmap.statistics import permutation
+from detmap.statistics import permutation, support
 from detmap.statistics.comparison import Comparison, Maker, Pair
 from detmap.statistics.formulas import multiple_comparisons as multiple
 from detmap.statistics.interval_tables import comparison_tables, metric_tables, tie_table
@@ -204,8 +205,8 @@ def test_letters_of_groups() -> None:
 
 @pytest.mark.parametrize("test", module.TESTS)
 def test_notes_and_signature(test: str) -> None:
-    plain = ["plain-permutation"] if test == "plain-permutation" else []
-    assert [note.code for note in maker("bh", test).notes()] == plain
+    plain = [("plain-permutation", 1)] if test == "plain-permutation" else []
+    assert [(note.code, note.count) for note in maker("bh", test).notes()] == plain
     few = maker("bh", test, n_units=99).notes()
     assert [(note.code, note.count) for note in few][:1] == [("few-images", 99)]
     assert "99" not in few[0].text
@@ -222,7 +223,7 @@ def test_permutation_p_values_of_tested_rows(test: str, monkeypatch: pytest.Monk
         return [0.25, 0.5]
 
     monkeypatch.setattr(permutation, "p_values", given)
-    se = np.array([[0.01, 0.0], [0.0, 0.02], [0.02, 0.02]])
+    se = np.array([[0.01, 0.0], [support.ROUNDING, 0.02], [0.02, 0.02]])
     values = np.array([[0.5, 0.6], [0.53, 0.6], [0.53, 0.7]])
     of = maker(test=test, se=se, values=values)
     p = of.permutation_p_values(9, 7, 1, print)
@@ -336,6 +337,7 @@ def test_the_tables_of_two_detectors() -> None:
         "* no interval: few",
     )
     assert classes.title == "classes that changed most, adjusted by holm"
+    assert classes.lines == pairs.lines[1:2]
     assert classes.header == ("class", *header)
     assert [row[:2] for row in classes.rows] == [("cat", "AP")]
     assert images.title == "images that changed AP most, and the part of the difference due to each"
@@ -370,7 +372,10 @@ def test_ten_classes_are_shown_and_none_that_did_not_change() -> None:
     assert [row[0] for row in shown] == [f"c{i}" for i in range(1, 11)]
 
 
-@pytest.mark.parametrize(("mdd", "points"), [(0.0009, 0.1), (0.002, 0.1), (0.0021, 0.2), (0.3, 2)])
+@pytest.mark.parametrize(
+    ("mdd", "points"),
+    [(0.0009, 0.1), (0.002, 0.1), (0.0021, 0.2), (0.006, 0.5), (0.015, 1), (0.3, 2)],
+)
 def test_the_difference_that_more_images_would_show(mdd: float, points: float) -> None:
     of = comparison()
     lines = comparison_tables(replace(of, pairs=(replace(of.pairs[0], mdd=mdd),)))[1].lines
@@ -411,6 +416,10 @@ def test_the_table_of_intervals(method: str, how: str) -> None:
     assert table.lines == (
         "+ outside of its interval, which is corrected for the bias",
         "* no interval: few (and 2 more rows)",
+    )
+    some = dict(islice(intervals(method).metrics.items(), 4))
+    assert metric_tables(replace(intervals(method), metrics=some), False)[0].lines[1] == (
+        "* no interval: few (and 1 more row)"
     )
     _, classes = metric_tables(intervals(method), True)
     assert classes.title == "90 % intervals, 1,234 images, a class"

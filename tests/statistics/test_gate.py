@@ -21,12 +21,14 @@ def judge(gate: Gate, alpha: float = 0.05, **changes: Any) -> gates.Verdict:
     columns = {"metric": "mAP", "difference": -0.02, "se": 0.01, "bias": 0.0, "mdd": 0.03}
     columns |= {"a": "base", "b": "new", "why_not": ""} | changes
     names = ("low", "high", "p", "p_adjusted")
-    pair = Pair(**dict.fromkeys(names, math.nan), **columns)
-    other = Pair(**dict.fromkeys(names, math.nan), **columns | {"b": "third", "se": 9.0})
+    pair, half, other = (
+        Pair(**dict.fromkeys(names, math.nan), **columns | its)
+        for its in ({}, {"b": "third", "metric": "AP50"}, {"b": "third", "se": 9.0})
+    )
     one = SimpleNamespace(**columns | {"name": "cat", "metric": "AP"})
     dog = SimpleNamespace(**vars(one) | {"name": "dog", "se": 9.0})
     comparison: Any = SimpleNamespace(
-        pairs=[pair, other],
+        pairs=[pair, half, other],
         classes=[dog, one],
         units=SimpleNamespace(n=1000, noun="images"),
         images_needed=lambda pair, drop: math.ceil(1000 * (pair.mdd / drop) ** 2),
@@ -48,9 +50,9 @@ def test_a_gate_is_read_as_it_is_written(text: str, expected: Gate) -> None:
     assert gates.read("k", text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "x", "AP=", "-0.1", "100.1", "nan", "AP50"])
+@pytest.mark.parametrize("text", ["", "x", "AP=", "-0.1", "100.1", "nan", "AP50", "x" * 81])
 def test_what_is_no_gate(text: str) -> None:
-    with pytest.raises(DataError, match="from 0 to 100"):
+    with pytest.raises(DataError, match=f"^--k: '{text[:80]}'.* from 0 to 100"):
         gates.read("k", text)
 
 
@@ -61,6 +63,7 @@ def test_a_gate_passes_from_its_edge_on(kind: str, edge: float) -> None:
     biased = {"difference": -0.02, "bias": 0.005}  # the difference is too high: it dropped by more
     assert not judge(Gate(kind, edge + 0.5 - 1e-6), **biased).passed
     assert judge(Gate(kind, edge + 0.5 + 1e-6), **biased).passed
+    assert judge(Gate(kind, 2.0), alpha=0.5).passed is (kind == "fail-if-drop")  # at the edge
     untested = biased | {"why_not": "few images"}
     assert judge(Gate(kind, edge + 1e-6), **untested).passed
     assert judge(Gate(kind, edge + 1e-6, "mAP", "cat")).passed
@@ -82,10 +85,10 @@ def test_the_line_says_why() -> None:
         "bias +0.00, taken off; this split of 1,000 images sees 3.00, it cannot see a drop of 1: "
         "that needs about 9,000 images)"
     )
-    seen = judge(Gate("require-within", 3.0, "", "cat"), difference=0.02, mdd=0.03, bias=0.001)
+    seen = judge(Gate("require-within", 3.0, "", "cat"), difference=0.02346, mdd=0.03, bias=0.0123)
     assert seen.line == (
-        "PASS: AP of cat rose 2.0 points, to show: no drop of more than 3 (alpha 0.05; "
-        "standard error 1.00; bias +0.10, taken off; this split of 1,000 images sees 3.00)"
+        "PASS: AP of cat rose 2.35 points, to show: no drop of more than 3 (alpha 0.05; "
+        "standard error 1.00; bias +1.23, taken off; this split of 1,000 images sees 3.00)"
     )
     none = judge(Gate("fail-if-drop", 0.0), difference=0.0, se=math.nan, why_not="few images")
     assert none.line == (
@@ -95,9 +98,22 @@ def test_the_line_says_why() -> None:
 
 
 @pytest.mark.parametrize(
-    "gate, what", [(Gate("k", 1.0, "AP50"), "no AP50"), (Gate("k", 1.0, "", "cow"), "no mAP/cow")]
+    "gate, what",
+    [
+        (Gate("k", 1.0, "AP75"), "--k: there is no AP75"),
+        (Gate("k", 1.0, "", "cow"), "--k: there is no mAP/cow"),
+        (Gate("k", 1.0, "AP75", place="gate 2"), "gate 2: there is no AP75"),
+    ],
 )
 def test_a_gate_on_what_is_not_there(gate: Gate, what: str) -> None:
-    with pytest.raises(DataError, match=what) as error:
+    with pytest.raises(DataError, match=f"^{what}") as error:
         judge(gate)
-    assert "metrics: mAP; classes: cat, dog" in str(error.value)
+    assert str(error.value).endswith("(metrics: AP50, mAP; classes: cat, dog)")
+
+
+def test_twenty_classes_are_named_at_most() -> None:
+    pair = SimpleNamespace(metric="mAP")
+    classes = [SimpleNamespace(metric="AP", name=f"c{i:02}") for i in range(21)]
+    comparison: Any = SimpleNamespace(pairs=[pair], classes=classes)
+    with pytest.raises(DataError, match=r"classes: c00, .*, c19\)$"):
+        gates.judge(comparison, Gate("k", 1.0, "", "cow"), 0.05)

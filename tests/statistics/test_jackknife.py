@@ -11,7 +11,8 @@ import pytest
 import detmap
 from detmap.statistics.formulas.logit_interval import logit_interval
 from detmap.statistics.formulas.quantiles import student
-from detmap.statistics.jackknife import ALONE, How, intervals
+from detmap.statistics.jackknife import ALONE, How, _interval, intervals
+from detmap.statistics.sampling_units import units
 from tests.support import builders as make
 
 SHAPES = make.SHAPES
@@ -53,10 +54,12 @@ def test_it_covers_a_mean_as_promised() -> None:
 
 
 class Table:
-    """Three metrics of some images, and a table of two classes of which one may be missing."""
+    """Three metrics of some images, and a table of two classes of which one may be missing. A
+    square of a mean is biased.
+    """
 
     def __init__(self, values: np.ndarray) -> None:
-        share = float(np.mean(values))
+        share = float(np.mean(values)) ** 2
         self.metrics = {"share": share, "count": 10 * share - 2, "sure": 0.5}
         self.per_class: list[dict[str, Any]] = [{"id": 1, "name": "a", "AP": share, "n": 3}]
         if values[0] < 2:
@@ -139,6 +142,64 @@ def test_the_numbers_of_images_at_their_edges() -> None:
     assert of_mean(values[:20]).se == of_mean(values[:20], parts=20).se
     assert of_mean(values, parts=3, seed=1).se != of_mean(values, parts=3, seed=2).se
     assert of_mean(values[:10], parts=99).se == of_mean(values[:10], parts=10).se
+
+
+@pytest.mark.parametrize(
+    ("value", "parts", "fraction"),
+    [
+        (0.5, [0.4, 0.5, 0.7], True),
+        (0.02, [0.0, 0.02, 0.1], True),
+        (0.98, [0.9, 0.98, 1.0], True),
+        (0.1, [-0.01, 0.1, 0.2], False),
+        (0.9, [0.8, 0.9, 1.01], False),
+        (1.5, [1.4, 1.5, 1.7], False),
+        (0.0, [1.5e-12, 0.0, -1.5e-12], False),
+    ],
+)
+def test_an_interval_from_its_values(value: float, parts: list[float], fraction: bool) -> None:
+    halves = [value + 0.01, value + 0.03]
+    one = _interval(value, np.array([*parts, *halves]), 3, units(np.arange(60)), 0.9, "")
+    se = math.sqrt(2 / 3 * sum((each - sum(parts) / 3) ** 2 for each in parts))
+    bias = 0.02 / 0.5874010519681994  # 2^(2/3) - 1
+    assert (one.value, one.level, one.why_not) == (value, 0.9, "")
+    assert (one.se, one.bias) == pytest.approx((se, bias))
+    half = 2.919985580353726 * 1.08 * se  # Student's quantile of 0.95 for 2 degrees of freedom
+    bounds = value - bias - half, value - bias + half
+    if fraction:
+        bounds = logit_interval(value, 1.08 * se, bias, 2.919985580353726)
+    assert (one.low, one.high) == pytest.approx(bounds, abs=1e-13)
+
+
+def test_a_standard_error_at_the_bound_of_rounding_is_none() -> None:
+    parts = np.array([-1e-12, 1e-12])
+    one = _interval(0.0, np.append(parts, parts), 2, units(np.arange(60)), 0.9, "")
+    assert math.sqrt((parts**2).sum() / 2) == 1e-12
+    assert one.why_not == "no part changes the number: the standard error is 0"
+
+
+def test_parts_and_splits_are_dealt_anew() -> None:
+    asked: list[tuple[int, ...]] = []
+    values = np.random.default_rng(3).random(60)
+
+    def evaluate(some: np.ndarray) -> Mean:
+        asked.append(tuple(some.tolist()))
+        return Mean(values[some])
+
+    intervals(Mean(values), np.arange(60), evaluate, How(parts=2))
+    assert len(set(asked)) == 2 + 16
+
+
+def one_class(values: np.ndarray) -> Table:
+    made = Table(values)
+    del made.per_class[1:]
+    return made
+
+
+def test_a_single_class_has_the_interval_of_its_metric() -> None:
+    values, ids = np.random.default_rng(3).random(60), np.arange(60)
+    found = intervals(one_class(values), ids, lambda some: one_class(values[some]), How(parts=6))
+    assert found.metrics["share"].why_not == ""
+    assert found.per_class == {"a": {"AP": found.metrics["share"]}}
 
 
 @pytest.mark.parametrize("parts", [0, -1, 1, 2.0, True, "x"])

@@ -179,7 +179,7 @@ def test_what_differs_by_rounding_alone(same: bool) -> None:
     assert not support.same(math.nan, 0.0)
 
 
-def test_a_mean_that_a_sample_lacks_three_percent_of() -> None:
+def test_a_mean_that_a_sample_lacks_three_percent_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """Classes on one image of 100 lack (1 - 1/100)^100 = .366 of the samples: 8.2 % of the mean
     makes 3 %.
     """
@@ -197,6 +197,10 @@ def test_a_mean_that_a_sample_lacks_three_percent_of() -> None:
         "more images would help, or the mean of a group of classes that are on more of them"
     )
     assert support.refuse_mean(shares, n_units, units(np.arange(49))).startswith("fewer than 50")
+    zero = np.array([0.25, 0.25, 0.25, 0.0, 0.25, 0.0])  # a class without objects counts as 0
+    assert support.refuse_mean(zero, n_units, images).startswith("2 of 3 classes are on 1 to 3 im")
+    monkeypatch.setattr(support, "MOST_LACKING", support.lacking_share(shares, n_units, images))
+    assert support.refuse_mean(shares, n_units, images) == ""
 
 
 def test_units_are_images_or_groups() -> None:
