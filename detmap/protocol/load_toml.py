@@ -231,10 +231,9 @@ def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], .
     """The dotted keys with changed values, and these values."""
     before, now = dict(_flat(stock.to_dict())), dict(_flat(changed.to_dict()))
     filled = {key.rpartition(".")[0] for key in now}  # tables that were empty before
+    gone = [key for key in before if key not in now and key not in filled]
     return tuple(
-        (key, canonical(now.get(key)))
-        for key in (*now, *(before.keys() - now.keys() - filled))
-        if now.get(key) != before.get(key)
+        (key, canonical(now.get(key))) for key in (*now, *gone) if now.get(key) != before.get(key)
     )
 
 

@@ -46,6 +46,16 @@ def test_a_change_shows_in_the_signature_and_in_its_digest() -> None:
     assert changed.override({"limits.max_dets": [1, 10, 100]}) == COCO
 
 
+def test_removed_keys_are_listed_in_the_order_of_the_protocol() -> None:
+    """Their order was that of a set, so the signature differed from run to run."""
+    changed = COCO.override({"subsets": {"all": {"area": [0, 1e10]}}, "metrics": ["AP"]})
+    assert [key for key, value in changed.changes if value == "null"] == [
+        "subsets.small.area",
+        "subsets.medium.area",
+        "subsets.large.area",
+    ]
+
+
 CHANGES = {
     "name": "other",
     "version": 3,
