@@ -190,7 +190,6 @@ class Maker:
         self.names, self.paired = tuple(names), paired
         self.alpha, self.adjust, self.test = alpha, adjust, test
         self.plan = paired.plans[0]  # all have the same rows and classes
-        self.rows, self.class_rows = self.plan.metrics, self.plan.classes
         self.trusted = paired.units.n >= LEAST_UNITS
         self.first, self.second = (list(side) for side in zip(*paired.pairs, strict=True))
 
@@ -245,13 +244,13 @@ class Maker:
                     )
                 ]
             )
-        for q in range(len(self.rows)):
+        for q in range(len(self.plan.metrics)):
             why_not = [own.why_not[q]] * len(p)
             adjusted[:, q] = self.adjusted(
                 p[:, q], difference[:, q], own.bias[:, q], own.se[:, q], own.draws[:, :, q], why_not
             )
         for i, (a, b) in enumerate(own.pairs):
-            for q, row in enumerate(self.rows):
+            for q, row in enumerate(self.plan.metrics):
                 d, se = float(difference[i, q]), float(own.se[i, q])
                 pairs.append(
                     Pair(
@@ -270,7 +269,7 @@ class Maker:
         """One `ClassPair` per pair, metric and class with objects; adjusted over the classes."""
         own, rows = self.paired, []
         for i, (a, b) in enumerate(own.pairs):
-            for c, row in enumerate(self.class_rows):
+            for c, row in enumerate(self.plan.classes):
                 differ = own.class_values[b, c] - own.class_values[a, c]
                 mine = np.flatnonzero(~np.isnan(differ))
                 se, bias = own.class_se[i, c], own.class_bias[i, c]
@@ -361,7 +360,7 @@ class Maker:
 
     def leaderboard(self, pairs: Sequence[Pair]) -> list[tuple[str, float, str]]:
         """The detectors by the first metric, with a letter per group without differences."""
-        metric, values = self.rows[0].name, self.paired.values[:, 0]
+        metric, values = self.plan.metrics[0].name, self.paired.values[:, 0]
         order = sorted(range(len(values)), key=lambda i: (-np.nan_to_num(values[i], nan=-1), i))
         place = {self.names[i]: at for at, i in enumerate(order)}
         apart = set()
