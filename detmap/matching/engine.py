@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from detmap.matching.assignments import Assignments
 
 
+LARGE = 100_000
+"""Detections of a batch from which on the memory of its scratch arrays is given back at once: the
+results of other classes are not written yet, so both are never there together."""
+
+
 def match(
     truth: Truth,
     detections: Detections,
@@ -150,6 +155,9 @@ def _match_cells(
             n_taken = rule(n, pairs, judging, rows, takings, walk)
             if taken:
                 kept.append(kernels.Takings._make(column[:n_taken].copy() for column in takings))
+        if n_found > LARGE:
+            del cells, ranking
+            memory.give_back()
 
     workers.each_batch(match_some, sizes)
     assigned = None
