@@ -3,8 +3,8 @@
     pip install -e '.[bench]'
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
-    python tools/bench.py W1 W2 W3 W4 --runs 3 --readme     # the tables of docs/performance.md
-    python tools/bench.py linear voc ranking streaming cells cluster wider kitti
+    python tools/bench.py W1 W2 W3 W4 lvis --runs 3 --readme  # the tables of docs/performance.md
+    python tools/bench.py linear voc ranking streaming cells lvis cluster wider kitti
     python tools/bench.py ranking --scale 0.1 --demand 2    # exit 1 unless twice as fast
 
 | job of a workload | |
@@ -25,6 +25,7 @@
 | ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | streaming | batches of 16 images as they come, beside the peers that stream |
 | batches | W1 in 313 batches of 16 beside the files, and beside torchmetrics' backends |
+| lvis | 5,000 images, 1,203 classes, 300 boxes an image, beside the peers that evaluate LVIS |
 | cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
 | cluster | detmap on Dask: how much memory the driver grows by, and with a worker killed |
 | growth | detmap: processor time by detections, images, classes and thresholds |
@@ -58,6 +59,7 @@ from pathlib import Path
 from typing import Any
 
 import growth
+import lvis_peers
 from peers import BY_NAME, PEERS, Peer
 
 HERE = Path(__file__).resolve().parent
@@ -67,6 +69,7 @@ PAGES = HERE.parent / "docs" / "performance.md", HERE.parent / "README.md"
 MARKS = "<!-- bench:begin -->", "<!-- bench:end -->"
 SHORT = ("W1", "W2")  # the workloads whose comparison the README shows
 LARGE = ("W2", "W4")
+LVIS_QUARTER = 1_500_000
 LINEAR = (1_000_000, 10_000_000)
 THREADS = ("RAYON", "OMP", "OPENBLAS", "MKL", "NUMBA", "ARROW")  # ..._NUM_THREADS
 CACHES = ("NUMBA_CACHE_DIR",)
@@ -266,6 +269,22 @@ def cells_job(bench: Bench) -> Iterator[Line]:
     yield Line("The drop-in, evalImgs read", "600 x 147", "cells", tasks, shows, tolerance=0.0)
 
 
+def lvis_job(bench: Bench) -> Iterator[Line]:
+    """lvis-api and faster-coco-eval take minutes and 8 GB: only with --slow."""
+    files = {**bench.workload("W5", LVIS_QUARTER), "job": "lvis", "calls": 2}
+    bench.warm_up(files)
+    wanted = bench.options.tools or [*lvis_peers.DISTRIBUTIONS]
+    tasks = {
+        name: {**files, "tool": name, "calls": 1 if name in lvis_peers.SLOW else 2}
+        for name, distribution in lvis_peers.DISTRIBUTIONS.items()
+        if name in wanted
+        and (bench.options.slow or name not in lvis_peers.SLOW)
+        and distributed(distribution)
+    }
+    shows = {"call": "files to numbers, second call", "rss": "peak memory of the process"}
+    yield Line("LVIS, a quarter of its size", "W5", "lvis", tasks, shows)
+
+
 def compare_job(bench: Bench) -> Iterator[Line]:
     """Hotcoco needs minutes for a thousand replicates, so both get twenty; and detmap the thousand
     too.
@@ -338,6 +357,7 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "streaming": streaming_job,
     "batches": batches_job,
     "cells": cells_job,
+    "lvis": lvis_job,
     "compare": compare_job,
     "cluster": cluster_job,
     "growth": growth_job,
@@ -521,7 +541,7 @@ class Bench:
         return [*said, *dict.fromkeys(failed)]
 
 
-RIVALS = {peer.name for peer in PEERS if not peer.is_own} | {"scikit-learn"}
+RIVALS = {peer.name for peer in PEERS if not peer.is_own} | {"scikit-learn", "lvis-api"}
 
 
 def cell(value: float | None, key: str, best: float | None) -> str:
@@ -583,6 +603,18 @@ def installed(wanted: list[str] | None) -> list[Peer]:
         else:
             found.append(peer)
     return found
+
+
+def distributed(name: str) -> bool:
+    """Whether a distribution is installed; says so where not."""
+    import importlib.metadata
+
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        say(f"{name} is not installed: skipped")
+        return False
+    return True
 
 
 def write_block(page: Path, text: str) -> None:

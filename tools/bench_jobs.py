@@ -73,6 +73,14 @@ def dota(task: Task) -> Call:
     return lambda: [detmap.evaluate(*paths, "dota", threads=task["threads"]).metrics["mAP"]]
 
 
+def lvis(task: Task) -> Call:
+    """From two files to LVIS's thirteen numbers."""
+    import lvis_peers
+
+    paths = task["truth"], task["detections"]
+    return lambda: lvis_peers.evaluate(task["tool"], *paths, task["threads"])
+
+
 def benchmark(task: Task) -> Call:
     """From a benchmark's files to its numbers."""
     import detmap
@@ -613,6 +621,7 @@ def draw_wider(
 
 JOBS = {
     "files": files,
+    "lvis": lvis,
     "arrays": arrays,
     "tables": tables,
     "voc": voc,

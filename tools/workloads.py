@@ -284,22 +284,24 @@ def clipped(boxes: Floats, extent: Ints) -> Floats:
 
 
 def lists(load: Workload, objects: Objects) -> list[str]:
-    """What each image of an LVIS truth names besides: classes that are absent, those not annotated
-    exhaustively; "" each elsewhere.
+    """What each image of an LVIS truth names besides: classes that are absent, and of its own
+    classes those not annotated exhaustively; "" each elsewhere.
     """
     if not load.absent:
         return [""] * load.images
     rng = np.random.default_rng(load.seed)
-    found = []
-    for mean in (load.absent, 1):
-        numbers = rng.poisson(mean, load.images)
-        chosen = objects.category_ids[rng.integers(0, load.classes, numbers.sum())].tolist()
-        ends = np.cumsum(numbers).tolist()
-        found.append([chosen[end - n : end] for n, end in zip(numbers.tolist(), ends, strict=True)])
-    return [
-        f', "neg_category_ids": {absent}, "not_exhaustive_category_ids": {partly}'
-        for absent, partly in zip(*found, strict=True)
-    ]
+    present: list[set[int]] = [set() for _ in range(load.images)]
+    for image, label in zip(objects.image.tolist(), objects.label.tolist(), strict=True):
+        present[image].add(label)
+    ids, listed = objects.category_ids, []
+    for own, n in zip(present, rng.poisson(load.absent, load.images).tolist(), strict=True):
+        absent = sorted(set(rng.integers(0, load.classes, n).tolist()) - own)
+        partly = [label for label in sorted(own) if rng.random() < 0.3]
+        listed.append(
+            f', "neg_category_ids": {ids[absent].tolist() if absent else []},'
+            f' "not_exhaustive_category_ids": {ids[partly].tolist() if partly else []}'
+        )
+    return listed
 
 
 def instances(rng: np.random.Generator, load: Workload, objects: Objects) -> Iterator[str]:
@@ -317,10 +319,11 @@ def instances(rng: np.random.Generator, load: Workload, objects: Objects) -> Ite
         for i, width, height, more in images
     )
     yield '], "annotations": ['
+    crowds = 0.0 if load.absent else 0.01  # LVIS has none
     ids = rng.permutation(np.arange(1, 4 * len(objects.label)))[: len(objects.label)]
     for begin in range(0, len(objects.label), ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
-        yield (", " if begin else "") + ", ".join(records(rng, objects, ids, rows))
+        yield (", " if begin else "") + ", ".join(records(rng, objects, ids, rows, crowds))
     names = [
         {"supercategory": "thing", "id": i, "name": f"class {i}"}
         for i in objects.category_ids.tolist()
@@ -330,9 +333,11 @@ def instances(rng: np.random.Generator, load: Workload, objects: Objects) -> Ite
     yield '], "categories": ' + json.dumps(names) + "}"
 
 
-def records(rng: np.random.Generator, objects: Objects, ids: Ints, rows: slice) -> Iterator[str]:
-    """The records of some objects: a polygon of 10 to 20 corners in the box, one in a hundred a
-    crowd with run lengths.
+def records(
+    rng: np.random.Generator, objects: Objects, ids: Ints, rows: slice, crowds: float
+) -> Iterator[str]:
+    """The records of some objects: a polygon of 10 to 20 corners in the box; this share are crowds
+    with run lengths.
     """
     boxes, image = objects.boxes[rows], objects.image[rows]
     n = len(boxes)
@@ -344,7 +349,7 @@ def records(rng: np.random.Generator, objects: Objects, ids: Ints, rows: slice) 
         centre + radius * np.stack([np.cos(angle), np.sin(angle)], axis=2), 2
     ).reshape(n, 40)
     area = boxes[:, 2] * boxes[:, 3] * rng.uniform(0.45, 0.75, n)
-    crowd = rng.random(n) < 0.01
+    crowd = rng.random(n) < crowds
     columns = (
         outline,
         corners,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,34 +37,56 @@ def n_threads(wanted: int | None) -> int:
     return int(wanted)
 
 
+class Workers:
+    """Threads for one job on so many rows; none for few rows. Use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    n_rows : rows of the job
+    threads : number of threads (default: all processors)
+    """
+
+    def __init__(self, n_rows: int, threads: int | None = None) -> None:
+        self.threads, self.few = n_threads(threads), n_rows < WORTH_A_THREAD
+        self._pool = None if self.few or self.threads == 1 else _pool(self.threads)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def start(self, work: Callable[[], Outcome]) -> Callable[[], Outcome]:
+        """Starts `work` and returns a function that waits for its result.
+
+        Without threads that function does the work.
+        """
+        return work if self._pool is None else self._pool.submit(work).result
+
+    def each_batch(
+        self, work: Callable[[NDArray[np.int32]], None], sizes: NDArray[np.int64]
+    ) -> None:
+        """Does `each_batch`."""
+        if self.few:
+            if len(sizes):
+                work(np.arange(len(sizes), dtype=np.int32))
+            return
+        batches = (np.array(each, dtype=np.int32) for each in _batches(sizes, self.threads))
+        for wait in [self.start(partial(work, batch)) for batch in batches]:
+            wait()
+
+
 def each_batch(
-    work: Callable[[NDArray[np.int32]], None],
-    sizes: NDArray[np.int64],
-    threads: int | None = None,
-    beside: Callable[[], Outcome] = lambda: None,  # type: ignore[assignment, return-value]
-) -> Outcome:
-    """Calls `work` with batches of the classes 0 to len(sizes) - 1, and `beside` once for its
-    result.
+    work: Callable[[NDArray[np.int32]], None], sizes: NDArray[np.int64], threads: int | None = None
+) -> None:
+    """Calls `work` with batches of the classes 0 to len(sizes) - 1.
 
     The largest classes run first and alone; small ones share a call. The order does not affect
     results: each class has its own slice of the output.
     """
-    threads = n_threads(threads)
-    if sizes.sum() < WORTH_A_THREAD:
-        if len(sizes):
-            work(np.arange(len(sizes), dtype=np.int32))
-        return beside()
-    batches = [np.array(batch, dtype=np.int32) for batch in _batches(sizes, threads)]
-    if threads == 1:
-        for batch in batches:
-            work(batch)
-        return beside()
-    with _pool(threads) as pool:
-        under_way = [pool.submit(work, batch) for batch in batches]
-        other = pool.submit(beside)
-        for future in under_way:
-            future.result()
-        return other.result()
+    with Workers(int(sizes.sum()), threads) as workers:
+        workers.each_batch(work, sizes)
 
 
 def _pool(threads: int) -> ThreadPoolExecutor:

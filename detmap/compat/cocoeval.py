@@ -19,6 +19,7 @@ from detmap.compat.accumulate import Selection
 from detmap.compat.annotation_rows import Rows, Unusual, from_records
 from detmap.compat.class_stand_in import StandIn, stands_in_for
 from detmap.compat.coco_api import columns_of
+from detmap.compat.eval_imgs_snapshot import Snapshot
 from detmap.compat.lazy_attributes import Lazy, own_dict
 from detmap.compat.quirks import warn_of
 from detmap.compat.shape_rows import with_shapes
@@ -43,12 +44,13 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     """
 
     _evaluated: drop_in_engine.Evaluated | None = None
+    _made: Snapshot | None = None  # evalImgs before any change
 
     def _make(self, name: str) -> None:
         assert self._evaluated is not None
         if name == "evalImgs":
-            made = eval_imgs.image_results(self._evaluated, self._paramsEval.areaRng)
-            self._fill({"evalImgs": made})
+            self._made = eval_imgs.image_results(self._evaluated, self._paramsEval.areaRng)
+            self._fill({"evalImgs": list(self._made.listed)})
         elif name == "ious" and self._evaluated.rules.kind == "bbox":
             self._fill({"ious": eval_imgs.overlaps(self._evaluated)})
         else:
@@ -75,7 +77,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             )
         except Unusual as reason:
             super().evaluate()
-            self._evaluated = None
+            self._evaluated = self._made = None
             for kind in reason.args:
                 warn_of(kind)
             return
@@ -87,7 +89,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         params.imgIds, params.maxDets = rules.image_ids, rules.limits
         if not rules.together:
             params.catIds = rules.category_ids
-        self._evaluated = evaluated
+        self._evaluated, self._made = evaluated, None
         self._wait_for(*LATER)
         self.eval: dict[str, Any] = {}
         self._paramsEval = _copied(params)
@@ -135,8 +137,8 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             warn_of("categories-forgotten")
 
     def _parts(self, chosen: Selection, n_thresholds: int) -> list[drop_in_engine.Part]:
-        """The match results that ``accumulate`` counts: those of ``evalImgs`` after an access."""
-        if not self._waits_for("evalImgs"):
+        """The match results that ``accumulate`` counts: those of ``evalImgs`` if it was changed."""
+        if not self._waits_for("evalImgs") and not self._is_as_made():
             evaluated = self._paramsEval
             sizes = len(evaluated.imgIds), len(evaluated.areaRng)
             try:
@@ -150,6 +152,19 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if chosen.images is None:
             return parts
         return [replace(part, matches=part.matches.select(chosen.images)) for part in parts]
+
+    def _is_as_made(self) -> bool:
+        """Whether ``evalImgs`` and the lengths of its axes are what ``evaluate`` made."""
+        if self._made is None or self._evaluated is None:
+            return False
+        p, rules = self._paramsEval, self._evaluated.rules
+        n_classes = 1 if rules.together else len(p.catIds)
+        sizes = n_classes, len(p.areaRng), len(p.imgIds)
+        same_sizes = sizes == (rules.n_classes, len(rules.areas), len(rules.image_ids))
+        return same_sizes and self._made.shows(self.evalImgs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_made": None}  # copies of cells are other objects
 
     def summarize(self) -> None:
         """Prints the default summary, and stores its numbers as ``stats``."""

@@ -16,13 +16,12 @@ from pycocotools import mask
 from detmap.compat.accumulate import Selection
 from detmap.compat.annotation_rows import Unusual
 from detmap.compat.drop_in_engine import Evaluated, Part, protocol_of, split_thresholds
-from detmap.compat.matched_objects import Assignments, find_assignments
+from detmap.compat.eval_imgs_snapshot import COLUMNS, Cell, Snapshot, digest, read
+from detmap.compat.matched_objects import find_assignments
 from detmap.matching.matches import Matches
 from detmap.matching.matches_checks import word_of
 from detmap.tables import Categories
 from detmap.tables.grouping import group, labels, ranked
-
-Cell = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +34,7 @@ class Cells:
     detections : (D,) rows of the matches, by descending score within a cell
     objects : (G,) rows of the ground truth
     d_off, g_off : (C + 1,) the start of each cell
+    begin : (C,) where the (T, n) arrays of each cell begin in those of all
     """
 
     place: NDArray[np.int64]
@@ -42,6 +42,7 @@ class Cells:
     objects: NDArray[np.int32]
     d_off: NDArray[np.int64]
     g_off: NDArray[np.int64]
+    begin: NDArray[np.int64]
 
 
 def cells_of(evaluated: Evaluated) -> Cells:
@@ -56,7 +57,12 @@ def cells_of(evaluated: Evaluated) -> Cells:
     (detections, d_count), (objects, g_count) = sides
     place = np.flatnonzero((d_count > 0) | (g_count > 0))
     d_off, g_off = (np.concatenate([[0], np.cumsum(count[place])]) for count in (d_count, g_count))
-    return Cells(place, detections, objects, d_off, g_off)
+    # Without objects nothing is matched, and the system gives no memory to zeros at the end that
+    # are never written.
+    size, begin = len(evaluated.rules.thresholds) * np.diff(d_off), np.empty_like(place)
+    order = np.argsort(g_count[place] == 0, kind="stable")
+    begin[order] = np.cumsum(size[order]) - size[order]
+    return Cells(place, detections, objects, d_off, g_off, begin)
 
 
 @contextmanager
@@ -72,47 +78,51 @@ def _paused_collection() -> Iterator[None]:
 
 
 @_paused_collection()
-def image_results(evaluated: Evaluated, ranges: list[Any]) -> list[Cell | None]:
+def image_results(evaluated: Evaluated, ranges: list[Any]) -> Snapshot:
     """``evalImgs`` by category, area range and image; None for cells without rows.
 
     The arrays of the cells are parts of a few large ones, contiguous as those of pycocotools.
 
     ranges: the area ranges as given by the caller.
     """
-    rules, cells, taken = evaluated.rules, cells_of(evaluated), find_assignments(evaluated)
+    rules, cells = evaluated.rules, cells_of(evaluated)
     n_images, n_areas = len(rules.image_ids), len(rules.areas)
     category_ids = [-1] if rules.together else rules.category_ids
-    limit = rules.limits[-1]
+    limit, n = rules.limits[-1], len(rules.thresholds)
     listed: list[Cell | None] = [None] * (rules.n_classes * n_areas * n_images)
+    made: list[Cell] = []
     matches = evaluated.parts[0].matches
     ids = evaluated.found.ids[matches.position[cells.detections]].tolist()
     scores = matches.score[cells.detections].tolist()
     classes, images = np.divmod(cells.place, n_images)
-    n = len(rules.thresholds)
     no_flags, no_objects = np.array([]), np.zeros((n, 0))
-    bounds = (cells.d_off[:-1], cells.d_off[1:], cells.g_off[:-1], cells.g_off[1:])
-    for a, given in enumerate(ranges):
-        part = _area_results(evaluated, cells, taken, a)
+    off = (cells.d_off[:-1], cells.d_off[1:], cells.g_off[:-1], cells.g_off[1:])
+    arrays: list[NDArray[Any]] = []
+    parts = list(_area_results(evaluated, cells))  # what they need is let go before cells are made
+    for a, part in enumerate(parts):
         own_ids = part.object_ids.tolist()
         at = (classes * n_areas + a) * n_images + images
-        hits, ignored = (_by_cell(each, cells.d_off) for each in (part.hits, part.ignored))
-        gains = _by_cell(part.gains, cells.g_off)
-        for place, k, i, d, d_end, g, g_end in zip(
-            *(column.data for column in (at, classes, images, *bounds)), strict=True
+        columns = (at, classes, images, *off, cells.begin)
+        for place, k, i, d, d_end, g, g_end, begin in zip(
+            *(column.data for column in columns), strict=True
         ):
             cell = _Cell()
+            m, n_objects, end = d_end - d, g_end - g, begin + n * (d_end - d)
             cell.image_id, cell.category_id = rules.image_ids[i], category_ids[k]
-            cell.aRng, cell.maxDet = given, limit
+            cell.aRng, cell.maxDet = ranges[a], limit
             cell.dtIds, cell.gtIds = ids[d:d_end], own_ids[g:g_end]
-            cell.dtMatches = hits[n * d : n * d_end].reshape(n, d_end - d)
+            cell.dtMatches = part.hits[begin:end].reshape(n, m)
             cell.gtMatches = (
-                gains[n * g : n * g_end].reshape(n, g_end - g) if g < g_end else no_objects
+                part.gains[n * g : n * g_end].reshape(n, n_objects) if n_objects else no_objects
             )
             cell.dtScores = scores[d:d_end]
-            cell.gtIgnore = part.neutral[g:g_end] if g < g_end else no_flags
-            cell.dtIgnore = ignored[n * d : n * d_end].reshape(n, d_end - d)
+            cell.gtIgnore = part.neutral[g:g_end] if n_objects else no_flags
+            cell.dtIgnore = part.ignored[begin:end].reshape(n, m)
             listed[place] = vars(cell)
-    return listed
+            made.append(vars(cell))
+        arrays += [part.hits, part.ignored, part.neutral]
+    sizes = np.diff(cells.d_off)
+    return Snapshot(listed, made, list(read(made)), scores, sizes, arrays, digest(arrays))
 
 
 class _Cell:
@@ -135,52 +145,64 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AreaResults:
-    """The columns of all cells in one area range; ignored objects come last in each cell."""
+    """The columns of all cells in one area range; ignored objects come last in each cell.
 
-    object_ids: NDArray[np.int64]  # (G,)
-    neutral: NDArray[np.int64]  # (G,)
-    hits: NDArray[np.float64]  # (T, D) the id of the object that was taken, or 0
-    gains: NDArray[np.float64]  # (T, G) the id of the detection that took it, or 0
-    ignored: NDArray[np.bool_]  # (T, D)
+    Parameters
+    ----------
+    object_ids, neutral : (G,) int64
+    hits : (T * D,) float64, the id of the matched object, or 0; by cell, see `Cells.begin`
+    gains : (T * G,) float64, the id of the matched detection, or 0; by cell
+    ignored : (T * D,) bool, as `hits`
+    """
 
-
-def _by_cell(columns: NDArray[Any], off: NDArray[np.int64]) -> NDArray[Any]:
-    """(T * N,) the (T, n) columns of each cell in turn, from (T, N) of all."""
-    size = np.diff(off)
-    n_thresholds, first = len(columns), np.repeat(off[:-1], size)
-    at = (n_thresholds - 1) * first + np.arange(columns.shape[1])  # of the first threshold
-    flat, size = np.empty(columns.size, columns.dtype), np.repeat(size, size)
-    for t, column in enumerate(columns):
-        flat[at + t * size] = column
-    return flat
+    object_ids: NDArray[np.int64]
+    neutral: NDArray[np.int64]
+    hits: NDArray[np.float64]
+    gains: NDArray[np.float64]
+    ignored: NDArray[np.bool_]
 
 
-def _area_results(evaluated: Evaluated, cells: Cells, taken: Assignments, a: int) -> AreaResults:
-    matches, rules = evaluated.parts[0].matches, evaluated.rules
-    n_thresholds = len(rules.thresholds)
-    low, high = rules.areas[a]
-    area = evaluated.truth.area
-    neutral = evaluated.ignored_objects() | (area < low) | (area > high)
+def _area_results(evaluated: Evaluated, cells: Cells) -> Iterator[AreaResults]:
+    """The results of each area range."""
+    rules, truth, taken = evaluated.rules, evaluated.truth, find_assignments(evaluated)
+    n_thresholds, d_place = len(rules.thresholds), _places(cells.detections)
+    position = evaluated.parts[0].matches.position[cells.detections]
     cell = np.repeat(np.arange(len(cells.place)), np.diff(cells.g_off))
-    objects = cells.objects[
-        np.argsort(2 * cell + neutral[cells.objects], kind="stable")
-    ]  # those to be found come first
-    d_place, g_place = _places(cells.detections), _places(objects)
-    hits = np.zeros((n_thresholds, len(cells.detections)))
-    gains = np.zeros((n_thresholds, len(objects)))
-    ignored = np.zeros(hits.shape, dtype=bool)
-    mine = np.flatnonzero(taken.area == a)
-    order = mine[np.argsort(d_place[taken.row[mine]], kind="stable")]
-    t, d, target = taken.threshold[order], d_place[taken.row[order]], taken.target[order]
-    position = matches.position[cells.detections]
-    # of several detections that take a crowd, the last is the one that it shows
-    hits[t, d], ignored[t, d] = evaluated.objects.ids[target], neutral[target]
-    gains[t, g_place[target]] = evaluated.found.ids[position[d]]
-    own_area = evaluated.found.area[position]
-    ignored |= (hits == 0) & ((own_area < low) | (own_area > high))
-    return AreaResults(
-        evaluated.objects.ids[objects], neutral[objects].astype(np.int64), hits, gains, ignored
-    )
+    for a, (low, high) in enumerate(rules.areas):
+        neutral = evaluated.ignored_objects() | (truth.area < low) | (truth.area > high)
+        objects = cells.objects[
+            np.argsort(2 * cell + neutral[cells.objects], kind="stable")
+        ]  # those to be found come first
+        mine = np.flatnonzero(taken.area == a)
+        order = mine[np.argsort(d_place[taken.row[mine]], kind="stable")]
+        t, d, target = taken.threshold[order], d_place[taken.row[order]], taken.target[order]
+        first, step = _lines(cells.begin, cells.d_off)
+        ignored = np.zeros(n_thresholds * len(position), dtype=bool)
+        own_area = evaluated.found.area[position]
+        outside = (own_area < low) | (own_area > high)
+        rows = np.flatnonzero(outside)
+        for line in range(n_thresholds):
+            ignored[first[rows] + line * step[rows]] = True
+        hits, ids = np.zeros(len(ignored)), evaluated.objects.ids[target]
+        at = first[d] + t * step[d]
+        hits[at], ignored[at] = ids, neutral[target] | ((ids == 0) & outside[d])
+        # of several detections that take a crowd, the last is the one that it shows
+        first, step = _lines(n_thresholds * cells.g_off[:-1], cells.g_off)
+        gains, g = np.zeros(n_thresholds * len(objects)), _places(objects)[target]
+        gains[first[g] + t * step[g]] = evaluated.found.ids[position[d]]
+        own_ids, own_flags = evaluated.objects.ids[objects], neutral[objects].astype(np.int64)
+        yield AreaResults(own_ids, own_flags, hits, gains, ignored)
+
+
+def _lines(
+    begin: NDArray[np.int64], off: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(N,) the place of each row at the first threshold, and the distance to that at the next.
+
+    begin (C,): where the (T, n) arrays begin; off (C + 1,): the rows of each cell.
+    """
+    size = np.diff(off)
+    return np.arange(off[-1]) + np.repeat(begin - off[:-1], size), np.repeat(size, size)
 
 
 def _places(rows: NDArray[Any]) -> NDArray[np.int64]:
@@ -288,9 +310,6 @@ def parts_of_results(
             )
         )
     return parts
-
-
-COLUMNS = ("dtScores", "dtMatches", "dtIgnore", "gtIgnore")
 
 
 def _words(flags: NDArray[np.bool_], word: Any) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.base import memory
 from detmap.base.immutable import blank, vouched
-from detmap.base.parallel import each_batch
+from detmap.base.parallel import Workers
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.assignments import gather
 from detmap.matching.class_thresholds import reach_own
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from detmap.kernels.match import Takings
     from detmap.kernels.pairs import Pairs
     from detmap.matching.assignments import Assignments
+
+
+LARGE = 100_000
+"""Detections of a batch from which on the memory of its scratch arrays is given back at once: the
+results of other classes are not written yet, so both are never there together."""
 
 
 def match(
@@ -93,6 +98,22 @@ def judge(
     taken: bool = False,
 ) -> Matches:
     """Does `match` with known roles."""
+    with Workers(len(detections), threads) as workers:
+        digest = workers.start(lambda: image_digests(truth, detections))  # beside all that follows
+        matched = _match_cells(truth, detections, protocol, roles, workers, taken=taken)
+        return _make_matches(truth, detections, protocol, roles, *matched, digest=digest())
+
+
+def _match_cells(
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    roles: Roles,
+    workers: Workers,
+    *,
+    taken: bool,
+) -> tuple[ObjectColumns, Verdicts, Assignments | None]:
+    """The objects in the kernels' layout, the match results, and the assignments if requested."""
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
 
@@ -134,13 +155,16 @@ def judge(
             n_taken = rule(n, pairs, judging, rows, takings, walk)
             if taken:
                 kept.append(kernels.Takings._make(column[:n_taken].copy() for column in takings))
+        if n_found > LARGE:
+            del cells, ranking
+            memory.give_back()
 
-    digest = each_batch(match_some, sizes, threads, beside=lambda: image_digests(truth, detections))
+    workers.each_batch(match_some, sizes)
     assigned = None
     if taken:
         places = places_of(truth.image, truth.label, n_images, len(truth.categories))
         assigned = gather(kept, places[objects.row], rows.tp)
-    return _make_matches(truth, detections, protocol, roles, objects, rows, digest, assigned)
+    return objects, rows, assigned
 
 
 def _reaching_own(n: int, pairs: Pairs, needed: NDArray[np.float64]) -> Pairs:
@@ -163,8 +187,9 @@ def _make_matches(
     roles: Roles,
     objects: ObjectColumns,
     rows: Verdicts,
-    digest: NDArray[np.uint64],
     assigned: Assignments | None,
+    *,
+    digest: NDArray[np.uint64],
 ) -> Matches:
     """The matches of the filled columns; the kernels guarantee what `Matches` would check."""
     cut = np.ones(len(detections), dtype=bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import detmap
 from detmap.adapters.coco import scan_json as coco_scan
 from detmap.base import memory
 from detmap.cli import evaluation_inputs as command
+from detmap.matching import engine
 from tests.support.running import python, run
 
 SAMPLE = Path(__file__).resolve().parents[2] / "datasets" / "shapes"
@@ -32,6 +34,38 @@ def test_a_file_that_does_not_fit(
     assert "instances_test.json" in outcome.err
     assert "GiB of memory" in outcome.err
     assert "detmap match --images" in outcome.err
+
+
+def test_memory_is_given_back_or_the_c_library_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    class Library:
+        def malloc_trim(self, pad: Any) -> None:
+            asked.append(pad.value)
+
+    monkeypatch.setattr(memory.os, "name", "posix")
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: Library())
+    memory.give_back()
+    assert asked == [0]
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
+    memory.give_back()
+    monkeypatch.setattr(memory.os, "name", "nt")
+    monkeypatch.setattr(memory.ctypes, "CDLL", None)
+    memory.give_back()
+    assert asked == [0]
+
+
+def test_large_batches_give_back_and_match_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[None] = []
+    monkeypatch.setattr(memory, "give_back", lambda: asked.append(None))
+    paths = SAMPLE / "instances_test.json", SAMPLE / "detections" / "contours.json"
+    expected = detmap.match(*paths)
+    assert not asked
+    monkeypatch.setattr(engine, "LARGE", 0)
+    found = detmap.match(*paths)
+    assert asked
+    assert (found.tp == expected.tp).all()
+    assert (found.ignored == expected.ignored).all()
 
 
 def test_matches_that_do_not_fit(nothing_left: None) -> None:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detmap.compat import PycocotoolsQuirk, quirks
+from detmap.compat import PycocotoolsQuirk, eval_imgs, quirks
 from detmap.compat import annotation_sources as sources
 from detmap.compat.cocoeval import LATER, COCOeval
 from tests.compat.both import (
@@ -446,6 +446,112 @@ def test_results_by_image_that_were_changed_are_accumulated() -> None:
         return finish(made)
 
     assert_same(*run_both(script))
+
+
+def first_cell(made: Any, *, objects: bool = False) -> Any:
+    """The first cell with detections, in the whole range."""
+    cells = (cell for cell in made.evalImgs if cell is not None)
+    return next(cell for cell in cells if cell["dtIds"] and (cell["gtIds"] or not objects))
+
+
+def drop_cell(made: Any) -> None:
+    made.evalImgs[made.evalImgs.index(first_cell(made))] = None
+
+
+def change_score(made: Any) -> None:
+    first_cell(made)["dtScores"][0] = 0.001
+
+
+def move_score(made: Any) -> None:
+    """All scores in turn stay the same; the cells' lengths do not."""
+    cells = [cell for cell in made.evalImgs if cell is not None and cell["dtIds"]]
+    cells[1]["dtScores"].insert(0, cells[0]["dtScores"].pop())
+
+
+def change_match(made: Any) -> None:
+    first_cell(made)["dtMatches"][0, 0] += 1
+
+
+def replace_match(made: Any) -> None:
+    cell = first_cell(made)
+    cell["dtMatches"] = np.ones_like(cell["dtMatches"])
+
+
+def change_flag(made: Any) -> None:
+    first_cell(made)["dtIgnore"][-1, -1] ^= True
+
+
+def change_object(made: Any) -> None:
+    first_cell(made, objects=True)["gtIgnore"][0] = 1
+
+
+def delete_key(made: Any) -> None:
+    del first_cell(made)["dtIgnore"]
+
+
+def forget_all(made: Any) -> None:
+    made.evalImgs = None
+
+
+EDITS = (
+    drop_cell,
+    change_score,
+    move_score,
+    change_match,
+    replace_match,
+    change_flag,
+    change_object,
+    delete_key,
+    forget_all,
+)
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
+def test_each_edit_of_results_by_image_is_noticed(edit: Callable[[Any], None]) -> None:
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *records()), {})
+        finish(made)
+        assert isinstance(made.evalImgs, list)
+        edit(made)
+        if classes is OURS:
+            assert not made._is_as_made()
+        return finish(made)
+
+    expected, found = run(script, OFFICIAL), run(script, OURS)
+    assert found.error == expected.error
+    if not expected.error:
+        assert_same_arrays(expected.value, found.value)
+        assert same(expected.value.stats, found.value.stats)
+
+
+def test_results_by_image_that_were_only_read_are_not_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *records()), {})
+        shape = (-1, len(made.params.areaRng), len(made.params.imgIds))
+        cells = np.asarray(made.evalImgs, dtype=object).reshape(shape)
+        made.evalImgs = list(cells.flatten())  # as torchvision's references do
+        if classes is OURS:
+            assert made._is_as_made()
+            assert not pickle.loads(pickle.dumps(made))._is_as_made()
+        return finish(made)
+
+    monkeypatch.setattr(eval_imgs, "parts_of_results", None)
+    assert_same(*run_both(script))
+
+
+def test_another_length_of_an_axis_is_noticed() -> None:
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *records()), {})
+        assert made.evalImgs
+        made._paramsEval.imgIds = made._paramsEval.imgIds[:-1]
+        if classes is OURS:
+            assert not made._is_as_made()
+        return finish(made)
+
+    expected, found = run_both(script)
+    assert_same_arrays(expected, found)
 
 
 def test_results_by_image_from_elsewhere_are_accumulated() -> None:

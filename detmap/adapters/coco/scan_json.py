@@ -237,6 +237,8 @@ def scan_list(
         more += int(buffer.state[scan.MORE])
         free.put(buffer)
         if last:
+            del buffer, free, scan_piece  # the last references to the buffers
+            memory.give_back()
             return whole.columns(more=bool(more)), end
     raise HandBack
 

@@ -147,6 +147,8 @@ def unscored(count: int, source: str | Path, columns: Iterable[str] = ()) -> tup
 
 def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
     """Returns a note on tied scores so large that doubles cannot distinguish them."""
+    if score.min(initial=0.0) > -EXACT and score.max(initial=0.0) < EXACT:  # as in most files
+        return ()
     vast = np.sort(score[np.abs(score) >= EXACT])
     n_shared = int((vast[1:] == vast[:-1]).sum())
     if not n_shared:
