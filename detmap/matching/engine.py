@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.base import memory
 from detmap.base.immutable import blank, vouched
+from detmap.base.last_values import LastValues
 from detmap.base.parallel import each_batch
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.assignments import gather
@@ -40,6 +41,7 @@ def match(
     *,
     threads: int | None = None,
     taken: bool = False,
+    shared: LastValues | None = None,
 ) -> Matches:
     """Matches every detection in every subset and at every threshold of the protocol.
 
@@ -49,6 +51,7 @@ def match(
     protocol : the rules
     threads : number of threads (default: all processors); has no effect on the result
     taken : whether to keep the assignments, `Matches.taken`
+    shared : keeps what the next protocol may need again, for the same tables
 
     Raises
     ------
@@ -78,9 +81,9 @@ def match(
     if not protocol.uses_default_order():
         from detmap.matching.general_engine import match_in_order
 
-        return match_in_order(truth, detections, protocol, taken=taken)
+        return match_in_order(truth, detections, protocol, taken=taken, shared=shared)
     roles = read_roles(truth, detections, protocol, threads)
-    return judge(truth, detections, protocol, roles, threads=threads, taken=taken)
+    return judge(truth, detections, protocol, roles, threads=threads, taken=taken, shared=shared)
 
 
 def judge(
@@ -91,6 +94,7 @@ def judge(
     *,
     threads: int | None = None,
     taken: bool = False,
+    shared: LastValues | None = None,
 ) -> Matches:
     """Does `match` with known roles."""
     from detmap.kernels import cells as layout
@@ -98,6 +102,7 @@ def judge(
 
     rule = kernels.best_free if protocol.matching.rule == "best_free" else kernels.best_any
     n_images, n_subsets, word = len(truth.images), roles.n_subsets, word_of(protocol)
+    tables = truth, detections
     columns, objects = kernel_columns(truth, detections, protocol, roles)
     produce = producer(truth, detections, objects, protocol, least_overlap(protocol))
     limit = protocol.max_dets()[-1]
@@ -135,12 +140,18 @@ def judge(
             if taken:
                 kept.append(kernels.Takings._make(column[:n_taken].copy() for column in takings))
 
-    digest = each_batch(match_some, sizes, threads, beside=lambda: image_digests(truth, detections))
+    digest = each_batch(match_some, sizes, threads, beside=lambda: digests(tables, shared))
     assigned = None
     if taken:
         places = places_of(truth.image, truth.label, n_images, len(truth.categories))
         assigned = gather(kept, places[objects.row], rows.tp)
     return _make_matches(truth, detections, protocol, roles, objects, rows, digest, assigned)
+
+
+def digests(tables: tuple[Truth, Detections], shared: LastValues | None) -> NDArray[np.uint64]:
+    """(I, 2) the digests of each image, shared by all protocols."""
+    kept = shared or LastValues()
+    return kept.get("digests", tables, None, lambda: image_digests(*tables))
 
 
 def _reaching_own(n: int, pairs: Pairs, needed: NDArray[np.float64]) -> Pairs:
