@@ -143,7 +143,7 @@ def _box_pairs(
     """Pairs of boxes, by step; `mine` are rows in matching order."""
     native = truth.box_format
     obj_edges = edges(truth, protocol, native)
-    n_kept, row = 0, mine
+    n_kept, row = 0, mine.astype(np.int64)
     if likely is None:
         det_edges = edges(detections, protocol, native)
         ranges = _objects_of_cells(truth, detections, mine, objects)

@@ -8,7 +8,7 @@ whose IoU can be 0.5 or more under any of them: about a tenth of the pairs of an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +49,7 @@ class LikelyPairs:
     object: NDArray[np.int32]
     regional: NDArray[np.bool_]
 
-    def select(
-        self, objects: NDArray[np.int32] | None, rows: NDArray[np.int32] | None
-    ) -> LikelyPairs:
+    def select(self, objects: NDArray[np.int32] | None, rows: NDArray[Any] | None) -> LikelyPairs:
         """Returns the pairs of some objects and detections, by their rows; None for all."""
         off, object_, regional = self.off, self.object, self.regional
         if rows is not None:

@@ -91,7 +91,7 @@ def last(true: NDArray[np.bool_]) -> int | None:
 
 
 def rows_of(
-    off: NDArray[np.int64], classes: NDArray[np.int64]
+    off: NDArray[np.int64], classes: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns the rows of some classes, class after class, and where each begins."""
     sizes = off[classes + 1] - off[classes]
