@@ -173,10 +173,32 @@ class Orders:
         ordered[self.tied] = False
         self.untied = np.flatnonzero(ordered)  # of these, rows that stay in place
         whole = self.whole
-        self.verdicts, self.ranked = (
-            Ranked(whole.off, whole.tp.copy(), whole.ignored.copy(), whole.rank.copy())
-            for _ in range(2)
+        self.verdicts = Ranked(whole.off, whole.tp.copy(), whole.ignored.copy(), whole.rank.copy())
+        self._list_rows()
+
+    def _list_rows(self) -> None:
+        """The rows that every order ranks: those that an order may change, and true positives. The
+        others are false or ignored in every order, and only their number counts.
+        """
+        whole, word = self.whole, self.whole.tp.dtype.type
+        full = word((1 << len(self.judging.thresholds)) - 1)
+        plain = (whole.tp == 0) & ((whole.ignored == 0) | (whole.ignored == full))
+        listed = ~plain.all(axis=1)
+        listed[self.changed] = True
+        listed[whole.off[1:][np.diff(whole.off) > 0] - 1] = True
+        counted = ~listed & (whole.rank < self.protocol.max_dets()[-1])
+        before = np.cumsum((whole.ignored == 0) & counted[:, None], axis=0, dtype=np.int32)
+        rows = np.flatnonzero(listed)
+        left_out = np.diff(before[rows], axis=0, prepend=np.zeros_like(before[:1]))
+        self.ranked = Ranked(
+            np.searchsorted(rows, whole.off),
+            whole.tp[rows],
+            whole.ignored[rows],
+            whole.rank[rows],
+            np.ascontiguousarray(left_out),
         )
+        place = np.cumsum(listed) - 1
+        self.tied_place, self.untied_place = place[self.tied], place[self.untied]
 
     def _tied(self) -> tuple[Rows, Rows]:
         """Rows of the whole by group of tied scores of a class, and where each group begins: those
@@ -245,8 +267,9 @@ class Orders:
     def judged(self, key: NDArray[Any]) -> tuple[Ranked, Ranked]:
         """Returns the match results for tied scores ordered by the (D,) keys of the table.
 
-        First in ranked order, then in the order of the rows of the whole. The next call overwrites
-        both: an order changes few rows, and copies of all would take longer than their matching.
+        First of the listed rows in ranked order, then of all rows of the whole. The next call
+        overwrites both: an order changes few rows, and copies of all would take longer than their
+        matching.
         """
         tied, own = self.tied, self.components.row
         listed = tied[sort_groups(key[self.position], self.tied_off)]
@@ -258,10 +281,10 @@ class Orders:
             found = self._judge(mine, self.judging, np.zeros(len(mine), np.int64))
             self.verdicts.tp[mine], self.verdicts.ignored[mine] = found
         self._rank(key)
-        for column, given in zip(self.ranked[1:], self.verdicts[1:], strict=True):
+        for column, given in zip(self.ranked[1:4], self.verdicts[1:4], strict=True):
             words = _as_words(given)
-            _as_words(column)[tied] = words[listed]
-            _as_words(column)[self.untied] = words[self.untied]
+            _as_words(column)[self.tied_place] = words[listed]
+            _as_words(column)[self.untied_place] = words[self.untied]
         return self.ranked, self.verdicts
 
     def _rank(self, key: NDArray[Any]) -> None:

@@ -257,3 +257,57 @@ def list_near(
             of_detection[n], of_object[n] = i, g
             n += 1
     return n
+
+
+@kernel
+def list_likely(
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    detections: Floats,
+    objects: Floats,
+    rows: NDArray[np.int32],
+    regional: NDArray[np.bool_],
+    change: float,
+    below: float,
+    off: NDArray[np.int64],
+    of_object: NDArray[np.int32],
+) -> int:
+    """List the pairs of detections and objects of their cells whose IoU can reach `below` if sides
+    change. Returns their number; -1 if there is no space.
+
+    first, last (D,): the range of `rows` with each detection's cell. detections (D, 4), objects
+    (G, 4): left, top, width, height. regional (G,): objects for which the overlap over the
+    detection's area is enough. change: pixels by which a shared side can grow and a side shrink.
+    out: off (D + 1,), where each detection's pairs begin; of_object, from `rows`.
+
+    Source: none; an upper bound of shared / (detection + object - shared).
+    """
+    n = 0
+    for d in range(first.size):
+        off[d] = n
+        x, y, width, height = (
+            detections[d, 0],
+            detections[d, 1],
+            detections[d, 2],
+            detections[d, 3],
+        )
+        own = max(width - change, 0.0) * max(height - change, 0.0)
+        for i in range(first[d], last[d]):
+            g = rows[i]
+            left, top = objects[g, 0], objects[g, 1]
+            across = min(x + width, left + objects[g, 2]) - max(x, left) + change
+            down = min(y + height, top + objects[g, 3]) - max(y, top) + change
+            if across <= 0 or down <= 0:
+                continue
+            shared, others = across * down, 0.0
+            if not regional[g]:
+                others = max(objects[g, 2] - change, 0.0) * max(objects[g, 3] - change, 0.0)
+                others -= shared
+            if shared < below * (own + others):
+                continue
+            if n == of_object.size:
+                return -1
+            of_object[n] = g
+            n += 1
+    off[first.size] = n
+    return n

@@ -15,9 +15,10 @@ from detmap.matching.class_thresholds import reach_own
 from detmap.matching.matches_checks import least_overlap
 from detmap.overlaps import producer
 from detmap.overlaps.box_edges import Edges, edges, overlaps
+from detmap.overlaps.likely_pairs import LikelyPairs, can_use
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
-from detmap.tables.grouping import labels, runs
+from detmap.tables.grouping import cell_bounds, labels, rows_of, runs
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import ObjectColumns
@@ -83,6 +84,7 @@ def find_candidates(
     protocol: Protocol,
     order: tuple[Rows, NDArray[np.int64]],
     objects: ObjectColumns,
+    likely: LikelyPairs | None = None,
 ) -> Candidates:
     """Returns the pairs that reach a threshold, in matching order.
 
@@ -94,27 +96,27 @@ def find_candidates(
     truth, detections, protocol : what is matched
     order : (n,) evaluated detections by rank, and (D,) positions in the matching order
     objects : the ground truth in the kernels' layout
+    likely : pairs of these tables that can reach an IoU of 0.5, if known
 
     Raises
     ------
     OverlapError : boxes with an IoU of 0/0 or inf/inf
     DataError : more pairs than fit into memory
     """
-    n_images, (rows, turns) = len(truth.images), order
-    label = labels(objects.off)
-    cell = label.astype(np.int64) * n_images + objects.image
-    place = np.full(len(detections), -1, dtype=np.int64)
-    place[turns[rows]] = np.arange(len(rows))
-    turn = place[place >= 0]  # places in the verdicts, as they take
-    mine = rows[turn]
-    own = detections.label[mine].astype(np.int64) * n_images + detections.image[mine]
-    first, last = _bounds(cell, own, n_images * len(truth.categories))
+    rows, turns = order
     lowest = least_overlap(protocol)
+    if likely is not None and not can_use(protocol, likely, objects, lowest):
+        likely = None
+    met = np.arange(len(rows)) if likely is None else np.flatnonzero(np.diff(likely.off)[rows])
+    turn = np.full(len(detections), -1)
+    turn[turns[rows[met]]] = met
+    turn = turn[turn >= 0]  # places in the match results, in matching order
+    mine = rows[turn]
     if protocol.iou.of == "boxes":
-        parts = list(_box_pairs(truth, detections, protocol, (mine, first, last), objects, lowest))
+        parts = list(_box_pairs(truth, detections, protocol, mine, objects, lowest, likely))
     else:
         tables = (truth, detections, objects)
-        parts = list(_shape_pairs(tables, protocol, (rows, turn, own, first, last), lowest))
+        parts = list(_shape_pairs(tables, protocol, (rows, turn), lowest))
     d = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)])
     placed = np.argsort(d, kind="stable")
     pairs = Candidates(
@@ -133,34 +135,66 @@ def _box_pairs(
     truth: Truth,
     detections: Detections,
     protocol: Protocol,
-    met: tuple[Rows, NDArray[np.int64], NDArray[np.int64]],
+    mine: Rows,
     objects: ObjectColumns,
     lowest: float,
+    likely: LikelyPairs | None,
 ) -> Iterator[Part]:
-    """Pairs of boxes, by step; `met` has rows in matching order and the range of their objects."""
-    mine, first, last = met
+    """Pairs of boxes, by step; `mine` are rows in matching order."""
     native = truth.box_format
-    det_edges, obj_edges = edges(detections, protocol, native), edges(truth, protocol, native)
-    n_kept = 0
-    for i, g in _near(det_edges, obj_edges, (mine, first, last), objects, protocol, lowest):
+    obj_edges = edges(truth, protocol, native)
+    n_kept, row = 0, mine.astype(np.int64)
+    if likely is None:
+        det_edges = edges(detections, protocol, native)
+        ranges = _objects_of_cells(truth, detections, mine, objects)
+        near = _near(det_edges, obj_edges, (mine, *ranges), objects, protocol, lowest)
+    else:  # boxes that are in no pair are not converted
+        det_edges, row = edges(detections.take(mine), protocol, native), np.arange(len(mine))
+        near = iter([_known_pairs(likely, mine, objects)])
+    for i, g in near:
         for absorbing, chosen in ((False, ~objects.absorb != 0), (True, objects.absorb != 0)):
             d, of = (i, g) if chosen.all() else (i[chosen[g]], g[chosen[g]])
-            pairs = (det_edges, obj_edges, mine[d], objects.row[of], protocol)
+            pairs = (det_edges, obj_edges, row[d], objects.row[of], protocol)
             if absorbing and protocol.iou.absorb_from == "iou":
                 overlap = _share_from_iou(
-                    overlaps(*pairs), truth.area[objects.row[of]], det_edges.area[mine[d]]
+                    overlaps(*pairs), truth.area[objects.row[of]], det_edges.area[row[d]]
                 )
             else:
                 overlap = overlaps(*pairs, over_own_area=absorbing)
             if np.isnan(overlap).any():
                 at = int(np.argmax(np.isnan(overlap)))
-                row, obj = int(mine[d[at]]), int(objects.row[of[at]])
-                raise _undefined(detections, row, det_edges.area[row], obj_edges.area[obj])
+                areas = det_edges.area[row[d[at]]], obj_edges.area[objects.row[of[at]]]
+                raise _undefined(detections, int(mine[d[at]]), *areas)
             # Disjoint boxes never match, even if an object needs an overlap of 0.
             enough = (overlap >= lowest) | ((overlap >= objects.enough[of]) & (overlap > 0))
             n_kept += int(enough.sum())
             memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs of boxes that meet")
             yield d[enough], of[enough], overlap[enough], np.full(int(enough.sum()), absorbing)
+
+
+def _known_pairs(
+    likely: LikelyPairs, mine: Rows, objects: ObjectColumns
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The pairs of rows in matching order: places in `mine`, and objects, in ascending order."""
+    at, off = rows_of(likely.off, mine)
+    place = np.full(len(likely.regional), -1)
+    place[objects.row] = np.arange(len(objects.row))
+    i, g = labels(off).astype(np.int64), place[likely.object[at]]
+    i, g = i[g >= 0], g[g >= 0]
+    if ((i[1:] == i[:-1]) & (g[1:] < g[:-1])).any():  # not in the file order
+        order = np.lexsort((g, i))
+        return i[order], g[order]
+    return i, g
+
+
+def _objects_of_cells(
+    truth: Truth, detections: Detections, rows: Rows, objects: ObjectColumns
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the objects of each row's image and class begin and end."""
+    n_images = len(truth.images)
+    cell = labels(objects.off).astype(np.int64) * n_images + objects.image
+    own = detections.label[rows].astype(np.int64) * n_images + detections.image[rows]
+    return cell_bounds(cell, own, n_images * len(truth.categories))
 
 
 def _undefined(detections: Detections, row: int, *areas: np.floating[Any]) -> OverlapError:
@@ -227,14 +261,16 @@ def _share_from_iou(
 def _shape_pairs(
     tables: tuple[Truth, Detections, ObjectColumns],
     protocol: Protocol,
-    order: tuple[Rows, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    order: tuple[Rows, NDArray[np.int64]],
     lowest: float,
 ) -> Iterator[Part]:
-    """Pairs of masks or keypoints."""
+    """Pairs of masks or keypoints; `order` has rows by rank and their places in matching order."""
     from detmap.kernels.cells import Cells
 
-    truth, detections, objects = tables
-    rows, turn, own, first, last = order
+    (truth, detections, objects), (rows, turn) = tables, order
+    mine = rows[turn]
+    own = detections.label[mine].astype(np.int64) * len(truth.images) + detections.image[mine]
+    first, last = _objects_of_cells(truth, detections, mine, objects)
     produce = producer(truth, detections, objects, protocol, lowest)
     by_cell = np.argsort(own, kind="stable")
     by_cell = by_cell[last[by_cell] > first[by_cell]]
@@ -252,16 +288,6 @@ def _shape_pairs(
         d = place[np.repeat(pairs.detection[:n], np.diff(pairs.off[: n + 1]))]
         overlap, absorbing = pairs.overlap[:size].copy(), pairs.absorbing[:size].copy()
         yield d, pairs.object[:size].copy(), overlap, absorbing
-
-
-def _bounds(
-    cell: NDArray[np.int64], own: NDArray[np.int64], n_cells: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The range of the objects of each detection's cell; counting is faster for few cells."""
-    if n_cells > 4 * (len(cell) + len(own)):
-        return np.searchsorted(cell, own, "left"), np.searchsorted(cell, own, "right")
-    ends = np.cumsum(np.bincount(cell, minlength=n_cells))
-    return np.concatenate([[0], ends])[own], ends[own]
 
 
 def count_equally_near(pairs: Candidates) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.base import memory
 from detmap.base.immutable import blank, vouched
+from detmap.base.last_values import LastValues
 from detmap.base.parallel import Workers
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.assignments import gather
@@ -45,6 +46,7 @@ def match(
     *,
     threads: int | None = None,
     taken: bool = False,
+    shared: LastValues | None = None,
 ) -> Matches:
     """Matches every detection in every subset and at every threshold of the protocol.
 
@@ -54,6 +56,7 @@ def match(
     protocol : the rules
     threads : number of threads (default: all processors); has no effect on the result
     taken : whether to keep the assignments, `Matches.taken`
+    shared : keeps what the next protocol may need again, for the same tables
 
     Raises
     ------
@@ -83,9 +86,9 @@ def match(
     if not protocol.uses_default_order():
         from detmap.matching.general_engine import match_in_order
 
-        return match_in_order(truth, detections, protocol, taken=taken)
+        return match_in_order(truth, detections, protocol, taken=taken, shared=shared)
     roles = read_roles(truth, detections, protocol, threads)
-    return judge(truth, detections, protocol, roles, threads=threads, taken=taken)
+    return judge(truth, detections, protocol, roles, threads=threads, taken=taken, shared=shared)
 
 
 def judge(
@@ -96,10 +99,11 @@ def judge(
     *,
     threads: int | None = None,
     taken: bool = False,
+    shared: LastValues | None = None,
 ) -> Matches:
     """Does `match` with known roles."""
     with Workers(len(detections), threads) as workers:
-        digest = workers.start(lambda: image_digests(truth, detections))  # beside all that follows
+        digest = workers.start(lambda: digests((truth, detections), shared))  # beside what follows
         matched = _match_cells(truth, detections, protocol, roles, workers, taken=taken)
         return _make_matches(truth, detections, protocol, roles, *matched, digest=digest())
 
@@ -165,6 +169,12 @@ def _match_cells(
         places = places_of(truth.image, truth.label, n_images, len(truth.categories))
         assigned = gather(kept, places[objects.row], rows.tp)
     return objects, rows, assigned
+
+
+def digests(tables: tuple[Truth, Detections], shared: LastValues | None) -> NDArray[np.uint64]:
+    """(I, 2) the digests of each image, shared by all protocols."""
+    kept = shared or LastValues()
+    return kept.get("digests", tables, None, lambda: image_digests(*tables))
 
 
 def _reaching_own(n: int, pairs: Pairs, needed: NDArray[np.float64]) -> Pairs:

@@ -9,12 +9,14 @@ More than 400 lines: the rules share their inputs, one small function per rule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.immutable import blank, vouched
+from detmap.base.last_values import LastValues
 from detmap.matching.assignments import gather
 from detmap.matching.candidate_pairs import (
     Candidates,
@@ -28,15 +30,16 @@ from detmap.matching.candidate_pairs import (
 from detmap.matching.group_of_regions import find_regions, match_regions
 from detmap.matching.matches import Matches, distinct
 from detmap.matching.matches_checks import effective_thresholds, word_of
-from detmap.matching.prepare import prepare
+from detmap.matching.prepare import Prepared, prepare, prepared_by
 from detmap.matching.roles import Roles, missing_roles, read_roles
 from detmap.matching.scope import rank_in_dataset, scope_notes
 from detmap.matching.score_rules import limit_notes
 from detmap.matching.unstable_sorts import number_of, ranked_number, sort_lists
+from detmap.overlaps.likely_pairs import LikelyPairs, list_pairs
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth
 from detmap.tables.digests import image_digests
-from detmap.tables.grouping import group, group_images, places_of, runs
+from detmap.tables.grouping import group, group_images, places_of, reordered, runs
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import ObjectColumns, Verdicts
@@ -78,18 +81,35 @@ class Order:
 
 
 def match_in_order(
-    truth: Truth, detections: Detections, protocol: Protocol, *, taken: bool = False
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    *,
+    taken: bool = False,
+    shared: LastValues | None = None,
 ) -> Matches:
-    """Does `detmap.matching.engine.match` for any protocol."""
-    ready = prepare(truth, detections, protocol)
-    turns = _turns(ready.detections, protocol)
+    """Does `detmap.matching.engine.match` for any protocol; see there for `shared`."""
+    shared, tables = shared or LastValues(), (truth, detections)
+    ready = shared.get(
+        "prepared", tables, prepared_by(protocol), lambda: prepare(*tables, protocol)
+    )
+    turns = shared.get(
+        "turns", (ready,), _turned_by(protocol), lambda: _turns(ready.detections, protocol)
+    )
     roles = read_roles(ready.truth, ready.detections, protocol, rank=turns.rank)
-    order = _order(ready.detections, protocol, turns, roles.detections)
+    some = roles.detections
+    order = shared.get(
+        "order",
+        (ready, turns),
+        (*_ordered_by(protocol), None if some is None else some.tobytes()),
+        lambda: _order(ready.detections, protocol, turns, some),
+    )
     places = None
     if taken:
         places = places_of(truth.image, truth.label, len(truth.images), len(truth.categories))
         places = places if ready.objects is None else places[ready.objects]
-    matches, n_chosen, late = _match(ready.truth, ready.detections, protocol, roles, order, places)
+    inputs = _read_inputs(ready.truth, ready.detections, protocol, roles, order, keep=taken)
+    matches, n_chosen, late = _match(inputs, _likely_pairs(tables, ready, protocol, shared), places)
     n_undecided = order.n_undecided
     if protocol.ranking.ignored == "leave":
         matches, n_undecided = _ranked_without_ignored(
@@ -100,7 +120,7 @@ def match_in_order(
     beyond -= np.bincount(matches.image, minlength=n_images)
     return replace(
         matches,
-        digest=image_digests(truth, detections),
+        digest=shared.get("digests", tables, None, lambda: image_digests(*tables)),
         position=matches.position if ready.rows is None else ready.rows[matches.position],
         beyond=beyond.astype(np.int32),
         notes=distinct(
@@ -112,6 +132,16 @@ def match_in_order(
             [*ready.notes, *_sort_notes(protocol, n_undecided, n_chosen)],
         ),
     )
+
+
+def _likely_pairs(
+    tables: tuple[Truth, Detections], ready: Prepared, protocol: Protocol, shared: LastValues
+) -> LikelyPairs | None:
+    """The pairs of the prepared tables that can reach an IoU of 0.5, if they are boxes."""
+    if protocol.iou.of != "boxes":
+        return None
+    whole = shared.get("likely pairs", tables, None, lambda: list_pairs(*tables))
+    return None if whole is None else whole.select(ready.objects, ready.rows)
 
 
 def _sort_notes(protocol: Protocol, n_undecided: int, n_chosen: int) -> list[Note]:
@@ -132,6 +162,12 @@ def _sort_notes(protocol: Protocol, n_undecided: int, n_chosen: int) -> list[Not
             )
         notes.append(Note("choice-undecided", text, n_chosen))
     return notes
+
+
+def _turned_by(protocol: Protocol) -> tuple[object, ...]:
+    """The rules that `_turns` reads."""
+    matching, limits = protocol.matching, protocol.limits
+    return matching.order, matching.sort, limits.scope, limits.order, number_of(protocol)
 
 
 def _turns(detections: Detections, protocol: Protocol) -> Turns:
@@ -172,28 +208,41 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
     return Turns(turn, rank, n_undecided)
 
 
+def _ordered_by(protocol: Protocol) -> tuple[object, ...]:
+    """The rules that `_order` reads."""
+    ranking, number = protocol.ranking, ranked_number(protocol)
+    return ranking.ties, ranking.sort, ranking.of, number, protocol.matching.order == "ranking"
+
+
 def _order(detections: Detections, protocol: Protocol, turns: Turns, some: Rows | None) -> Order:
     """The orders of the detections `some`."""
-    image, label, turn = detections.image, detections.label, turns.turn
-    matching, ranking = protocol.matching, protocol.ranking
-    n_images = len(detections.images)
-    first: NDArray[np.int64] = np.arange(len(image), dtype=np.int64)
-    if ranking.ties == "matched":
-        first = turn
-    by = image.astype(np.int64)
-    if ranking.ties == "input":
-        by = np.zeros(len(image), dtype=np.int64)
-    elif ranking.ties == "first_seen":
-        cell = label.astype(np.int64) * n_images + image
-        _, begins, inverse = np.unique(cell, return_index=True, return_inverse=True)
-        by = begins[inverse]
-    listed = np.arange(len(image), dtype=np.int32) if some is None else some
-    listed = listed[np.lexsort((first[listed], by[listed]))]
+    turn = turns.turn
+    listed = _listed(detections, protocol.ranking.ties, turn, some)
     rows, off, n = _ranked(detections, listed, protocol)
-    if matching.order == "ranking":
+    if protocol.matching.order == "ranking":
         turn = turn.copy()
         turn[rows] = np.arange(len(rows))
     return Order(rows, off, listed, turn, turns.rank, max(n, turns.n_undecided))
+
+
+def _listed(detections: Detections, ties: str, turn: NDArray[np.int64], some: Rows | None) -> Rows:
+    """The rows `some` before the sort by score, by the rule `ranking.ties`."""
+    image, n_images = detections.image, len(detections.images)
+    listed = np.arange(len(image), dtype=np.int32) if some is None else some
+    if ties == "matched":
+        chosen = np.full(len(image), -1, dtype=np.int32)
+        chosen[turn[listed]] = listed
+        listed = chosen[chosen >= 0]
+    if ties == "input":
+        return listed
+    if ties == "first_seen":
+        n_classes = len(detections.categories)
+        rows, _ = group(image, detections.label, n_images, n_classes)
+        off = runs(image[rows], detections.label[rows])
+        begins = np.empty(len(image), dtype=np.int32)
+        begins[rows] = np.repeat(rows[off[:-1]], np.diff(off))
+        return group_images(begins, len(image), listed)[0]
+    return group_images(image, n_images, listed)[0]
 
 
 def _ranked(detections: Detections, listed: Rows, protocol: Protocol) -> tuple[Rows, Offsets, int]:
@@ -225,10 +274,11 @@ def _ranked_without_ignored(
     place = np.empty(len(detections), dtype=np.int64)
     place[matches.position] = np.arange(len(matches))
     moved = place[both]
-    columns = ("image", "rank", "position", "score", "tp", "ignored")
-    taken = None if matches.taken is None else matches.taken.take(moved)
-    placed = {name: getattr(matches, name)[moved] for name in columns}
-    return replace(matches, **placed, taken=taken), n
+    names = ("image", "rank", "position", "score", "tp", "ignored")
+    columns = {each.name: getattr(matches, each.name) for each in fields(Matches)}
+    columns |= {name: columns[name][moved] for name in names}
+    columns["taken"] = None if matches.taken is None else matches.taken.take(moved)
+    return vouched(Matches, **columns), n
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,17 +317,14 @@ class _Inputs:
 
 
 def _match(
-    truth: Truth,
-    detections: Detections,
-    protocol: Protocol,
-    roles: Roles,
-    order: Order,
-    places: Rows | None,
+    inputs: _Inputs, likely: LikelyPairs | None, places: Rows | None
 ) -> tuple[Matches, int, Rows]:
-    """The matches, the number of choices by an unstable sort, and (D,) regions found, from 1."""
-    inputs = _read_inputs(truth, detections, protocol, roles, order, keep=places is not None)
-    objects, rows = inputs.objects, _start(inputs)
-    pairs = find_candidates(truth, detections, protocol, (order.rows, order.turn), objects)
+    """The matches, not checked, without digests and notes; the number of choices by an unstable
+    sort, and (D,) regions found, from 1.
+    """
+    truth, detections, protocol = inputs.truth, inputs.detections, inputs.protocol
+    roles, order, objects, rows = inputs.roles, inputs.order, inputs.objects, _start(inputs)
+    pairs = find_candidates(truth, detections, protocol, (order.rows, order.turn), objects, likely)
     late: Rows = np.zeros(len(detections), dtype=np.int32)
     n_chosen = count_equally_near(pairs) if protocol.matching.equal == "index" else 0
     thresholds = effective_thresholds(protocol)
@@ -290,23 +337,25 @@ def _match(
     else:
         kept = [_run_kernel(inputs, pairs, rows, thresholds)]
     subsets = np.uint64(1) << np.arange(roles.n_subsets, dtype=np.uint64)
-    matches = Matches(
-        protocol,
-        truth.categories,
-        truth.images.ids,
-        np.zeros((len(truth.images), 2), dtype=np.uint64),
-        np.zeros(len(truth.images), dtype=np.int32),
-        order.off,
-        rows.image,
-        rows.rank,
-        rows.position,
-        detections.score[order.rows],
-        rows.tp,
-        rows.ignored,
-        objects.off,
-        objects.image,
-        (inputs.counted[:, None] & subsets) != 0,
-        roles.unjudged,
+    matches = vouched(
+        Matches,
+        protocol=protocol,
+        categories=truth.categories,
+        image_ids=truth.images.ids,
+        digest=np.zeros((len(truth.images), 2), dtype=np.uint64),
+        beyond=np.zeros(len(truth.images), dtype=np.int32),
+        off=order.off,
+        image=rows.image,
+        rank=rows.rank,
+        position=rows.position,
+        score=rows.score_bits.view(np.float64),
+        tp=rows.tp,
+        ignored=rows.ignored,
+        obj_off=objects.off,
+        obj_image=objects.image,
+        counted=(inputs.counted[:, None] & subsets) != 0,
+        unjudged=roles.unjudged,
+        notes=(),
         taken=None if places is None else gather(kept, places[objects.row], rows.tp),
     )
     return matches, n_chosen, late
@@ -350,17 +399,18 @@ def _start(inputs: _Inputs) -> Verdicts:
 
     order, detections, roles = inputs.order, inputs.detections, inputs.roles
     rows, word = order.rows, word_of(inputs.protocol)
-    tp, ignored = (np.zeros((len(rows), roles.n_subsets), dtype=word) for _ in range(2))
+    tp, ignored = (blank((len(rows), roles.n_subsets), word) for _ in range(2))
     full = word(2 ** len(inputs.protocol.thresholds()) - 1)
-    for a in range(roles.n_subsets if roles.outside.any() else 0):
-        outside = (roles.outside[rows].astype(np.uint64) >> np.uint64(a)) & np.uint64(1)
-        ignored[:, a] = outside.astype(word) * full
+    if roles.outside.any():
+        outside, bit = roles.outside[rows], roles.outside.dtype.type
+        for a in range(roles.n_subsets):
+            ignored[:, a] = ((outside >> bit(a)) & bit(1)).astype(word) * full
     return Verdicts(
         order.off,
-        detections.image[rows],
-        order.rank[rows],
-        rows.astype(np.int32),
-        detections.score[rows].view(np.uint64),
+        reordered(detections.image, rows),
+        reordered(order.rank, rows),
+        rows,
+        reordered(detections.score, rows).view(np.uint64),
         tp,
         ignored,
     )

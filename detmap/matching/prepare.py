@@ -31,6 +31,16 @@ class Prepared:
     notes: tuple[Note, ...]
 
 
+def prepared_by(protocol: Protocol) -> tuple[object, ...]:
+    """The rules that `prepare` reads."""
+    detections, empty = protocol.detections, protocol.boxes.empty == "detections"
+    return (
+        tuple(role for role, what in protocol.matching.neutral if what == "absent"),
+        (detections.score_decimals, detections.score_precision, tuple(detections.above)),
+        protocol.boxes.precision if empty else None,
+    )
+
+
 def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepared:
     """Applies the protocol's rules on scores, score floors, empty boxes and absent roles."""
     absent = find_absent(truth, protocol)

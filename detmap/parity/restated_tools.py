@@ -18,15 +18,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from detmap.base.last_values import LastValues
+from detmap.curves.aggregation import classes_without_truth
 from detmap.errors import DataError, OverlapError
 from detmap.evaluate import summarize
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
+from detmap.matching.prepare import prepared_by
 from detmap.protocol import Protocol, load, tools
 from detmap.protocol.metric_rows import MetricRow
+from detmap.results import result_notes
 from detmap.results.result import Result
 from detmap.results.result_tables import overlaps
 from detmap.tables import Detections, Note, Truth
+from detmap.tables.catalog import summed
 
 SHAPED = {("pycocotools", "masks"): "coco-segm", ("pycocotools", "keypoints"): "coco-keypoints"}
 """Protocols of tools for masks and keypoints."""
@@ -117,38 +122,79 @@ def numbers(
         raise DataError(
             "tools", "tables are required", "pass the results of read_truth and read_detections"
         )
-    return compare_tools(MatchedOnce(truth, detections, threads), stock, names)
+    return compare_tools(MatchedLast(truth, detections, threads), stock, names)
 
 
 def compare_tools(
     known: MatchedOnce, stock: Protocol, names: Iterable[str] | None = None
 ) -> list[ToolNumber]:
-    """Does `numbers` with matches that may be known."""
+    """Does `numbers` with matches that may be known.
+
+    Tools with similar rules follow each other, because matching shares the last orders and lists.
+    """
     base = quantities(known.result(stock))
-    found = []
-    for name in tools() if names is None else names:
-        rules = load(name)
-        if rules.iou.of != stock.iou.of:
-            if (name, stock.iou.of) not in SHAPED:
-                nothing = float("nan")
-                found.append(ToolNumber(name, "", "", nothing, nothing, "", (BOXES_ALONE,)))
-                continue
-            rules = load(SHAPED[name, stock.iou.of])
-        try:
-            result = known.result(rules)
-        except OverlapError as error:
-            nothing = float("nan")
-            note = Note("overlap-undefined", f"pair of boxes has no IoU: {error}", 1)
-            found.append(ToolNumber(name, "", "", nothing, nothing, "", (note,)))
-            continue
-        metric, value = headline(result)
-        kept = {*REMARKS, *(NOTHING if math.isnan(value) else ())}
-        notes = tuple(note for note in result.notes if note.code in kept)
-        own = quantity(result, result.rows[0])
-        against, number = base.get(own, ("", math.nan))
-        iou = overlaps(result.protocol, result.rows[0])
-        found.append(ToolNumber(name, metric, iou, value, value - number, against, notes))
-    return found
+    wanted = [(name, _restated(name, stock)) for name in (tools() if names is None else names)]
+    own = matching_rules(stock)
+
+    def turn(place: int) -> tuple[Any, ...]:
+        rules = wanted[place][1]
+        key = "" if rules is None else matching_rules(rules)
+        return (key != own, () if rules is None else _order_rules(rules), key)
+
+    found: dict[int, ToolNumber] = {}
+    for place in sorted(range(len(wanted)), key=turn):
+        found[place] = _tool_number(known, *wanted[place], base)
+    return [found[place] for place in range(len(wanted))]
+
+
+def _restated(name: str, stock: Protocol) -> Protocol | None:
+    """A tool's protocol for the boxes, masks or keypoints of `stock`; None without one."""
+    rules = load(name)
+    if rules.iou.of == stock.iou.of:
+        return rules
+    return load(SHAPED[name, stock.iou.of]) if (name, stock.iou.of) in SHAPED else None
+
+
+def _order_rules(protocol: Protocol) -> tuple[str, ...]:
+    """Sorts protocols with the same scores and orders together."""
+    limits = (protocol.limits.scope, protocol.limits.max_dets)
+    order = (protocol.matching.order, protocol.matching.sort, protocol.ranking.precision)
+    parts = protocol.uses_default_order(), prepared_by(protocol), order, protocol.ranking, limits
+    return tuple(map(repr, parts))
+
+
+def _tool_number(
+    known: MatchedOnce,
+    name: str,
+    rules: Protocol | None,
+    base: dict[tuple[Any, ...], tuple[str, float]],
+) -> ToolNumber:
+    """The number of a tool; `base` has the quantities to compare with."""
+    nothing = float("nan")
+    if rules is None:
+        return ToolNumber(name, "", "", nothing, nothing, "", (BOXES_ALONE,))
+    try:
+        result = known.result(rules)
+    except OverlapError as error:
+        note = Note("overlap-undefined", f"pair of boxes has no IoU: {error}", 1)
+        return ToolNumber(name, "", "", nothing, nothing, "", (note,))
+    metric, value = headline(result)
+    kept = {*REMARKS, *(NOTHING if math.isnan(value) else ())}
+    notes = tuple(note for note in _few_notes(result) if note.code in kept)
+    own = quantity(result, result.rows[0])
+    against, number = base.get(own, ("", math.nan))
+    iou = overlaps(result.protocol, result.rows[0])
+    return ToolNumber(name, metric, iou, value, value - number, against, notes)
+
+
+def _few_notes(result: Result) -> list[Note]:
+    """The notes of a result that `REMARKS` and `NOTHING` may keep: others take longer."""
+    categories = result.matches.categories
+    return [
+        *summed(result.matches.notes),
+        *classes_without_truth(result.scores, categories, result.protocol),
+        *result_notes.stops(result.matches),
+    ]
 
 
 def quantity(result: Result, row: MetricRow) -> tuple[Any, ...]:
@@ -173,6 +219,7 @@ class MatchedOnce:
     def __init__(self, truth: Truth, detections: Detections, threads: int | None = None) -> None:
         self.truth, self.detections, self.threads = truth, detections, threads
         self._matches: dict[str, Matches] = {}
+        self._shared = LastValues()
 
     def result(self, protocol: Protocol) -> Result:
         """The result under a protocol."""
@@ -182,9 +229,21 @@ class MatchedOnce:
         """The match results under a protocol."""
         key = matching_rules(protocol)
         if key not in self._matches:
-            self._matches[key] = match(self.truth, self.detections, protocol, threads=self.threads)
+            self._matches[key] = match(
+                self.truth, self.detections, protocol, threads=self.threads, shared=self._shared
+            )
         found = self._matches[key]
         return found if found.protocol == protocol else replace(found, protocol=protocol)
+
+
+class MatchedLast(MatchedOnce):
+    """Same as `MatchedOnce`, but keeps only the last matches."""
+
+    def matches(self, protocol: Protocol) -> Matches:
+        """The match results under a protocol."""
+        if matching_rules(protocol) not in self._matches:
+            self._matches.clear()
+        return super().matches(protocol)
 
 
 AFTER_MATCHING = ("name", "version", "summary", "source", "metrics", "ap", "mean", "groups")

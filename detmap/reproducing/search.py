@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from detmap.errors import DataError, DetmapError
-from detmap.matching.matches import Matches
-from detmap.parity.restated_tools import MatchedOnce, matching_rules
+from detmap.parity.restated_tools import MatchedLast
 from detmap.protocol import Protocol, load, names, tools
 from detmap.protocol.default_protocol import choose_protocol
 from detmap.protocol.protocol_digest import protocol_digest
@@ -332,16 +331,6 @@ class _Seen:
             first = False
             if wanted and value == value:
                 yield name, value
-
-
-class MatchedLast(MatchedOnce):
-    """Same as `MatchedOnce`, but keeps only the last matches."""
-
-    def matches(self, protocol: Protocol) -> Matches:
-        """The match results under a protocol."""
-        if matching_rules(protocol) not in self._matches:
-            self._matches.clear()
-        return super().matches(protocol)
 
 
 def described(candidate: Candidate) -> str:

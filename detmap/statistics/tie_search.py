@@ -40,7 +40,7 @@ def searched(
 
     def ordered_once(listed: Ranked) -> list[float]:
         """Metrics of an order that others may equal: many rows' best orders are the same."""
-        key = _digest(listed, orders.changed)
+        key = _digest(listed)
         if key not in known:
             known[key] = ordered(listed)
         return known[key]
@@ -119,11 +119,11 @@ def _verdict_key(
     return new
 
 
-def _digest(listed: Ranked, rows: NDArray[np.int64]) -> bytes:
-    """Identifies an order by its match results and ranks in the rows that can change."""
+def _digest(listed: Ranked) -> bytes:
+    """Identifies an order by its match results and ranks."""
     digest = blake2b()
-    for column in _take(listed, rows)[1:]:
-        digest.update(column.tobytes())
+    for column in listed[1:4]:
+        digest.update(column.ravel().data)
     return digest.digest()
 
 

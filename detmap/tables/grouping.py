@@ -76,7 +76,8 @@ def ranked(
 
 def reordered(column: NDArray[Any], order: NDArray[np.int32]) -> NDArray[Any]:
     """Returns the rows in this order, in memory that a table takes over without a copy."""
-    return np.take(column, order, axis=0, out=blank(column.shape, column.dtype), mode="clip")
+    out = blank((len(order), *column.shape[1:]), column.dtype)
+    return np.take(column, order, axis=0, out=out, mode="clip")
 
 
 def first(true: NDArray[np.bool_]) -> int | None:
@@ -90,12 +91,24 @@ def last(true: NDArray[np.bool_]) -> int | None:
 
 
 def rows_of(
-    off: NDArray[np.int64], classes: NDArray[np.int64]
+    off: NDArray[np.int64], classes: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns the rows of some classes, class after class, and where each begins."""
     sizes = off[classes + 1] - off[classes]
     begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return np.arange(begins[-1]) + np.repeat(off[classes] - begins[:-1], sizes), begins
+
+
+def cell_bounds(
+    cell: NDArray[np.int64], own: NDArray[np.int64], n_cells: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns where the rows of each `own` (n,) cell begin and end among those of the ascending
+    `cell` (m,); counting is faster for few cells.
+    """
+    if n_cells > 4 * (len(cell) + len(own)):
+        return np.searchsorted(cell, own, "left"), np.searchsorted(cell, own, "right")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=n_cells))])
+    return ends[own], ends[own + 1]
 
 
 def runs(*keys: NDArray[Any]) -> NDArray[np.int64]:

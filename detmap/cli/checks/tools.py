@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     truth, detections, rules = doctor_notes.read(arguments)
     wanted = None if arguments.near is None else parse(arguments.near, "--near")
     streams.progress("evaluating under the rules of each tool")
-    known = restated_tools.MatchedOnce(truth, detections, arguments.threads)
+    known = restated_tools.MatchedLast(truth, detections, arguments.threads)
     stock = known.result(rules)
     metric, value = restated_tools.headline(stock)
     found = restated_tools.compare_tools(known, rules, arguments.only)
