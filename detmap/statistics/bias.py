@@ -98,14 +98,14 @@ def extrapolate(
     n_units : (K, S) units with an object of the class
     rate : (S,)
     """
-    m = np.maximum(n_units, 1).astype(np.float64)
+    m = np.maximum(n_units, 2).astype(np.float64)  # of one unit there is no step
     growth = (2.0 * (1.0 - 0.5**m)) ** rate - 1.0  # of the bias, from all units to these halves
     several = (n_units > 1) & ~np.isnan(step)
     steps = np.where(several, step, 0.0).sum(axis=0)
     per_c = np.where(several, m**-rate * growth, 0.0).sum(axis=0)
     c = np.divide(steps, per_c, out=np.zeros_like(per_c), where=per_c > 0)
     own = np.divide(step, growth, out=np.zeros_like(step), where=several)
-    return np.where(np.isnan(step), np.nan, np.where(several, own, c * m**-rate))
+    return np.where(np.isnan(step), np.nan, np.where(several, own, c))  # of one unit, m^-rate is 1
 
 
 def _halves(units: Units, seed: int, batch: int) -> NDArray[np.float64]:

@@ -170,6 +170,46 @@ def test_reasons_and_their_edges() -> None:
     assert support.refuse_rule(detmap.load_protocol("voc2012"), "AP") == ""
 
 
+@pytest.mark.parametrize(
+    ("grid", "known"),
+    [
+        ("0:0.01:1", True),
+        ("float32 0:0.01:1", True),
+        ("0:0.002:1", True),
+        ("0:0.0101:1", False),  # 100 points
+        ("0:0.05:1", False),
+        ("0:0.005:0.5", False),
+        ("0.01:0.005:1", False),
+    ],
+)
+def test_few_or_other_recall_points_have_no_influence_function(grid: str, known: bool) -> None:
+    rules = detmap.load_protocol("coco-bbox").override({"ap.grid": grid})
+    assert support.has_influence(rules) is known
+    assert support.refuse_rule(rules, "AR") == ""
+    assert ("at least 101 evenly spaced" in support.refuse_rule(rules, "AP")) is not known
+
+
+def test_at_few_recall_points_the_standard_error_is_that_of_replicates() -> None:
+    """That of the area under the whole curve is less than two thirds of it."""
+    matches = draw(1, 200)
+    result = detmap.summarize(matches)
+    half = matches.protocol.override({"ap.grid": "0:0.05:0.5"})
+    other = detmap.summarize(replace(matches, protocol=half))
+    area, found = (each.intervals(replicates=200) for each in (result, other))
+    assert not area.metrics["AP"].why_not
+    one = found.metrics["AP"]
+    assert "recall points" in one.why_not
+    assert np.isnan(one.low)
+    own = planned(replace(matches, protocol=half))
+    draws = drawing.replicates(own, units(matches.image_ids), 200, 0).metrics[:, 0]
+    assert one.se == pytest.approx(draws.std(ddof=1), rel=0.1)
+    assert area.metrics["AP"].se < 2 / 3 * one.se
+    assert found.metrics["AR@1"] == area.metrics["AR@1"]
+    second = detmap.summarize(replace(draw(2, 200), protocol=half))
+    pairs = detmap.compare(other, second, replicates=20).pairs
+    assert ["recall points" in each.why_not for each in pairs] == [True] * 3 + [False] * 2
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_what_differs_by_rounding_alone(same: bool) -> None:
     edge = support.ROUNDING if same else 2 * support.ROUNDING
@@ -235,6 +275,9 @@ def test_units_are_images_or_groups() -> None:
         ("b,x\na\n", "csv:2.*1 fields"),
         ("b,x\na,\n", "csv:2.*2 fields"),
         ("b,x\na,7\nb,y\n", "csv:3.*image 'b' is in two groups"),
+        ("image,group\nimage,z\nb,x\na,7\nc,x\nd,y\n", None),  # an image of that name
+        ("b,x\nimage,group\nimage,z\n", "csv:3.*image 'image' is in two groups"),
+        ("b," + 200_000 * "x", "csv: not CSV: field larger than field limit"),
     ],
 )
 def test_a_file_of_groups(text: str, what: str | None, tmp_path: Path) -> None:
@@ -267,12 +310,14 @@ def test_the_shares_of_classes_in_a_mean(undefined: str, weights: str) -> None:
     matches = draw(3, 12)
     counted, tp, of_2 = matches.counted.copy(), matches.tp.copy(), matches.off[2]
     counted[matches.obj_off[2] :, 1] = tp[of_2:, 1] = 0  # no small object of class 2
-    rules = {"groups": {"group": ["class 0", "class 2"]}, "metrics": ["AP", "APs", "AP-group"]}
+    groups = {"group": ["class 0", "class 2"], "alone": ["class 1"]}
+    rules = {"groups": groups, "metrics": ["AP", "APs", "AP-group", "AP-alone"]}
     rules |= {"mean.undefined": undefined, "mean.weights": weights}
     protocol = matches.protocol.override(rules)
     own = planned(replace(matches, counted=counted, tp=tp, protocol=protocol))
-    assert own.members.tolist() == [[True] * 3, [True] * 3, [True, False, True]]
-    assert own.has_objects().tolist() == [[True] * 3, [True, True, False], [True, False, True]]
+    two, alone = [True, False, True], [False, True, False]
+    assert own.members.tolist() == [[True] * 3, [True] * 3, two, alone]
+    assert own.has_objects().tolist() == [[True] * 3, [True, True, False], two, alone]
     images = [
         len(set(matches.obj_image[matches.obj_off[k] : matches.obj_off[k + 1]])) for k in range(3)
     ]
@@ -283,6 +328,23 @@ def test_the_shares_of_classes_in_a_mean(undefined: str, weights: str) -> None:
         assert found == pytest.approx(weight / weight.sum())
     objects = [counted[a:b].sum(axis=0).tolist() for a, b in pairwise(matches.obj_off)]
     assert own.positives.tolist() == objects
+
+
+def test_rules_of_single_tools_have_no_interval() -> None:
+    matches = draw(3, 12)
+    rules = matches.protocol.override({"mean.undefined": "no_mean"})
+    with pytest.raises(
+        detmap.ProtocolError, match=r"interval is not available with mean\.undefined"
+    ):
+        planned(replace(matches, protocol=rules))
+
+
+def test_a_reading_has_a_bit_for_each_of_its_thresholds() -> None:
+    matches = draw(3, 12)
+    rules = matches.protocol.override({"metrics": ["AP70", "AP60", "AP", "AR@1"]})
+    own = planned(replace(matches, protocol=rules))
+    words = own.readings.words[list(own.of_metric)]
+    assert words.tolist() == [0b100, 0b010, 0b111, 0b111]
 
 
 def test_readings_are_shared_by_rows() -> None:
