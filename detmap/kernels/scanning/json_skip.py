@@ -139,7 +139,7 @@ def skip_decimal(text: Bytes, at: int) -> int:
     if text[at + end] == POINT:
         first = end + 1
         end = trailing_zeros(others & (others - ONE)) >> 3
-        if end == first or end == WORD:
+        if end in (first, WORD):
             return HAND_BACK
     c = text[at + end]
     return HAND_BACK if c in (LOWER_E, UPPER_E) else at + end
