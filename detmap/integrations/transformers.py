@@ -80,7 +80,7 @@ def compute_metrics(
 
 def _logits_and_boxes(where: str, batch: Sequence[Any], n: int) -> tuple[Any, Any]:
     """The two arrays of a batch of n images; a score that is not a number would be dropped."""
-    arrays = [each for each in map(_array, batch) if each.ndim == 3][:2]
+    arrays = [each for each in map(field_values.as_numpy, batch) if each.ndim == 3][:2]
     if len(arrays) != 2 or any(len(each) != n for each in arrays):
         shapes = [each.shape for each in arrays]
         fix = "the model returns logits (n, queries, classes) and boxes (n, queries, 4)"
@@ -95,17 +95,12 @@ def _logits_and_boxes(where: str, batch: Sequence[Any], n: int) -> tuple[Any, An
 
 def _fields(where: str, label: Any) -> dict[str, Any]:
     """The fields of an image's labels as arrays."""
-    fields = {name: _array(field_values.field(label, name, where)) for name in REQUIRED}
+    fields = {
+        name: field_values.as_numpy(field_values.field(label, name, where)) for name in REQUIRED
+    }
     if "iscrowd" in label:
-        fields["iscrowd"] = _array(label["iscrowd"]).reshape(-1)
+        fields["iscrowd"] = field_values.as_numpy(label["iscrowd"]).reshape(-1)
     return fields
-
-
-def _array(values: Any) -> Any:
-    """An array of its own type; NumPy has no bfloat16."""
-    if "bfloat16" in str(getattr(values, "dtype", "")):
-        values = values.float()
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
 def _target(label: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,9 @@ VOC_TRUTH = Truth(
     box_format="voc",
     family="voc",
 )
+NUMBERED = Images(np.array([1, 2, 7]), ("x", "2", "1"), *np.full((2, 3), np.nan))
+NUMBERED_TRUTH = replace(VOC_TRUTH, images=NUMBERED, family="coco")
+"""Ids that lines may name, and stems: some names are both, of two images."""
 
 
 def always_scan(rng: random.Random) -> None:
@@ -162,6 +165,10 @@ LANES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "lines": (
         lambda f: voc.scan_files(f.parent, [(f, 0)], VOC_TRUTH),
         lambda f: voc.decode_files(f.parent, [(f, 0)], VOC_TRUTH),
+    ),
+    "lines of ids": (
+        lambda f: voc.scan_files(f.parent, [(f, 0)], NUMBERED_TRUTH),
+        lambda f: voc.decode_files(f.parent, [(f, 0)], NUMBERED_TRUTH),
     ),
     "labels": (lambda f: label_lines(f, True), lambda f: label_lines(f, False)),
     "csv": (lambda f: sheet_columns(f, True), lambda f: sheet_columns(f, False)),

@@ -231,6 +231,15 @@ def lines(rng: random.Random) -> bytes:
     ).encode()
 
 
+def lines_of_ids(rng: random.Random) -> bytes:
+    """VOC detections of one class on images that are named by numbers, some by stems."""
+    names = rng.choice([("1", "2", "7"), ("2", "7", "7"), ("x", "1", "2")])
+    text = lines(rng)
+    for old, new in zip((b"000001", b"000002", b"2008_000007"), names, strict=True):
+        text = text.replace(old, new.encode())
+    return text
+
+
 def labels(rng: random.Random) -> bytes:
     """Rows of label files: words, numbers of many spellings, gaps and line ends of all kinds."""
     words = ["0", "cat", "Z\u00fcrich", "a\u00a0b", "\x0c", "nan", "1_0", "+.5", "1e999", "9" * 70]
@@ -310,6 +319,7 @@ FILES: dict[str, Callable[[random.Random], bytes]] = {
     "mask instances": mask_instances_file,
     "page": page,
     "lines": lines,
+    "lines of ids": lines_of_ids,
     "labels": labels,
     "csv": csv_file,
 }

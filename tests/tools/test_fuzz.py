@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -84,3 +85,30 @@ def test_no_tool_stands_in_for_a_package() -> None:
     code = "import sys; sys.path.insert(0, 'tools'); import numba"
     command = [sys.executable, "-c", code]
     subprocess.run(command, cwd=FUZZ.parents[1], timeout=60, check=True)
+
+
+def test_a_byte_read_beyond_guarded_pages_ends_the_process() -> None:
+    code = (
+        "import ctypes; from tests.support.guarded_pages import Guarded\n"
+        "text = Guarded().holding(b'abc', last=True)\n"
+        "place = text.ctypes.data\n"
+        "print(ctypes.string_at(place, 3).decode(), flush=True)\n"
+        "ctypes.string_at(place, 4)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=FUZZ.parents[1], capture_output=True, check=False
+    )
+    assert (done.stdout, done.returncode) == (b"abc\n", -signal.SIGSEGV)
+
+
+@pytest.mark.slow
+def test_the_scanner_reads_files_of_both_kinds() -> None:
+    code, lines = fuzz(FUZZ.parent / "fuzzing" / "alike.py", "--cases", 8, "--limit", 60)
+    assert (code, lines[0].split(" (")[0]) == (
+        0,
+        "alike: 8 cases, 0 crashes, 0 hangs, 0 tracebacks, 0 wrong",
+    )
+    reached = dict(part.rsplit(" ", 1) for part in lines[1].split(": ")[1].split(", "))
+    for kind in ("results", "annotations"):
+        assert reached[f"{kind} files"] == "80"
+        assert 0 < int(reached[f"{kind} read"]) < 80

@@ -272,19 +272,10 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         return row if row < 0 else row + int(rows.start)
 
     row = next((row for row in map_chunks(copy, n_rows) if row >= 0), -1)
-    if row >= 0 and np.isfinite(xywh[row]).all() and xywh[row, 2:].min() >= 0:
-        raise DataError(
-            f"{where}: boxes[{row}]",
-            f"{xywh[row].tolist()!r} has a number beyond {join.MAX_PIXEL:g}: areas of such boxes "
-            "are too large",
-            f"a box is x, y, width, height in pixels, each at most {join.MAX_PIXEL:g}",
-        )
     if row >= 0:
-        raise DataError(
-            f"{where}: boxes[{row}]",
-            f"{xywh[row].tolist()!r} has a negative size or a non-finite number",
-            "a box is x, y, width, height in pixels",
-        )
+        what = join.box_fault(xywh[row], xywh[row].tolist())
+        fix = f"a box is x, y, width, height in pixels, each at most {join.MAX_PIXEL:g}"
+        raise DataError(f"{where}: boxes[{row}]", what, fix)
     return xywh
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.adapters.joining.join import MAX_PIXEL
+from detmap.adapters.joining.join import MAX_PIXEL, box_fault
 from detmap.errors import DataError
 from detmap.tables import BoxFormat, Shapes
 
@@ -152,11 +152,12 @@ def read_rows(
     sides = xywh[:, 2:] - xywh[:, :2] + 1 if box_format == "voc" else xywh[:, 2:]
     if not (np.abs(xywh).max(initial=0.0) <= MAX_PIXEL and sides.min(initial=0.0) >= 0):
         bad = ~(np.abs(xywh) <= MAX_PIXEL).all(axis=1) | (sides < 0).any(axis=1)
-        i, row = place_of(counts, bad)
+        first = int(np.argmax(bad))
+        i, row = place_at(counts, first)
         value = to_array(where, images[i]["boxes"])[row].tolist()
         raise DataError(
             f"{where}[{i}].boxes[{row}]",
-            f"{value} has a negative size or a number that is not finite",
+            box_fault(xywh[first], value),
             f"boxes are read as {box_format}; set box_format= for others",
         )
     return Rows(

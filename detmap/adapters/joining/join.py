@@ -160,6 +160,15 @@ def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
     return (Note("score-vast", text, n_shared, source),)
 
 
+def box_fault(box: NDArray[np.float64], written: list[float]) -> str:
+    """Returns what is wrong with a box that is refused, for messages; `written` is how it is
+    given.
+    """
+    if np.isfinite(box).all() and (np.abs(box) > MAX_PIXEL).any():
+        return f"{written!r} has a number beyond {MAX_PIXEL:g}: areas of such boxes are too large"
+    return f"{written!r} has a negative size or a non-finite number"
+
+
 def _require_sides(boxes: NDArray[np.float64], origin: Origin) -> None:
     """Raises `DataError` for the first box with a negative side."""
     if not boxes.size or boxes.min() >= 0:

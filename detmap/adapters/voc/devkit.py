@@ -7,8 +7,11 @@ write other numbers into the same elements (`detmap.adapters.voc.xml_boxes`).
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +104,16 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     )
 
 
+class _Scanned(NamedTuple):
+    """The rows of detection files: positions in `names`, classes, boxes and scores."""
+
+    names: Sequence[str]
+    image: NDArray[np.int32]
+    label: NDArray[np.int32]
+    boxes: NDArray[np.float64]
+    score: NDArray[np.float64]
+
+
 # --- readers -------------------------------------------------------------------------------------
 
 
@@ -131,10 +144,22 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[scan_voc.Objects, int]:
 def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections | None:
     """Fast reader of detection files: returns None for the reference reader."""
     size = sum(file.stat().st_size for file, _ in files)
-    strange = any(label < 0 for _, label in files)
-    if truth.family != "voc" or size < scan_voc.LEAST_SIZE or strange:
+    if size < scan_voc.LEAST_SIZE or any(label < 0 for _, label in files):
         return None
-    stems = scan_voc.stems_table(truth.images.stems)
+    ids = truth.images.ids
+    tables = [truth.images.stems] + [tuple(map(str, ids.tolist()))] * (ids.dtype.kind == "i")
+    found = next((rows for rows in map(partial(_scan_all, files), tables) if rows), None)
+    if found is None or not _are_joined_so(truth, found):
+        return None
+    _, image, labels, boxes, score = found
+    return join.joined(
+        truth, image, labels, boxes, score, box_format="voc", origin=join.Origin(shown(path), str)
+    )
+
+
+def _scan_all(files: list[tuple[Path, int]], names: Sequence[str]) -> _Scanned | None:
+    """The rows of all files, whose images have these names; None if a file is not read."""
+    stems = scan_voc.stems_table(names)
     columns = []
     for (_, label), rows in zip(
         files, map_ordered(lambda each: scan_voc.scan_lines(each[0], stems), files), strict=True
@@ -143,9 +168,17 @@ def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detec
             return None
         columns.append((np.full(len(rows[0]), label, dtype=np.int32), *rows))
     labels, image, score, boxes = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return join.joined(
-        truth, image, labels, boxes, score, box_format="voc", origin=join.Origin(shown(path), str)
-    )
+    return _Scanned(names, image, labels, boxes, score)
+
+
+def _are_joined_so(truth: Truth, scanned: _Scanned) -> bool:
+    """Whether the reference reader finds the images of these names at the same places."""
+    used = np.unique(scanned.image)
+    names = [scanned.names[i] for i in used.tolist()]
+    try:
+        return bool((join.images_by_stem(truth, names, "") == used).all())
+    except DataError:  # it reports the place
+        return False
 
 
 def decode_files(

@@ -15,13 +15,20 @@ def array(values: Any, dtype: Any = np.float64, where: str = "values") -> NDArra
 
     Raises `DataError` for values that are not numbers, or of different lengths.
     """
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = values.float() if values.is_floating_point() else values
     try:
-        return np.asarray(values).astype(dtype)
+        return as_numpy(values).astype(dtype)
     except (TypeError, ValueError):
         raise DataError(where, "not an array of numbers", "give a tensor or an array") from None
+
+
+def as_numpy(values: Any) -> NDArray[Any]:
+    """Returns a list or tensor of any device as an array of its own type; bfloat16, which NumPy
+    lacks, as float32.
+    """
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if "bfloat16" in str(values.dtype) else values
+    return np.asarray(values)
 
 
 def label_list(values: Any, where: str) -> list[int]:
