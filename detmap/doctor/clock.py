@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-
 CROWD_PAIRS = 500_000_000  # of detections and objects in crowded images, of all trials
 
 
