@@ -44,7 +44,7 @@ def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
     t = threshold(runs[0])
     names = runs[0].diagnosis.truth.categories.names
     area = np.array([100 * np.nan_to_num(_ap(run, t)) for run in runs])
-    has = ~np.isnan(runs[0].precision).all(axis=0)
+    has = np.isfinite(runs[0].precision[0])
     order = [k for k in np.argsort(area[0], kind="stable").tolist() if has[k]]
     if len(order) > 2 * MULTIPLES:
         order = order[:MULTIPLES] + order[-MULTIPLES:]
