@@ -22,6 +22,7 @@ from detmap.tables import Categories, Truth
 MOST_IMAGES = 600  # of a sample
 MOST_ROWS = 30_000  # of the detections on a sample, about
 MOST_ROWS_QUICKLY = 10_000  # the same where time is limited
+CROWDED = 1_000_000  # pairs of an image from which on they are counted
 LEAST_IMAGES = 60  # that a sample has, however many detections are on them
 
 
@@ -68,7 +69,8 @@ class Trial:
 
     def outcome(self, raw: Raw) -> Outcome:
         """AP50 and the objects found on all images."""
-        with self.clock.trial(len(self.truth.images), len(self.truth) + len(raw)):
+        rows, pairs = len(self.truth) + len(raw), _crowd_pairs(self.truth, raw)
+        with self.clock.trial(len(self.truth.images), rows, pairs):
             return self._outcome(raw)
 
     def _outcome(self, raw: Raw) -> Outcome:
@@ -85,6 +87,14 @@ class Trial:
     def agnostic(self) -> Trial:
         """The same where every object is of one class."""
         return replace(self, truth=merged(self.truth))
+
+
+def _crowd_pairs(truth: Truth, raw: Raw) -> int:
+    """The pairs of detections and objects in crowded images, of any classes."""
+    image, _ = raw.places(truth)
+    n_rows = np.bincount(image[image >= 0], minlength=len(truth.images))
+    n_pairs = n_rows * np.bincount(truth.image, minlength=len(truth.images))
+    return int(n_pairs[n_pairs >= CROWDED].sum())
 
 
 @dataclass(frozen=True, eq=False)

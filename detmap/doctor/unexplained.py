@@ -17,6 +17,7 @@ from detmap.overlaps.row_overlaps import edges, ious
 DOUBTFUL = 0.05  # AP50
 BINS = 5  # of the histogram
 MOST_IMAGES, MOST_TOP = 60, 200  # whose detections are compared with other images
+MOST_PAIRS = 2_000_000  # of an image's detections and all objects
 LIKE = 0.5  # lowest mean IoU to assign detections to another image
 MOST_CLASSES = 6  # rows of the table of classes
 SHUFFLED = 0.5  # share of the images that match better under another name
@@ -110,7 +111,7 @@ def _better_names(sample: Sample, *, top_only: bool = False) -> tuple[list[str],
         own = np.flatnonzero((image == place) & (rows.score >= least))
         n_best = max(10, 2 * objects.per_image[place])
         best = own[np.argsort(-rows.score[own], kind="stable")[:n_best]]
-        if len(best) < 2:
+        if len(best) < 2 or len(best) * len(whole) > MOST_PAIRS:
             continue
         n_tried += 1
         boxes, labels = edges(rows, best), label[best] if top_only else None

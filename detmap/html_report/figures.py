@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from detmap.curves import aggregation
 from detmap.diagnosis.operating_sweep import found_from, point
 from detmap.html_report import charts
-from detmap.html_report.gather import GRID, Run, threshold_curve
+from detmap.html_report.gather import GRID, Run, nearest, threshold_curve
 from detmap.html_report.what_changed import one_only
 
 MULTIPLES = 12  # classes that are worst and best
@@ -44,14 +44,14 @@ def multiples(runs: Sequence[Run]) -> list[tuple[str, Markup, str]]:
     t = threshold(runs[0])
     names = runs[0].diagnosis.truth.categories.names
     area = np.array([100 * np.nan_to_num(_ap(run, t)) for run in runs])
-    has = ~np.isnan(runs[0].precision[t]).all(axis=0)
+    has = np.isfinite(runs[0].precision[0])
     order = [k for k in np.argsort(area[0], kind="stable").tolist() if has[k]]
     if len(order) > 2 * MULTIPLES:
         order = order[:MULTIPLES] + order[-MULTIPLES:]
     found = []
     for k in order:
         drawn = [
-            charts.Line(GRID, run.precision[t][:, k], "", style)
+            charts.Line(GRID, run.precision[:, k], "", style)
             for (style, _), run in zip(letters(runs), runs, strict=True)
         ]
         text = " / ".join(f"{each[k]:.1f}" for each in area)
@@ -67,7 +67,7 @@ def _ap(run: Run, t: int) -> NDArray[np.float64]:
 
 def threshold(run: Run) -> int:
     """Place of the protocol's threshold that is nearest to the diagnosis's."""
-    return int(np.argmin(np.abs(run.result.protocol.thresholds() - run.diagnosis.iou)))
+    return nearest(run.result.protocol.thresholds(), run.diagnosis.iou)
 
 
 def mean(runs: Sequence[Run]) -> Markup:
@@ -77,9 +77,8 @@ def mean(runs: Sequence[Run]) -> Markup:
     drawn = []
     for (style, name), run in zip(letters(runs), runs, strict=True):
         for i, t in enumerate(some):
-            mean = nanmean(run.precision[t], axis=1)
             label = f"{name} {run.diagnosis.overlap_name} {thresholds[t]:.2f}".strip()
-            drawn.append(charts.Line(GRID, mean, label, f"{style} i{i}"))
+            drawn.append(charts.Line(GRID, run.mean_precision[t], label, f"{style} i{i}"))
     told = ", ".join(
         f"{line.name} {100 * nanmean(line.y, None):.1f}" for line in drawn if len(line.y)
     )
@@ -107,7 +106,7 @@ def over_iou(runs: Sequence[Run]) -> Markup:
         return Markup()
     drawn = []
     for (style, name), run in zip(letters(runs), runs, strict=True):
-        mean = np.array([nanmean(each, axis=None) for each in run.precision])
+        mean = np.array([nanmean(each, axis=None) for each in run.mean_precision])
         band = None
         if run.intervals is not None:
             rows = threshold_curve(run.result.protocol)

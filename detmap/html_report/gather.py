@@ -38,6 +38,7 @@ GRID = np.linspace(0, 1, 101)
 SCORE_BINS, OVERLAP_BINS = 25, 20
 MANY, MANY_CLASSES = 200_000, 300  # detections, classes from which on there are fewer replicates
 REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
+CLASSES_AT_ONCE = 500  # whose curves are sampled together
 OF_SUMS, OF_LISTS = (304, 208), (64, 48)  # whole batches
 SHOWN = 160  # scores of the slider
 WORST = 8  # mistakes of each kind
@@ -54,7 +55,9 @@ class Run:
     tested : the result that has intervals and tests: of the all-point rule where the protocol's
         11-point rule has none, else `result`
     intervals, uncertainty : None where there are too few images, or the rules are a tool's
-    precision : (T, 101, K) envelope of each class's curve; NaN where it has no object
+    precision : (101, K) envelope of each class's curve at the threshold that is nearest to the
+        diagnosis's; NaN where it has no object
+    mean_precision : (T, 101) its mean over the classes, at every threshold
     shown : places in `sweep` that the slider shows
     scores : edges of the bins, and true and false positives in each
     overlaps : the same of overlaps of true positives; overlap : their mean
@@ -80,6 +83,7 @@ class Run:
     worst: list[Mistake]
     suspects: list[Mistake]
     precision: NDArray[np.float64]
+    mean_precision: NDArray[np.float64]
     scores: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
     overlaps: tuple[NDArray[np.float64], NDArray[np.float64]]
     overlap: float
@@ -145,6 +149,7 @@ def gather(
         )
     told = sentences(seen)
     overlaps, overlap = _overlaps(found)
+    precision, mean_precision = _precision(result, found.iou, threads)
     return Run(
         name=name,
         result=result,
@@ -164,7 +169,8 @@ def gather(
         images=images(found, confidence=None if np.isnan(best) else best),
         worst=worst(found, WORST),
         suspects=seen.suspects,
-        precision=_precision(result, threads),
+        precision=precision,
+        mean_precision=mean_precision,
         scores=_scores(found),
         overlaps=overlaps,
         overlap=overlap,
@@ -229,13 +235,32 @@ def _intervals(result: Result, replicates: int, seed: int, threads: int | None) 
         return None
 
 
-def _precision(result: Result, threads: int | None) -> NDArray[np.float64]:
-    """(T, 101, K) of the main subset and the highest limit."""
+def nearest(thresholds: NDArray[np.float64], iou: float) -> int:
+    """Place of the threshold that is nearest to an IoU."""
+    return int(np.argmin(np.abs(thresholds - iou)))
+
+
+def _precision(
+    result: Result, iou: float, threads: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`Run.precision` and `Run.mean_precision`: of the main subset and the highest limit.
+
+    Sampled in blocks of classes: all curves of 30,000 classes take gigabytes.
+    """
     matches, protocol = result.matches, result.protocol
     limits = np.array(protocol.max_dets()[-1:], dtype=np.int64)
-    sampled = curves.sample(matches, GRID, limits, threads=threads)["precision"]
-    mine = sampled[:, :, :, protocol.subset(), 0]
-    return np.where(mine < 0, np.nan, mine)
+    main, thresholds = protocol.subset(), protocol.thresholds()
+    t = nearest(thresholds, iou)
+    judged = np.flatnonzero(matches.n_objects()[:, main])
+    precision = np.full((len(GRID), len(matches.categories)), np.nan)
+    total = np.zeros((len(thresholds), len(GRID)))
+    for begin in range(0, len(judged), CLASSES_AT_ONCE):
+        some = judged[begin : begin + CLASSES_AT_ONCE]
+        part = matches.select_classes(some)
+        curve = curves.sample(part, GRID, limits, threads=threads)["precision"][..., main, 0]
+        precision[:, some] = curve[t]
+        total += curve.sum(axis=2)
+    return precision, total / (len(judged) or np.nan)
 
 
 def _scores(

@@ -18,6 +18,9 @@ from detmap.kernels.overlap import edges_of, shared_area
 
 Floats = NDArray[np.float64]
 CELL, MEMBER, BROKEN = 0, 1, 2  # places in the cursor of `pair_boxes`
+ALL, FIRST, LAST = 0, 1, 2  # `Geometry.listed`
+UNDEFINED = -2  # `find_best`: an overlap is 0/0
+BLOCK = 256  # objects per step of `find_best`
 
 
 class Pairs(NamedTuple):
@@ -55,13 +58,15 @@ class Boxes(NamedTuple):
 
 class Geometry(NamedTuple):
     """Parameters of overlaps: `pixel` of `edges_of`; the constant added to the divisor; the lowest
-    threshold; and the number of objects from which a cell is sorted.
+    threshold; the number of objects from which a cell is sorted; and which pairs of a detection are
+    listed (`ALL`, or its best pair: `FIRST` or `LAST` object of equal overlaps).
     """
 
     pixel: float
     epsilon: float
     lowest: float
     crowded: int
+    listed: int
 
 
 class Edges(NamedTuple):
@@ -71,6 +76,8 @@ class Edges(NamedTuple):
 
     object: NDArray[np.int32]  # (n,) places among the cell's objects
     edges: Floats  # (n, 5)
+    columns: Floats  # (5, n) the same
+    overlap: Floats  # (BLOCK,) of `find_best`
     needed: Floats  # (n,) the lowest overlap that is a match
     absorb: NDArray[np.uint64]  # (n,)
     right_from: Floats  # (n,) the rightmost edge from there on
@@ -85,6 +92,8 @@ def edges(n_objects: int) -> Edges:
     return Edges(
         object=np.empty(n_objects, np.int32),
         edges=np.empty((n_objects, 5)),
+        columns=np.empty((5, n_objects)),
+        overlap=np.empty(BLOCK),
         needed=np.empty(n_objects),
         absorb=np.empty(n_objects, np.uint64),
         right_from=np.empty(n_objects),
@@ -110,7 +119,8 @@ def pair_boxes(
 
     cursor (3,): the next cell, n_cells at the end; its next member, 0 if the cell is not prepared;
     and, if an overlap is 0/0, that member's row, else -1. The buffer has space for two pairs per
-    object of the largest cell.
+    object of the largest cell. A cell with ignored regions or
+    thresholds of its own lists all pairs.
 
     Source: bbIou of pycocotools' maskApi.c: over the union, or over the detection's own area if the
     object is a crowd. An intersection above 0 with a union of 0 gives infinity.
@@ -127,8 +137,14 @@ def pair_boxes(
         sort = n_objects >= geometry.crowded
         if member == 0:
             lay_edges(first, n_objects, sort, boxes.objects, objects, geometry, scratch)
+        single = geometry.listed != ALL and not everything
+        if single:
+            for g in range(first, last):
+                single &= objects.absorb[g] == np.uint64(0)
+                single &= objects.enough[g] >= geometry.lowest
+        most = 1 if single else 2 * n_objects  # pairs of a detection
         while begin + member < end:
-            if at + 2 * n_objects > pairs.object.size or n == pairs.detection.size:
+            if at + most > pairs.object.size or n == pairs.detection.size:
                 cursor[CELL], cursor[MEMBER] = cell, member
                 return n
             row = cells.members[begin + member]
@@ -136,9 +152,19 @@ def pair_boxes(
             before = at
             j = 0
             if sort:  # objects that begin left of the box's right edge
-                j = skip_right(n_objects, box[2] + pixel, scratch.edges)
+                j = skip_right(n_objects, box[2], pixel, scratch.edges)
+            if single:
+                best = find_best(box, j, n_objects, sort, geometry, scratch)
+                if best == UNDEFINED:
+                    cursor[BROKEN] = row
+                    return 0
+                if best >= 0:
+                    pairs.object[at] = first + scratch.object[best]
+                    pairs.overlap[at], pairs.absorbing[at] = scratch.overlap[0], False
+                    at += 1
+                j = n_objects
             while j < n_objects:
-                if sort and scratch.right_from[j] + pixel <= box[0]:
+                if sort and scratch.right_from[j] - box[0] + pixel <= 0:
                     break  # this one and all after it end left of the box
                 shared = shared_area(box, scratch.edges, j, pixel)
                 if shared >= 0.0 or everything:
@@ -201,6 +227,8 @@ def lay_edges(
         box = edges_of(boxes, objects.row[g], geometry.pixel)
         scratch.edges[j, 0], scratch.edges[j, 1] = box[0], box[1]
         scratch.edges[j, 2], scratch.edges[j, 3], scratch.edges[j, 4] = box[2], box[3], box[4]
+        for i in range(5):
+            scratch.columns[i, j] = scratch.edges[j, i]
         scratch.needed[j] = min(geometry.lowest, objects.enough[g])
         scratch.absorb[j] = objects.absorb[g]
         rightmost = max(rightmost, box[2])
@@ -208,19 +236,90 @@ def lay_edges(
 
 
 @kernel
-def skip_right(n_objects: int, right: float, edges: Floats) -> int:
-    """The first of (n, 5) edges, by descending left edge, that starts left of `right`.
+def skip_right(n_objects: int, right: float, pixel: float, edges: Floats) -> int:
+    """The first of (n, 5) edges, by descending left edge, that starts left of the pixel after
+    `right`, in the arithmetic of `shared_area`: beyond 2**53, adding 1 to an edge changes nothing.
 
     Source: none; bisection over the edges that `lay_edges` sorted.
     """
     first, last = 0, n_objects
     while first < last:
         middle = (first + last) // 2
-        if edges[middle, 0] < right:
+        if right - edges[middle, 0] + pixel > 0:
             last = middle
         else:
             first = middle + 1
     return first
+
+
+@kernel
+def find_best(
+    box: tuple[float, float, float, float, float],
+    start: int,
+    n_objects: int,
+    sort: bool,
+    geometry: Geometry,
+    scratch: Edges,
+) -> int:
+    """The place of the object with the highest overlap, from `start` on; its overlap is the first
+    of `scratch.overlap`. -1 if no overlap is a match, `UNDEFINED` if one is 0/0.
+
+    Source: VOCevaldet.m of the VOC devkit, ``if ov>ovmax``, whose comparison keeps the first of
+    equal overlaps.
+    """
+    best, highest = -1, geometry.lowest
+    begin = start
+    while begin < n_objects:
+        if sort and scratch.right_from[begin] - box[0] + geometry.pixel <= 0:
+            break  # this object and all after it end left of the box
+        size = min(BLOCK, n_objects - begin)
+        end, pixel = begin + size, geometry.pixel
+        compute_overlaps(box, scratch.columns, begin, end, pixel, geometry.epsilon, scratch.overlap)
+        for k in range(size):
+            overlap = scratch.overlap[k]
+            if overlap < highest:
+                continue
+            if np.isnan(overlap):
+                return UNDEFINED
+            j = begin + k
+            if best >= 0 and overlap == highest:
+                later = scratch.object[j] > scratch.object[best]
+                if later != (geometry.listed == LAST):
+                    continue
+            best, highest = j, overlap
+        begin += size
+    scratch.overlap[0] = highest
+    return best
+
+
+@kernel
+def compute_overlaps(
+    box: tuple[float, float, float, float, float],
+    columns: Floats,
+    begin: int,
+    end: int,
+    pixel: float,
+    epsilon: float,
+    out: Floats,
+) -> None:
+    """Compute the overlaps of a box, as from `edges_of`, and some of (5, n) edges; -1.0 for none.
+
+    out: space for the overlaps. Source: bbIou of pycocotools' maskApi.c, and VOCevaldet.m, with the
+    operations of `shared_area`. The loop does not branch, so that the compiler can vectorize.
+    """
+    left, top, right, bottom, area = box
+    lefts, tops = columns[0, begin:end], columns[1, begin:end]
+    rights, bottoms = columns[2, begin:end], columns[3, begin:end]
+    areas = columns[4, begin:end]
+    for k in range(lefts.size):
+        x1 = lefts[k] if lefts[k] > left else left
+        x2 = rights[k] if rights[k] < right else right
+        y1 = tops[k] if tops[k] > top else top
+        y2 = bottoms[k] if bottoms[k] < bottom else bottom
+        width, height = x2 - x1 + pixel, y2 - y1 + pixel
+        shared = width * height
+        overlap = shared / (area + areas[k] - shared + epsilon)
+        out[k] = overlap if (width > 0) & (height > 0) else -1.0
 
 
 @kernel

@@ -424,7 +424,10 @@ def _match_threshold(
     threshold, word = effective_thresholds(protocol)[[t]], word_of(protocol)
     needed = np.minimum(objects.enough, threshold[0])
     regional, reached = inputs.regional[pairs.object], pairs.reach(needed)
-    best_first = protocol.iou.tolerance > 0 and protocol.matching.prefer == "overlap"
+    # Only best_any chooses before it compares. Under best_free, an object that this threshold
+    # excludes is no candidate: the pairs listed for a lower threshold must not change this one.
+    best_first = protocol.matching.rule == "best_any" and protocol.iou.tolerance > 0
+    best_first &= protocol.matching.prefer == "overlap"
     mine, n_chosen = _choose(inputs, pairs.take(~regional & (reached | best_first)))
     mine = mine.take(mine.reach(needed))
     empty = np.zeros((2, *rows.tp.shape), dtype=np.uint16)

@@ -25,6 +25,10 @@ BUFFER = 1 << 15
 
 NEVER = 2**62
 
+ONLY_BEST = True
+"""Whether rules that use only the best object get only that. A number of speed, not of truth: the
+tests compare both."""
+
 
 class BoxPairs:
     """Produces pairs of boxes.
@@ -36,6 +40,8 @@ class BoxPairs:
     extent : "continuous" or "inclusive", see `detmap.protocol.Boxes`
     lowest : lowest overlap that can match; if it is 0 or less, all pairs of a cell are produced
     epsilon : added to the union
+    best : which of equal overlaps is the best pair of a detection, "first" or "last" object, if
+        only its best pair is needed; else ""
     """
 
     def __init__(
@@ -47,6 +53,7 @@ class BoxPairs:
         extent: str,
         lowest: float,
         epsilon: float = 0.0,
+        best: str = "",
     ) -> None:
         from detmap.kernels import pairs as kernels
 
@@ -56,8 +63,9 @@ class BoxPairs:
         self.objects = objects
         self.source = detections.source
         pixel = 1.0 if extent == "inclusive" else 0.0
+        listed = {"": kernels.ALL, "first": kernels.FIRST}.get(best, kernels.LAST)
         crowded = CROWDED if lowest > 0 else NEVER  # the sort passes over what does not meet
-        self.geometry = kernels.Geometry(pixel, epsilon, float(lowest), crowded)
+        self.geometry = kernels.Geometry(pixel, epsilon, float(lowest), crowded, listed)
 
     def __call__(
         self, cells: Cells, n_cells: int, position: NDArray[np.int32]
@@ -94,6 +102,8 @@ def producer(
     truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
 ) -> BoxPairs:
     """Creates the producer of a protocol that compares boxes."""
+    matching = protocol.matching
+    single = ONLY_BEST and matching.rule == "best_any" and not protocol.iou.classes
     return BoxPairs(
         truth,
         detections,
@@ -101,4 +111,5 @@ def producer(
         extent=protocol.boxes.extent,
         lowest=lowest,
         epsilon=protocol.iou.epsilon,
+        best=matching.equal if single else "",
     )

@@ -73,6 +73,7 @@ def best_overlaps(
     thin = int(np.ceil(count.sum() / MOST_PAIRS))
     if thin > 1:  # rows spread evenly
         some, count = some[::thin], count[::thin]
+    some, count = some[count > 0], count[count > 0]
     ends = np.concatenate([[0], np.cumsum(count)])
     boxes, begin = edges(truth)[objects], 0
     parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
@@ -82,8 +83,8 @@ def best_overlaps(
         nth = labels(block)
         place = off[image[some[begin:end]]][nth] + np.arange(block[-1]) - block[nth]
         iou = ious(edges(rows, some[begin:end])[nth], boxes[place])
-        order = np.lexsort((-iou, nth))
-        first = order[np.unique(nth[order], return_index=True)[1]]
+        best = np.flatnonzero(iou == np.maximum.reduceat(iou, block[:-1])[nth])
+        first = best[np.unique(nth[best], return_index=True)[1]]
         first = first[iou[first] >= least]
         parts.append((some[begin + nth[first]], objects[place[first]], iou[first]))
         begin = end

@@ -14,7 +14,7 @@ import detmap
 from detmap.base.resources import folder
 from detmap.cli import doctor_notes, evaluation_inputs
 from detmap.doctor import ROWS, clock, examine_quickly, trial
-from detmap.doctor.clock import Clock
+from detmap.doctor.clock import CROWD_PAIRS, Clock, OutOfTimeError
 from detmap.doctor.examine import Examination
 from detmap.doctor.findings import Findings
 from detmap.doctor.quick_checks import is_suspicious
@@ -250,3 +250,15 @@ def test_huge_boxes_give_no_warning(tables: Any) -> None:
     raw = replace(from_table(detections), boxes=boxes)
     part = truth.select_images(np.arange(4))
     Examination(trial_of(part, load("coco-bbox")), raw)  # pytest makes warnings errors
+
+
+def test_pairs_of_crowded_images_are_limited_without_a_time() -> None:
+    """A trial with more pairs than are left is refused; the pairs of others are counted."""
+    clock = Clock()
+    with clock.trial(1, 10, CROWD_PAIRS - 1):
+        pass
+    with clock.trial(1, 10):
+        pass
+    with pytest.raises(OutOfTimeError), clock.trial(1, 10, 2):
+        pass
+    assert clock.pairs == 1

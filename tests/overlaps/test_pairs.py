@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike, NDArray
 
 import detmap
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
@@ -110,6 +112,70 @@ def test_crowded_or_not_the_verdicts_of_voc_are_the_same(data: Any) -> None:
             matches = matching.match(*tables, detmap.load_protocol("voc2007"), threads=1)
         words.append((matches.tp.tolist(), matches.ignored.tolist()))
     assert words[0] == words[1]
+
+
+def crowd(rng: np.random.Generator, far: float) -> tuple[Truth, Detections]:
+    """Up to 60 boxes of few sizes around a corner, with many equal overlaps; far from 0, adding a
+    pixel to a coordinate may change nothing."""
+    n, step = int(rng.integers(25, 60)), max(1.0, np.spacing(far))
+    corners = far + step * rng.integers(0, 6, (2 * n, 2))
+    sides = step * rng.integers(0, 5, (2 * n, 2))
+    made = np.hstack([corners, corners + sides])
+    return stacked(made[:n], made[n:], rng.integers(1, 5, n) / 5)
+
+
+def stacked(
+    objects: NDArray[np.float64], found: NDArray[np.float64], score: ArrayLike
+) -> tuple[Truth, Detections]:
+    """Corners of objects and detections of one class in one image."""
+    ones, others = np.ones(len(objects), int), np.ones(len(found), int)
+    truth = truth_from_arrays(ones, ones, np.zeros_like(objects))
+    detections = detections_from_arrays(truth, others, others, np.zeros_like(found), score)
+    return (
+        replace(truth, boxes=np.ascontiguousarray(objects), box_format="voc"),
+        replace(detections, boxes=np.ascontiguousarray(found), box_format="voc"),
+    )
+
+
+@settings(relaxed, max_examples=drawn(120))
+@given(SEEDS, st.sampled_from([0.0, 2.0**52, 2.0**53, 2.0**55, 1e17]))
+def test_every_way_to_the_best_object_gives_the_same_matches(seed: int, far: float) -> None:
+    tables, found = crowd(np.random.default_rng(seed), far), {}
+    for equal in ("first", "last"):
+        rules = detmap.load_protocol("voc2012").override({"matching.equal": equal})
+        for crowded in WAYS.values():
+            for best in (True, False):
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(boxes, "CROWDED", crowded)
+                    patch.setattr(boxes, "ONLY_BEST", best)
+                    matches = matching.match(*tables, rules, threads=1, taken=True)
+                assert matches.taken is not None
+                row = (matches.tp.tolist(), matches.taken.object.tolist())
+                found[equal, crowded, best] = row
+        kinds = [row for (which, *_), row in found.items() if which == equal]
+        assert all(row == kinds[0] for row in kinds)
+
+
+def test_beyond_2_to_53_the_sorted_search_finds_boxes_that_share_their_last_pixel() -> None:
+    """VOC adds 1 to a difference of edges; added to an edge of 2**53 it is lost."""
+    made = np.full((30, 4), 2.0**53)
+    tables = stacked(made, made[:1], [0.5])
+    matches = matching.match(*tables, detmap.load_protocol("voc2012"), threads=1)
+    assert matches.tp[0, 0] == 1
+
+
+def test_only_the_best_pair_of_a_detection_is_listed() -> None:
+    truth, detections = crowd(np.random.default_rng(1), 0.0)
+    n = len(truth)
+    rows, words = np.arange(n, dtype=np.int32), np.zeros(n, np.uint64)
+    objects = layout.ObjectColumns(np.array([0, n]), rows, rows, words, words, np.full(n, np.inf))
+    cells = layout.Cells(rows, np.array([[0, n, 0, n]]))
+    for best, most in (("", n * n), ("first", n), ("last", n)):
+        produce = boxes.BoxPairs(
+            truth, detections, objects, extent="inclusive", lowest=0.1, best=best
+        )
+        size = sum(int(pairs.off[found]) for found, pairs in produce(cells, 1, rows))
+        assert (0 if best else n) < size <= most
 
 
 def strangers(n: int) -> CocoData:

@@ -1,0 +1,54 @@
+"""A report on thousands of classes samples their curves in blocks."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.html_report import gather
+from detmap.results.result import Result
+
+
+def evaluated(n_classes: int) -> Result:
+    """Every second class has an object; every third class has a detection that matches."""
+    label, box = np.arange(n_classes), np.array([[0.0, 0.0, 9.0, 9.0]])
+    some, found = label[::2], label[::3]
+    truth = truth_from_arrays(
+        np.ones(len(some), int),
+        some,
+        np.repeat(box, len(some), axis=0),
+        images=[1],
+        categories={int(k): f"class {k}" for k in label},
+    )
+    score = np.linspace(0, 1, len(found))
+    ones, boxes = np.ones(len(found), int), np.repeat(box, len(found), axis=0)
+    detections = detections_from_arrays(truth, ones, found, boxes, score)
+    return detmap.evaluate(truth, detections, "coco-bbox", threads=1)
+
+
+def test_blocks_of_classes_have_the_curves_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = evaluated(9)
+    whole = gather._precision(result, 0.5, 1)
+    monkeypatch.setattr(gather, "CLASSES_AT_ONCE", 2)
+    parts = gather._precision(result, 0.5, 1)
+    assert np.array_equal(whole[0], parts[0], equal_nan=True)
+    assert np.isnan(whole[0][:, 1::2]).all()
+    assert np.allclose(whole[0][:, ::6], 1)
+    assert np.allclose(whole[0][:, 2::6], 0)
+    assert np.allclose(whole[1], 2 / 5)
+    assert np.array_equal(whole[1], parts[1])
+
+
+def test_curves_of_thousands_of_classes_take_little_memory() -> None:
+    result = evaluated(4000)
+    tracemalloc.start()
+    precision, mean = gather._precision(result, 0.5, 1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert precision.shape == (101, 4000)
+    assert mean.shape == (10, 101)
+    assert peak < 60 << 20  # all curves at once: 500 MB
