@@ -169,13 +169,11 @@ def _grid(plan: Plan) -> kernels.Grid | None:
     """Parameters of the AP interpolation for the kernel; None if the kernel does not support it."""
     rule = plan.protocol.ap.rule.kernel
     if rule in (ALL_POINTS, STEP):
-        return kernels.Grid(0, 0.0)
+        return kernels.Grid(0, 0.0, 0.0)
     points = plan.protocol.ap.points()
     regular = len(points) > 1 and np.array_equal(points, np.arange(len(points)) * points[1])
-    # The kernel finds a point from the recall: it takes the last one to be at recall 1.
-    whole = abs(points[-1] - 1.0) < 1e-9
-    if rule in (GRID_ENVELOPE, ELEVEN_POINT) and regular and whole:
-        return kernels.Grid(len(points), float(points[1]))
+    if rule in (GRID_ENVELOPE, ELEVEN_POINT) and regular:
+        return kernels.Grid(len(points), float(points[1]), (len(points) - 1) / float(points[-1]))
     return None
 
 

@@ -224,16 +224,16 @@ def test_means_of_lanes_are_those_of_the_definition(undefined: str, weights: str
 @pytest.mark.parametrize(
     ("integrator", "grid", "expected"),
     [
-        ("all_points", None, (0, 0.0)),
-        ("step", None, (0, 0.0)),
-        ("eleven_point", None, (11, 0.1)),
-        ("grid_envelope", [0.0, 0.5, 1.0], (3, 0.5)),
-        ("grid_envelope", [0.0, 1.0], (2, 1.0)),
+        ("all_points", None, (0, 0.0, 0.0)),
+        ("step", None, (0, 0.0, 0.0)),
+        ("eleven_point", None, (11, 0.1, 10.0)),
+        ("grid_envelope", [0.0, 0.5, 1.0], (3, 0.5, 2.0)),
+        ("grid_envelope", [0.0, 1.0], (2, 1.0, 1.0)),
+        ("grid_envelope", [0.0, 0.25, 0.5], (3, 0.25, 4.0)),
+        ("eleven_point", [0.0, 0.25], (2, 0.25, 4.0)),
         ("grid_envelope", [0.0], None),
         ("grid_envelope", [0.0, 0.5, 0.9], None),
         ("grid_envelope", [0.1, 0.2], None),
-        ("grid_envelope", [0.0, 0.25, 0.5], None),  # the last point is not at recall 1
-        ("eleven_point", [0.0, 0.25, 0.5], None),
     ],
 )
 def test_the_grid_of_the_kernel(integrator: str, grid: object, expected: object) -> None:
@@ -252,6 +252,29 @@ def test_the_grid_of_the_kernel(integrator: str, grid: object, expected: object)
         weights = np.bincount(drawing.draws(7, 0, 20), minlength=20)
         alone = detmap.summarize(matches, weights=weights)
         np.testing.assert_allclose(sampled.metrics[0], list(alone.metrics.values()), atol=1e-13)
+
+
+@pytest.mark.parametrize("integrator", ["grid_envelope", "eleven_point"])
+@pytest.mark.parametrize("end", [1.0, 0.5, 0.3, 0.01, 1e-300])
+@pytest.mark.parametrize("n", [2, 3, 7, 61])
+def test_grids_that_end_anywhere_are_read_as_by_one_evaluation(
+    integrator: str, end: float, n: int
+) -> None:
+    """Whole weights: many a recall is a point of the grid."""
+    key = "ap.eleven" if integrator == "eleven_point" else "ap.grid"
+    matches = draw(n, 10, integrator)
+    points = np.arange(n) * (end / (n - 1))
+    rules = matches.protocol.override({key: points.tolist()})
+    own = planned(replace(matches, protocol=rules))
+    assert drawing._grid(own) is not None
+    weights = np.random.default_rng(n).integers(0, 3, (10, drawing.LANES)).astype(float)
+    metrics = drawing.means(own, *drawing.reader(own)(weights))
+    for lane in range(0, drawing.LANES, 3):
+        alone = detmap.summarize(own.matches, weights=weights[:, lane])
+        np.testing.assert_allclose(metrics[lane], list(alone.metrics.values()), rtol=0, atol=1e-13)
+    same = drawing.metrics_of_rows(own, 10)(np.ones((10, drawing.LANES)))
+    whole = list(detmap.summarize(own.matches).metrics.values())
+    np.testing.assert_allclose(same, np.tile(whole, (drawing.LANES, 1)), rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS.values())

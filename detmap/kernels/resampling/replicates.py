@@ -47,10 +47,13 @@ class Lanes(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Recall points 0, step, 2 step ...: how many, and the step; 0 points for a rule without."""
+    """Recall points 0, step, 2 step ...: how many, at least 2, the step, and points per unit of
+    recall, which is 1 / step but for rounding; 0 points for a rule without.
+    """
 
     n_points: int
     step: float
+    density: float
 
 
 class Readings(NamedTuple):
@@ -225,22 +228,23 @@ def area_lanes(event: Any, epsilon: float, cell: Any) -> None:
 
 
 @inline_kernel
-def points_reached(n_true: float, n_objects: float, last: float, step: float) -> Any:
-    """How many of the recall points 0, step ... last * step some true positives reach.
+def points_reached(n_true: float, n_objects: float, grid: Any) -> Any:
+    """How many of the recall points some true positives reach.
 
-    It is counted without a table and without a branch: a guess, and whether the next two are
-    reached too. Source: COCOeval.accumulate, on a file in which images are repeated.
+    It is counted without a table and without a branch: a guess, which is wrong by one point at
+    most, and whether this point and the next are reached. Source: COCOeval.accumulate, on a file in
+    which images are repeated.
     """
     recall = n_true / n_objects
-    guess = float(np.int32(recall * last))
-    more = (1.0 if (guess + 1.0) * step <= recall else 0.0) + (
-        1.0 if guess * step <= recall else 0.0
+    guess = float(np.int32(min(grid.n_points - 2.0, recall * grid.density)))
+    more = (1.0 if (guess + 1.0) * grid.step <= recall else 0.0) + (
+        1.0 if guess * grid.step <= recall else 0.0
     )
-    return min(guess + more, last + 1.0) * (1.0 if n_true > 0.0 else 0.0)
+    return (guess + more) * (1.0 if n_true > 0.0 else 0.0)
 
 
 @kernel
-def points_lanes(event: Any, last: float, step: float, epsilon: float, cell: Any) -> None:
+def points_lanes(event: Any, grid: Any, epsilon: float, cell: Any) -> None:
     """Add the envelope at the recall points that a run of true positives reaches.
 
     As `rise_lanes`. Source: as `points_reached`.
@@ -252,13 +256,13 @@ def points_lanes(event: Any, last: float, step: float, epsilon: float, cell: Any
         cell[ENVELOPE + lane] = highest
         before = c - event[LANES + lane]
         cell[TRUE_AT + lane] = before
-        points = points_reached(before, cell[OBJECTS + lane], last, step)
+        points = points_reached(before, cell[OBJECTS + lane], grid)
         cell[TOTAL + lane] += highest * (cell[REACHED + lane] - points)
         cell[REACHED + lane] = points
 
 
 @kernel
-def start_lanes(n_objects: Any, last: float, step: float, cell: Any) -> None:
+def start_lanes(n_objects: Any, grid: Any, cell: Any) -> None:
     """The state behind the last true positive, after `count_lanes`.
 
     n_objects (L,); out: cell. Source: as `points_reached`.
@@ -268,7 +272,7 @@ def start_lanes(n_objects: Any, last: float, step: float, cell: Any) -> None:
         cell[OBJECTS + lane] = n
         cell[ENVELOPE + lane], cell[TOTAL + lane] = 0.0, 0.0
         n_true = cell[TRUE_AT + lane]
-        cell[REACHED + lane] = points_reached(n_true, n, last, step) if last >= 0.0 else 0.0
+        cell[REACHED + lane] = points_reached(n_true, n, grid) if grid.n_points > 0 else 0.0
 
 
 @kernel
@@ -289,16 +293,16 @@ def integrate_lanes(
 
     Source: as `score_weighted_classes`, lane by lane.
     """
-    cell, last = state.cell, float(grid.n_points - 1)
+    cell = state.cell
     at, end = steps.step_off[place], steps.step_off[place + 1]
     count_lanes(at, end, first, steps, weights, state)
-    start_lanes(n_objects, last, grid.step, cell)
+    start_lanes(n_objects, grid, cell)
     for back in range(end - at):
         step = steps.step[end - 1 - back]
         event = state.events[step >> 2]
         if step & TRUE:
             if grid.n_points > 0:
-                points_lanes(event, last, grid.step, rule.epsilon, cell)
+                points_lanes(event, grid, rule.epsilon, cell)
             elif rule.code == ALL_POINTS:
                 area_lanes(event, rule.epsilon, cell)
             elif rule.code == STEP:
