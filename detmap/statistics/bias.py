@@ -105,7 +105,7 @@ def extrapolate(
     per_c = np.where(several, m**-rate * growth, 0.0).sum(axis=0)
     c = np.divide(steps, per_c, out=np.zeros_like(per_c), where=per_c > 0)
     own = np.divide(step, growth, out=np.zeros_like(step), where=several)
-    return np.where(np.isnan(step), np.nan, np.where(several, own, c * m**-rate))
+    return np.where(np.isnan(step), np.nan, np.where(several, own, c))  # of one unit, m^-rate is 1
 
 
 def _halves(units: Units, seed: int, batch: int) -> NDArray[np.float64]:

@@ -70,8 +70,7 @@ class Plan:
         weight = np.where(self.averaged(), 1.0, 0.0)
         if self.protocol.mean.weights == "images":
             weight = weight * self.n_images
-        total = weight.sum(axis=1, keepdims=True)
-        shares: NDArray[np.float64] = np.where(total > 0, weight / np.maximum(total, 1e-300), 0.0)
+        shares: NDArray[np.float64] = weight / np.maximum(weight.sum(axis=1, keepdims=True), 1.0)
         return shares
 
 

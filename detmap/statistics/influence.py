@@ -190,9 +190,7 @@ class Mixer:
         self.plan, self.shares = plan, plan.shares()
         self.by_images = plan.protocol.mean.weights == "images"
         averaged = np.where(plan.averaged(), plan.n_images, 0.0)
-        self.per_image = np.divide(
-            1.0, averaged.sum(axis=1), out=np.zeros(len(averaged)), where=averaged.sum(axis=1) > 0
-        )
+        self.per_image = 1.0 / np.maximum(averaged.sum(axis=1), 1.0)
         self.mean = np.zeros(len(plan.metrics))
         self.present: NDArray[np.float64] | None = None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,32 @@ def test_halves_come_with_their_complements() -> None:
     first, second = np.split(halves, 2, axis=1)
     assert np.array_equal(first + second, np.ones_like(first))
     assert 0.4 < first.mean() < 0.6
+
+
+def test_halves_are_those_of_their_streams() -> None:
+    """Batch b has the streams from 8 b on; groups are in a half as a whole."""
+    groups = units(np.arange(9), {i: i // 2 for i in range(9)})
+    for batch in (0, 1, 3):
+        words = drawing.random_words(4, drawing.HALVES, 8 * batch, (8, 5)).tolist()
+        found = made._halves(groups, 4, batch)
+        for lane in range(16):
+            for image in range(9):
+                inside = words[lane % 8][image // 2] >= 2**63
+                assert found[image, lane] == (inside if lane < 8 else not inside)
+
+
+@np.errstate(all="raise")
+def test_a_class_without_objects_has_no_bias() -> None:
+    matches = draw(0, 20, "all_points")
+    tp, counted = matches.tp.copy(), matches.counted.copy()
+    tp[matches.off[2] :], counted[matches.obj_off[2] :] = 0, False
+    plan, drawn = planned(replace(matches, tp=tp, counted=counted)), units(matches.image_ids)
+    found = made.bias(plan, drawn, influence(plan, drawn).n_units, 20, 3)
+    assert np.isnan(found.classes[:, 2]).all()
+    assert not np.isnan(found.classes[:, :2]).any()
+    share = found.classes[0, :2] / 2  # of AP in the mean of both
+    assert found.metrics[0] == pytest.approx(share.sum())
+    assert found.errors[0] == pytest.approx(np.hypot(*share))
 
 
 @pytest.mark.parametrize("n_images", [60, 6])  # of 6, some halves have no object of a class

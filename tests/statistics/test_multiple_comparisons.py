@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from detmap.statistics.formulas.multiple_comparisons import bh, groups, holm, maxt
+from detmap.statistics.support import ROUNDING
 
 
 def slow_holm(p: list[float]) -> list[float]:
@@ -62,6 +63,12 @@ def test_maxt_never_falls_with_the_statistic() -> None:
     """The weaker statistic would have a lower p-value alone."""
     found = maxt(np.array([3.0, 2.0]), np.ones(2), np.array([[0.0, 2.0], [0.0, 2.0]]))
     assert found == [1.0, 1.0]
+
+
+def test_maxt_has_no_p_value_where_the_standard_error_is_rounding() -> None:
+    difference, draws = np.array([1.0, 1.0]), np.ones((3, 2))
+    found = maxt(difference, np.array([ROUNDING, 2 * ROUNDING]), draws)
+    assert str(found) == "[nan, 0.25]"
 
 
 def test_maxt_without_a_standard_error_or_in_lost_draws() -> None:

@@ -50,6 +50,17 @@ def test_student_has_closed_forms_for_one_two_and_four_degrees(p: float) -> None
     assert student(1 - p, 2.0) == pytest.approx(-student(p, 2.0), rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.parametrize("df", [1.0, 2.5, 30.0, 400.0])
+def test_student_needs_few_steps_of_newton(df: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It solves for the tail, and converges as fast as the slope of the tail lets it."""
+    tail, asked = quantiles._upper_tail, []
+    monkeypatch.setattr(quantiles, "_upper_tail", lambda t, df: asked.append(t) or tail(t, df))
+    found = student.__wrapped__(0.975, df)
+    assert tail(found, df) == pytest.approx(0.025, rel=1e-14)
+    assert asked == sorted(asked)
+    assert len(asked) <= 10
+
+
 def test_student_of_many_degrees_is_normal() -> None:
     for df in (1e6, quantiles.AS_NORMAL, math.inf):
         assert student(0.975, df) == pytest.approx(quantiles.normal(0.975), rel=3e-6)
@@ -71,6 +82,15 @@ def test_the_quantile_of_the_beta_distribution_has_closed_forms(p: float) -> Non
         assert beta_quantile(p, n, 1.0) == pytest.approx(p ** (1 / n), rel=1e-13)
         assert beta_quantile(p, 1.0, n) == pytest.approx(1 - (1 - p) ** (1 / n), rel=1e-11)
     assert beta_quantile(0.5, 7.0, 7.0) == pytest.approx(0.5, rel=1e-14)
+    assert beta_quantile(0.5, 1.0, 1.0) <= 0.5  # the lowest number with that probability
+
+
+@pytest.mark.parametrize("p", [1e-5, 1e-4, 1e-3])
+def test_the_quantile_of_the_beta_distribution_is_halved_to_its_last_bit(p: float) -> None:
+    """The middle of an interval of length 2^-60."""
+    found = beta_quantile(p, 1.0, 40.0) * 2.0**61
+    assert found % 2 == 1
+    assert found == pytest.approx((1 - (1 - p) ** (1 / 40)) * 2.0**61, abs=2**10)
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
@@ -98,6 +118,8 @@ def test_the_logit_interval_reaches_to_an_end_that_its_center_passes() -> None:
         assert 1 - CLIP < logit_interval(1 - inside + bias, 1e-6, bias, 2.0)[1] < 1
         assert logit_interval(1 - beyond + bias, 1e-6, bias, 2.0)[1] == 1.0
         assert 1 - CLIP - 1e-5 < logit_interval(1 - beyond + bias, 1e-6, bias, 2.0)[0] < 1 - CLIP
+    assert logit_interval(1.0, 1e-4, 0.0, 2.0)[0] == logit_interval(1 - CLIP, 1e-4, 0.0, 2.0)[0]
+    assert logit_interval(0.0, 1e-4, 0.0, 2.0)[1] == logit_interval(CLIP, 1e-4, 0.0, 2.0)[1]
     assert logit_interval(CLIP, 1e-6, 0.0, 2.0)[0] > 0.0
     assert logit_interval(1 - CLIP, 1e-6, 0.0, 2.0)[1] < 1.0
 

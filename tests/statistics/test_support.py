@@ -235,6 +235,9 @@ def test_units_are_images_or_groups() -> None:
         ("b,x\na\n", "csv:2.*1 fields"),
         ("b,x\na,\n", "csv:2.*2 fields"),
         ("b,x\na,7\nb,y\n", "csv:3.*image 'b' is in two groups"),
+        ("image,group\nimage,z\nb,x\na,7\nc,x\nd,y\n", None),  # an image of that name
+        ("b,x\nimage,group\nimage,z\n", "csv:3.*image 'image' is in two groups"),
+        ("b," + 200_000 * "x", "csv: not CSV: field larger than field limit"),
     ],
 )
 def test_a_file_of_groups(text: str, what: str | None, tmp_path: Path) -> None:
@@ -267,12 +270,14 @@ def test_the_shares_of_classes_in_a_mean(undefined: str, weights: str) -> None:
     matches = draw(3, 12)
     counted, tp, of_2 = matches.counted.copy(), matches.tp.copy(), matches.off[2]
     counted[matches.obj_off[2] :, 1] = tp[of_2:, 1] = 0  # no small object of class 2
-    rules = {"groups": {"group": ["class 0", "class 2"]}, "metrics": ["AP", "APs", "AP-group"]}
+    groups = {"group": ["class 0", "class 2"], "alone": ["class 1"]}
+    rules = {"groups": groups, "metrics": ["AP", "APs", "AP-group", "AP-alone"]}
     rules |= {"mean.undefined": undefined, "mean.weights": weights}
     protocol = matches.protocol.override(rules)
     own = planned(replace(matches, counted=counted, tp=tp, protocol=protocol))
-    assert own.members.tolist() == [[True] * 3, [True] * 3, [True, False, True]]
-    assert own.has_objects().tolist() == [[True] * 3, [True, True, False], [True, False, True]]
+    two, alone = [True, False, True], [False, True, False]
+    assert own.members.tolist() == [[True] * 3, [True] * 3, two, alone]
+    assert own.has_objects().tolist() == [[True] * 3, [True, True, False], two, alone]
     images = [
         len(set(matches.obj_image[matches.obj_off[k] : matches.obj_off[k + 1]])) for k in range(3)
     ]
@@ -283,6 +288,21 @@ def test_the_shares_of_classes_in_a_mean(undefined: str, weights: str) -> None:
         assert found == pytest.approx(weight / weight.sum())
     objects = [counted[a:b].sum(axis=0).tolist() for a, b in pairwise(matches.obj_off)]
     assert own.positives.tolist() == objects
+
+
+def test_rules_of_single_tools_have_no_interval() -> None:
+    matches = draw(3, 12)
+    rules = matches.protocol.override({"boxes.clip": "crowdhuman"})
+    with pytest.raises(detmap.ProtocolError, match="an interval is not available with boxes.clip"):
+        planned(replace(matches, protocol=rules))
+
+
+def test_a_reading_has_a_bit_for_each_of_its_thresholds() -> None:
+    matches = draw(3, 12)
+    rules = matches.protocol.override({"metrics": ["AP70", "AP60", "AP", "AR@1"]})
+    own = planned(replace(matches, protocol=rules))
+    words = own.readings.words[list(own.of_metric)]
+    assert words.tolist() == [0b100, 0b010, 0b111, 0b111]
 
 
 def test_readings_are_shared_by_rows() -> None:
