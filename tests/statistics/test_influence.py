@@ -206,9 +206,23 @@ def test_batches_of_classes_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
         assert np.array_equal(getattr(alone, name), getattr(together, name))
     assert np.array_equal(alone.values, together.values)
     assert all(map(np.array_equal, classes, each_class(own, of)))
-    for k, each in enumerate(classes):
-        expected = [variance(row) for row in each]
-        np.testing.assert_allclose(alone.class_uncorrected[:, k], expected, rtol=1e-12)
+    for batch in each_batch(own, of):
+        for j, k in enumerate(batch.classes):
+            for part, found in (
+                (batch.raw, alone.class_uncorrected),
+                (batch.corrected, alone.class_corrected),
+            ):
+                expected = [variance(row) for row in batch.dense(j, part, of.n)]
+                np.testing.assert_allclose(found[:, k], expected, rtol=1e-12)
+
+
+def test_the_highest_limit_is_that_of_ap() -> None:
+    matches = draw(4)
+    own = planned(matches)
+    more = matches.protocol.override({"limits.max_dets": [1, 2, 1000]})
+    of = units(matches.image_ids)
+    found = influence(planned(replace(matches, protocol=more)), of)
+    assert np.array_equal(found.corrected, influence(own, of).corrected)
 
 
 @pytest.mark.parametrize("n_groups", [None, 5, 1])

@@ -292,8 +292,10 @@ def test_the_shares_of_classes_in_a_mean(undefined: str, weights: str) -> None:
 
 def test_rules_of_single_tools_have_no_interval() -> None:
     matches = draw(3, 12)
-    rules = matches.protocol.override({"boxes.clip": "crowdhuman"})
-    with pytest.raises(detmap.ProtocolError, match="an interval is not available with boxes.clip"):
+    rules = matches.protocol.override({"mean.undefined": "no_mean"})
+    with pytest.raises(
+        detmap.ProtocolError, match="an interval is not available with mean.undefined"
+    ):
         planned(replace(matches, protocol=rules))
 
 

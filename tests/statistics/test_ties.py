@@ -294,9 +294,39 @@ class Words:
 def test_orders_by_match_results_reach_the_bounds(seed: int) -> None:
     """Of a mean over thresholds, without any random order."""
     matches = draw(seed, 12)
-    found = ties.ties(matches, curves.scores(matches), orders=0)["AP"]
-    assert found.low < found.high
+    found = ties.ties(matches, curves.scores(matches), orders=0)
+    assert found["AP"].low < found["AP"].high
+    assert found["AP"].attained
+    assert found["APs"].attained  # by orders of its own
+
+
+def test_an_order_reaches_the_bounds_of_a_single_curve_though_none_is_tried() -> None:
+    matches = draw(3, 12)
+    rules = matches.protocol.override({"metrics": ["AP50"]})
+    matches = replace(matches, protocol=rules)
+    found = ties.ties(matches, curves.scores(matches), orders=0)["AP50"]
+    assert found.low < found.value < found.high
     assert found.attained
+
+
+def test_the_spread_of_two_orders_of_equal_values_and_of_undefined_ones() -> None:
+    matches = draw(3, 12)
+    tp, counted = matches.tp.copy(), matches.counted.copy()
+    tp[:, 1], counted[:, 1] = 0, False  # no small object
+    matches = replace(matches, tp=tp, counted=counted)
+    found = ties.ties(matches, curves.scores(matches), orders=2)
+    assert found["AP"].sd > 0
+    assert np.isnan([found["APs"].low, found["APs"].high, found["APs"].sd]).all()
+    assert found["APs"].attained
+
+
+@pytest.mark.parametrize("seed", [3, 9, 20])
+def test_equal_values_have_no_spread_by_rounding(seed: int) -> None:
+    matches = draw(seed, 12)
+    found = ties.ties(matches, curves.scores(matches), orders=5, seed=1).values()
+    equal = [one.sd for one in found if one.low == one.high]
+    assert equal
+    assert not any(equal)
 
 
 @pytest.mark.parametrize("first", range(0, 24, 4))
