@@ -294,7 +294,7 @@ def test_rules_of_single_tools_have_no_interval() -> None:
     matches = draw(3, 12)
     rules = matches.protocol.override({"mean.undefined": "no_mean"})
     with pytest.raises(
-        detmap.ProtocolError, match="an interval is not available with mean.undefined"
+        detmap.ProtocolError, match=r"interval is not available with mean\.undefined"
     ):
         planned(replace(matches, protocol=rules))
 
