@@ -98,7 +98,7 @@ def extrapolate(
     n_units : (K, S) units with an object of the class
     rate : (S,)
     """
-    m = np.maximum(n_units, 1).astype(np.float64)
+    m = np.maximum(n_units, 2).astype(np.float64)  # of one unit there is no step
     growth = (2.0 * (1.0 - 0.5**m)) ** rate - 1.0  # of the bias, from all units to these halves
     several = (n_units > 1) & ~np.isnan(step)
     steps = np.where(several, step, 0.0).sum(axis=0)

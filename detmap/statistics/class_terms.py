@@ -147,7 +147,7 @@ def occurring(plans: Sequence[Plan]) -> list[Plan]:
 
 def _take_classes(plan: Plan, places: NDArray[np.int64]) -> Plan:
     """The plan of some classes, which have all rows and objects."""
-    matches, ends = plan.matches, np.append(-1, places) + 1
+    matches, ends = plan.matches, np.append(0, places + 1)
     taken = replace(
         matches,
         categories=matches.categories.take(places),

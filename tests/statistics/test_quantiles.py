@@ -82,12 +82,12 @@ def test_the_quantile_of_the_beta_distribution_has_closed_forms(p: float) -> Non
         assert beta_quantile(p, n, 1.0) == pytest.approx(p ** (1 / n), rel=1e-13)
         assert beta_quantile(p, 1.0, n) == pytest.approx(1 - (1 - p) ** (1 / n), rel=1e-11)
     assert beta_quantile(0.5, 7.0, 7.0) == pytest.approx(0.5, rel=1e-14)
-    assert beta_quantile(0.5, 1.0, 1.0) <= 0.5  # the lowest number with that probability
 
 
 @pytest.mark.parametrize("p", [1e-5, 1e-4, 1e-3])
 def test_the_quantile_of_the_beta_distribution_is_halved_to_its_last_bit(p: float) -> None:
-    """The middle of an interval of length 2^-60."""
+    """The middle of an interval of length 2^-60, below a number with just that probability."""
+    assert beta_quantile(incomplete_beta(1.0, 1 / p, 2.0**-20), 1.0, 1 / p) < 2.0**-20
     found = beta_quantile(p, 1.0, 40.0) * 2.0**61
     assert found % 2 == 1
     assert found == pytest.approx((1 - (1 - p) ** (1 / 40)) * 2.0**61, abs=2**10)
