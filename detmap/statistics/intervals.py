@@ -227,7 +227,7 @@ class Maker:
         self.units, self.level, self.method = drawn, level, method
         self.se, self.uncorrected_se = moved.se(), moved.uncorrected_se()
         self.shares, self.has_objects = planned.shares(), planned.has_objects()
-        self.eleven = planned.protocol.ap.integrator == "eleven_point"
+        self.known = support.has_influence(planned.protocol)
 
     def metric_interval(self, q: int, value: float) -> Interval:
         """The interval of a mean over classes, or of the only class."""
@@ -308,7 +308,7 @@ class Maker:
         if self.units.n < 2:
             why = f"fewer than two {self.units.noun}"
             return Interval(value, *(math.nan,) * 4, self.level, why)
-        by_draws = self.eleven and self.plan.readings.limit[s] < 0
+        by_draws = not self.known and self.plan.readings.limit[s] < 0
         why = ""
         if sampled is None:
             why = "the bias needs replicates"

@@ -115,8 +115,7 @@ def resample_ap(
     interval = Maker(planned, moved, sample, off, units, LEVEL, "influence").metric_interval(
         0, value
     )
-    by_draws = protocol.ap.integrator == "eleven_point"
-    known = None if by_draws else moved.corrected
+    known = moved.corrected if support.has_influence(protocol) else None
     rare = support.refuse_mean(planned.shares()[0], moved.n_units[planned.of_metric[0]], units)
     return Sampled(np.array([value]), sample.metrics, units, (interval,), known, (rare,))
 

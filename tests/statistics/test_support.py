@@ -170,6 +170,46 @@ def test_reasons_and_their_edges() -> None:
     assert support.refuse_rule(detmap.load_protocol("voc2012"), "AP") == ""
 
 
+@pytest.mark.parametrize(
+    ("grid", "known"),
+    [
+        ("0:0.01:1", True),
+        ("float32 0:0.01:1", True),
+        ("0:0.002:1", True),
+        ("0:0.0101:1", False),  # 100 points
+        ("0:0.05:1", False),
+        ("0:0.005:0.5", False),
+        ("0.01:0.005:1", False),
+    ],
+)
+def test_few_or_other_recall_points_have_no_influence_function(grid: str, known: bool) -> None:
+    rules = detmap.load_protocol("coco-bbox").override({"ap.grid": grid})
+    assert support.has_influence(rules) is known
+    assert support.refuse_rule(rules, "AR") == ""
+    assert ("at least 101 evenly spaced" in support.refuse_rule(rules, "AP")) is not known
+
+
+def test_at_few_recall_points_the_standard_error_is_that_of_replicates() -> None:
+    """That of the area under the whole curve is less than two thirds of it."""
+    matches = draw(1, 200)
+    result = detmap.summarize(matches)
+    half = matches.protocol.override({"ap.grid": "0:0.05:0.5"})
+    other = detmap.summarize(replace(matches, protocol=half))
+    area, found = (each.intervals(replicates=200) for each in (result, other))
+    assert not area.metrics["AP"].why_not
+    one = found.metrics["AP"]
+    assert "recall points" in one.why_not
+    assert np.isnan(one.low)
+    own = planned(replace(matches, protocol=half))
+    draws = drawing.replicates(own, units(matches.image_ids), 200, 0).metrics[:, 0]
+    assert one.se == pytest.approx(draws.std(ddof=1), rel=0.1)
+    assert area.metrics["AP"].se < 2 / 3 * one.se
+    assert found.metrics["AR@1"] == area.metrics["AR@1"]
+    second = detmap.summarize(replace(draw(2, 200), protocol=half))
+    pairs = detmap.compare(other, second, replicates=20).pairs
+    assert ["recall points" in each.why_not for each in pairs] == [True] * 3 + [False] * 2
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_what_differs_by_rounding_alone(same: bool) -> None:
     edge = support.ROUNDING if same else 2 * support.ROUNDING
