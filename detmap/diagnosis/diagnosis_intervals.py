@@ -16,6 +16,7 @@ from detmap.diagnosis import breakdowns, diagnosis_replicates, tide
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.calibration import bins
 from detmap.diagnosis.operating_sweep import OVERALL
+from detmap.diagnosis.ranked_lists import Ranked
 from detmap.diagnosis.sections import Parts
 from detmap.statistics.resampled_numbers import (
     Part,
@@ -94,16 +95,21 @@ def uncertainty(
     ProtocolError : rules of a tool, without influence functions
     """
     drawn = units(diagnosis.truth.images.ids)
-    ap = {
-        name: resample_ap(each.matches(), drawn, of_lists, seed, threads=threads)
-        for name, each in tide.lists(diagnosis)
-    }
+    known_lists: dict[bytes, Sampled] = {}  # most kinds of errors of a small set change nothing
+
+    def resampled(listed: Ranked, undefined: str | None = None) -> Sampled:
+        key = listed.digest() + str(undefined).encode()
+        if key not in known_lists:
+            matches = listed.matches(undefined=undefined)
+            known_lists[key] = resample_ap(matches, drawn, of_lists, seed, threads=threads)
+        return known_lists[key]
+
+    ap = {name: resampled(each) for name, each in tide.lists(diagnosis)}
     masks: list[NDArray[np.bool_]] = []
     of_slices: list[Sampled] = []
     for _, _, each in breakdowns.lists(diagnosis):
         masks.append(each.objects)
-        matches = each.matches(undefined="skip")
-        of_slices.append(resample_ap(matches, drawn, of_lists, seed, threads=threads))
+        of_slices.append(resampled(each, "skip"))
     makers: dict[str, Callable[[], Part]] = {
         "recall": lambda: diagnosis_replicates.recalled(diagnosis, masks, known.points[0].score),
         "best": lambda: diagnosis_replicates.operating(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,13 @@ class Ranked:
         n_kept = np.minimum(np.maximum(last + 1 - self.off[:-1], 1), size)
         place = np.arange(len(self.rows)) - np.repeat(self.off[:-1], size)
         return self.kept(place < np.repeat(n_kept, size))
+
+    def digest(self) -> bytes:
+        """Identifies the list among those of one diagnosis, as far as AP reads it."""
+        short, digest = self.until_last_hit(), blake2b(digest_size=16)
+        for column in (short.rows, short.off, short.right, short.objects):
+            digest.update(column.tobytes())
+        return digest.digest()
 
     def matches(self, *, undefined: str | None = None) -> Matches:
         """Matches whose AP is that of the list.

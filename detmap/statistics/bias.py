@@ -54,6 +54,7 @@ def bias(
     n: int,
     seed: int,
     threads: int | None = None,
+    read: drawing.Batch | None = None,
 ) -> Bias:
     """Estimate the bias of every metric of a result.
 
@@ -61,8 +62,9 @@ def bias(
     ----------
     n_units : (S, K) units with an object of the class, as in `Influence`
     n : number of halves, at most `MOST_HALVES`, rounded up to whole batches
+    read : `drawing.reader(plan)`, if it is there already
     """
-    read = drawing.reader(plan)
+    read = read or drawing.reader(plan)
     batches = range(-(-min(n, MOST_HALVES) // drawing.LANES))
 
     def read_halves(batch: int) -> NDArray[np.float64]:

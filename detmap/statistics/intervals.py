@@ -172,9 +172,16 @@ def intervals(
     moved = influence(planned, drawn, threads)
     sample = off = None
     if replicates:
-        off = bias_of(planned, drawn, moved.n_units, replicates, seed, threads)
+        read = drawing.reader(planned)
+        off = bias_of(planned, drawn, moved.n_units, replicates, seed, threads, read)
         sample = drawing.replicates(
-            planned, drawn, replicates, seed, threads=threads, progress=progress or drawing.silent
+            planned,
+            drawn,
+            replicates,
+            seed,
+            threads=threads,
+            progress=progress or drawing.silent,
+            read=read,
         )
     categories = matches.categories
     metric_values = [aggregation.mean(scores, row, matches.protocol, categories) for row in rows]

@@ -83,6 +83,10 @@ def check(replicates: int, seed: int) -> None:
             raise DataError(name, f"{value!r}", f"give a whole number from {least} to {most}")
 
 
+Batch = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""A function of (I, L) image weights: the (K, S, L) readings and (K, L) image weights."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Replicates:
     """All metrics of a result in B replicates; NaN if a replicate has no object for the metric.
@@ -105,10 +109,15 @@ def replicates(
     *,
     threads: int | None = None,
     progress: Progress = silent,
+    read: Batch | None = None,
 ) -> Replicates:
     """Sample the units n times and compute every metric each time.
 
     Replicate b depends only on the seed and b: any number of threads gives the same bits.
+
+    Parameters
+    ----------
+    read : `reader(plan)`, if it is there already
     """
     n_classes, n_rows = len(plan.positives), len(plan.of_class)
     memory.require(
@@ -118,7 +127,7 @@ def replicates(
         "ask for fewer replicates",
     )
     metrics, classes = np.empty((n, len(plan.metrics))), np.empty((n, n_rows, n_classes))
-    batch = reader(plan)
+    batch = read or reader(plan)
 
     def metrics_batch(first: int) -> int:
         values, objects = batch(lanes_of(units, seed, first))
@@ -132,9 +141,6 @@ def replicates(
     for done in map_ordered(metrics_batch, range(0, n, LANES), threads):
         progress(done, n)
     return Replicates(metrics, classes)
-
-
-Batch = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 def means(

@@ -108,8 +108,9 @@ def resample_ap(
     row = MetricRow("AP", "AP", None, protocol.axes().main, "", NO_LIMIT)
     planned = plan(matches, (row,), ())
     moved = influence(planned, units, threads)
-    sample = drawing.replicates(planned, units, n, seed, threads=threads)
-    off = bias(planned, units, moved.n_units, n, seed, threads)
+    read = drawing.reader(planned)
+    sample = drawing.replicates(planned, units, n, seed, threads=threads, read=read)
+    off = bias(planned, units, moved.n_units, n, seed, threads, read)
     scores = curves.scores(matches, threads=threads)
     value = aggregation.mean(scores, row, protocol, matches.categories)
     interval = Maker(planned, moved, sample, off, units, LEVEL, "influence").metric_interval(
