@@ -87,9 +87,11 @@ def read(detections: Given, truth: Truth, strictly: Callable[[], Detections] | N
 
 
 def whole(detections: Detections) -> bool:
-    """Whether an ordinary reader took every row; it may have joined images by file name."""
+    """Whether an ordinary reader took every row, and every id as it is; a COCO result may name its
+    image in ``file_name`` too.
+    """
     codes = [note.code for note in detections.notes]
-    return not any(code.endswith("-unknown") for code in codes)
+    return not any(code.endswith("-unknown") or code == "image-joined" for code in codes)
 
 
 def _loosely(path: Path, truth: Truth) -> Raw | None:

@@ -2,6 +2,8 @@
 
 This module has the geometry and no matching rules; the rules (`detmap.kernels.match`) have no
 geometry. Pairs are produced in blocks of a fixed buffer, so their number does not affect memory.
+
+More than 400 lines: all pairs, the best pair and likely pairs of a cell share the sorted edges.
 """
 
 from __future__ import annotations
@@ -384,12 +386,8 @@ def list_likely(
     n = 0
     for d in range(first.size):
         off[d] = n
-        x, y, width, height = (
-            detections[d, 0],
-            detections[d, 1],
-            detections[d, 2],
-            detections[d, 3],
-        )
+        x, y = detections[d, 0], detections[d, 1]
+        width, height = detections[d, 2], detections[d, 3]
         own = max(width - change, 0.0) * max(height - change, 0.0)
         for i in range(first[d], last[d]):
             g = rows[i]

@@ -59,7 +59,7 @@ def mask(row: dict[str, Any]) -> list[list[float]]:
     return [[x, y, x + w, y, x + w, y + h, x, y + h]]
 
 
-JOINED = "image-joined"
+JOINED, NAMED = "image-joined", "image-by-file-name"
 SHAPES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "file stems": (named(lambda row: {"image_id": stem(row)}), (JOINED,)),
     "file names": (named(lambda row: {"image_id": FILE[row["image_id"]]}), (JOINED,)),
@@ -74,7 +74,7 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "file_name beside image_id": (named(lambda row: {"file_name": FILE[row["image_id"]]}), ()),
     "file_name beside a count of one's own": (
         named(lambda row: {"file_name": FILE[row["image_id"]], "image_id": row["image_id"] + 500}),
-        (JOINED,),
+        (NAMED,),
     ),
     "class names": (named(lambda row: {"category_id": CLASS[row["category_id"]]}), ()),
     "category_name": (

