@@ -43,7 +43,7 @@ from detmap.matching.matches import Matches
 from detmap.statistics import intervals as made
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
-from detmap.statistics.bias import MOST_HALVES, Bias, bias
+from detmap.statistics.bias import MOST_HALVES, Bias, bias, total_error
 from detmap.statistics.class_terms import Plan, plan
 from detmap.statistics.formulas.quantiles import NORMAL, normal, student
 from detmap.statistics.influence import Influence, influence, variance
@@ -201,8 +201,14 @@ def outcome(detectors: list[Made]) -> dict[str, Any]:
     for a, b in combinations(detectors, 2):
         delta = b.values[0] - a.values[0]
         se = math.sqrt(variance(b.moved.corrected[0] - a.moved.corrected[0]))
-        kept["pairs"].append([delta, se, float(b.off.metrics[0] - a.off.metrics[0])])
+        kept["pairs"].append([delta, *corrected(se, a.off, b.off)])
     return kept
+
+
+def corrected(se: float, a: Bias, b: Bias) -> tuple[float, float]:
+    """The standard error of a difference of AP minus its bias, and the bias."""
+    of_bias = float(b.errors_of_difference(a)[0])
+    return total_error(se, of_bias, is_ap=True), float(b.metrics[0] - a.metrics[0])
 
 
 def equals(samples: list[Matches], b: int) -> dict[str, Any]:
@@ -217,8 +223,8 @@ def equals(samples: list[Matches], b: int) -> dict[str, Any]:
         both = exchange.exchanged(coins)
         a, c = (influence(each, drawn, 1) for each in both)
         se = math.sqrt(variance(c.corrected[0] - a.corrected[0]))
-        off = [bias(each, drawn, a.n_units, MOST_HALVES, b, 1).metrics[0] for each in both]
-        found.append([values[1] - values[0], se, off[1] - off[0]])
+        off = [bias(each, drawn, a.n_units, MOST_HALVES, b, 1) for each in both]
+        found.append([values[1] - values[0], *corrected(se, *off)])
     return {"pairs": found}
 
 

@@ -40,7 +40,7 @@ class Pair:
     ----------
     a, b : names of the detectors
     metric : name of the metric
-    difference, se : the difference and its standard error
+    difference, se : the difference, and the standard error of the difference minus its bias
     low, high : confidence interval of the difference, corrected for its bias
     bias : small-sample bias of the difference
     p, p_adjusted : p-value of no difference, corrected for the bias like the interval; and adjusted

@@ -23,7 +23,7 @@ from detmap.matching.matches import Matches
 from detmap.protocol.metric_rows import MetricRow
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
-from detmap.statistics.bias import Bias
+from detmap.statistics.bias import Bias, total_error
 from detmap.statistics.bias import bias as bias_of
 from detmap.statistics.class_terms import Plan, occurring, plan
 from detmap.statistics.formulas.logit_interval import edge_interval, logit_interval
@@ -35,7 +35,6 @@ from detmap.tables import Note
 METHODS = ("influence", "percentile", "jackknife")
 """The last is that of `detmap.statistics.jackknife`."""
 FEW_UNITS = 3
-WIDER = 1.08  # an AP minus its bias varies by 4 to 20 % more than the AP itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ class Intervals:
 def signature(method: str, n: int, seed: int, of: Units) -> str:
     """The part of a signature for random numbers and method."""
     unit = f"|unit={of.digest}" if of.digest else ""
-    return f"ci:{method}.{3 if method == METHODS[0] else 2}|B={n}|seed={seed}{unit}"
+    return f"ci:{method}.{2 if method in METHODS[1:] else 3}|B={n}|seed={seed}{unit}"
 
 
 def intervals(
@@ -174,14 +173,9 @@ def intervals(
     if replicates:
         read = drawing.reader(planned)
         off = bias_of(planned, drawn, moved.n_units, replicates, seed, threads, read)
+        told = progress or drawing.silent
         sample = drawing.replicates(
-            planned,
-            drawn,
-            replicates,
-            seed,
-            threads=threads,
-            progress=progress or drawing.silent,
-            read=read,
+            planned, drawn, replicates, seed, threads=threads, progress=told, read=read
         )
     categories = matches.categories
     metric_values = [aggregation.mean(scores, row, matches.protocol, categories) for row in rows]
@@ -344,8 +338,7 @@ class Maker:
         if not se > support.ROUNDING:
             why = support.no_spread(self.units)
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
-        wider = WIDER if self.plan.readings.limit[s] < 0 else 1.0
-        error = math.hypot(wider * se, more)
+        error = total_error(se, more, self.plan.readings.limit[s] < 0)
         low, high = logit_interval(value, error, bias, student((1 + self.level) / 2, df))
         lowest, highest = edge_interval(value, error, self.level)
         return Interval(value, se, min(low, lowest), max(high, highest), bias, self.level)

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from detmap.errors import DataError
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
-from detmap.statistics.bias import RATE_OF_AP
+from detmap.statistics.bias import RATE_OF_AP, WIDER
 from detmap.statistics.formulas.logit_interval import logit_interval
 from detmap.statistics.formulas.quantiles import student
-from detmap.statistics.intervals import WIDER, Interval, Intervals, check
+from detmap.statistics.intervals import Interval, Intervals, check
 from detmap.statistics.sampling_units import Units, units
 
 PARTS, SPLITS = 25, 8

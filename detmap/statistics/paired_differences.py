@@ -20,7 +20,7 @@ from detmap.protocol.metric_rows import MetricRow
 from detmap.protocol.protocol_digest import protocol_digest
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
-from detmap.statistics.bias import bias
+from detmap.statistics.bias import bias, total_error
 from detmap.statistics.class_terms import Plan, occurring, plan
 from detmap.statistics.influence import Mixer, each_batch, variance
 from detmap.statistics.intervals import spread
@@ -37,8 +37,9 @@ class Paired:
     pairs : (first, second) positions of detectors
     values : (m, Q) the metrics; class_values : (m, C, K)
     moved : (m, Q, U) influence on the metrics, with the leverage correction
-    se, bias : (P, Q); class_se, class_bias : (P, C, K)
-    draws : (B, P, Q) the differences in the replicates; class_draws : (B, P, C, K)
+    se, bias : (P, Q); class_se, class_bias : (P, C, K); se is that of the difference minus its bias
+    draws : (B, P, Q) the differences in the replicates, as far apart as `se` says;
+        class_draws : (B, P, C, K)
     why_not : (Q,) why the differences of a metric have no interval, "" if they have one;
         class_why_not : (C, K)
     """
@@ -135,9 +136,16 @@ def pair_up(
         support.refuse_rule(protocol, row.kind) or _why_not(first, q, n_units, units)
         for q, row in enumerate(rows)
     ]
-    for q, why in enumerate(why_not):
+    of_bias = np.array([off[b].errors_of_difference(off[a]) for a, b in pairs])
+    class_bias = np.array([off[b].classes - off[a].classes for a, b in pairs])
+    differ, class_differ = (
+        np.array([each[b] - each[a] for a, b in pairs]) for each in (values, class_values)
+    )
+    for q, (row, why) in enumerate(zip(rows, why_not, strict=True)):
         if why:  # the replicates include the variation of which classes a sample has
             se[:, q] = _spreads(draws[:, :, q])
+        else:
+            _widen(se[:, q], of_bias[:, q], differ[:, q], draws[:, :, q], row)
     class_why_not = []
     for c, (row, s) in enumerate(zip(of_class, first.of_class, strict=True)):
         rule = support.refuse_rule(protocol, row.kind)
@@ -146,6 +154,9 @@ def pair_up(
         class_se[:, c, n_units[s] < 2] = np.nan  # one unit has no variance
         why_not_of = [rule or support.refuse_class(m, units) for m in n_units[s].tolist()]
         class_why_not.append(why_not_of)
+        for k in (k for k, why in enumerate(why_not_of) if not why):
+            own, apart = class_se[:, c, k], class_differ[:, c, k]
+            _widen(own, np.abs(class_bias[:, c, k]), apart, class_draws[:, :, c, k], row)
     return Paired(
         plans,
         units,
@@ -156,7 +167,7 @@ def pair_up(
         se,
         np.array([off[b].metrics - off[a].metrics for a, b in pairs]),
         class_se,
-        np.array([off[b].classes - off[a].classes for a, b in pairs]),
+        class_bias,
         draws,
         class_draws,
         why_not,
@@ -216,6 +227,22 @@ def _influence(
     for i, mixer in enumerate(mixers):
         mixer.finish(uncorrected[i], moved[i])
     return moved, class_se, n_units
+
+
+def _widen(
+    se: NDArray[np.float64],
+    of_bias: NDArray[np.float64],
+    differ: NDArray[np.float64],
+    draws: NDArray[np.float64],
+    row: MetricRow,
+) -> None:
+    """Add the error of the bias to (P,) standard errors and to the spread of (B, P) replicates, in
+    place; not to a standard error that is rounding.
+    """
+    for p in np.flatnonzero(se > support.ROUNDING).tolist():
+        error = total_error(float(se[p]), float(of_bias[p]), row.kind == "AP")
+        draws[:, p] = differ[p] + (draws[:, p] - differ[p]) * (error / se[p])
+        se[p] = error
 
 
 def _spreads(draws: NDArray[np.float64]) -> NDArray[np.float64]:

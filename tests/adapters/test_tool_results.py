@@ -90,7 +90,7 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "annotations": ({"annotations": ROWS}, ()),
     "predictions": ({"predictions": ROWS}, ()),
     "instances of the same numbers": ({**INSTANCES, "annotations": ROWS}, ()),
-    "instances of other numbers": (renumbered(), (JOINED, "class-joined")),
+    "instances of other numbers": (renumbered(), (NAMED, "class-joined")),
     "JSON lines": ("".join(f"{json.dumps(row)}\n" for row in ROWS), ()),
     "JSON lines with names": (
         "".join(f"{json.dumps(without_id(row))}\r\n" for row in ROWS),
@@ -189,7 +189,7 @@ def test_the_number_of_a_stem_may_be_the_id_of_another_image(tmp_path: Path) -> 
     for content in (rows, {"images": own, "annotations": plain}):
         found = detmap.read_detections(make.write(tmp_path / "dt.json", content), truth)
         assert found.image.tolist() == [1, 0]
-        assert [(note.code, note.count) for note in found.notes] == [(JOINED, 2)]
+        assert [(note.code, note.count) for note in found.notes] == [(NAMED, 2)]
 
 
 def test_an_id_and_a_name_of_two_images_name_both_fields(tmp_path: Path) -> None:

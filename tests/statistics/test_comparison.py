@@ -87,7 +87,9 @@ def test_an_exchange_is_an_evaluation_of_exchanged_detections() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["grid_envelope", "all_points", "step"])
 def test_a_brute_force_paired_test(integrator: str) -> None:
-    """Images left out one at a time: the jackknife's standard error of the difference, and z."""
+    """Images left out one at a time: the jackknife's standard error of the difference, and z. An AP
+    minus its bias has 8 % more, and the bias of a class is as uncertain as it is large.
+    """
     first, second = two(7, 150, integrator)
     found = detmap.compare(first, second, replicates=20)
     one = next(pair for pair in found.pairs if pair.metric == "AP")
@@ -98,7 +100,9 @@ def test_a_brute_force_paired_test(integrator: str) -> None:
         for w in leave
     ]
     jackknife = math.sqrt(149 / 150 * ((apart - np.mean(apart)) ** 2).sum())
-    assert one.se == pytest.approx(jackknife, rel=0.1)
+    of_bias = [each.bias for each in found.classes if each.metric == "AP"]
+    error = math.hypot(1.08 * jackknife, np.linalg.norm(of_bias) / len(of_bias))
+    assert one.se == pytest.approx(error, rel=0.1)
     z = (one.difference - one.bias) / one.se
     assert one.p == pytest.approx(math.erfc(abs(z) / math.sqrt(2)), rel=1e-12)
     assert one.mdd == pytest.approx(2.8015852 * one.se, rel=1e-6)
@@ -284,7 +288,7 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     assert (content["pairs"][0]["a"], content["pairs"][0]["b"]) == ("old", "new")
     values = [detmap.evaluate(SHAPES, each).metrics["mAP"] for each in (A, B)]
     assert content["pairs"][0]["difference"] == values[1] - values[0]
-    assert content["signature"].endswith("|ci:z+holm.2|B=30|seed=0")
+    assert content["signature"].endswith("|ci:z+holm.3|B=30|seed=0")
     saved = [tmp_path / f"{path.name}.npz" for path in (A, B)]
     for path, file in zip((A, B), saved, strict=True):
         assert run("match", SHAPES, path, "-o", file).code == 0
@@ -402,19 +406,24 @@ def test_paired_differences_by_their_parts(integrator: str, n_rare: int, weights
             np.testing.assert_array_equal(own.class_values[i, c], expected)
         np.testing.assert_allclose(own.moved[i], moved[i].corrected, atol=1e-15)
     for p, (a, b) in enumerate(own.pairs):
-        np.testing.assert_array_equal(own.draws[:, p], sampled[b].metrics - sampled[a].metrics)
+        of_bias = np.sqrt(((off[b].terms - off[a].terms) ** 2).sum(axis=1))
         np.testing.assert_array_equal(
             own.class_draws[:, p], sampled[b].classes - sampled[a].classes
         )
         np.testing.assert_array_equal(own.bias[p], off[b].metrics - off[a].metrics)
         np.testing.assert_array_equal(own.class_bias[p], off[b].classes - off[a].classes)
         for q, row in enumerate(plans[0].metrics):
-            drawn = own.draws[:, p, q]
-            se = drawn[~np.isnan(drawn)].std(ddof=1)
+            drawn = sampled[b].metrics[:, q] - sampled[a].metrics[:, q]
+            se, wider = drawn[~np.isnan(drawn)].std(ddof=1), 1.0
             if not own.why_not[q]:
                 assert not eleven or row.kind != "AP"
                 se = math.sqrt(variance(moved[b].corrected[q] - moved[a].corrected[q]))
+                error = math.hypot(1.08 * se if row.kind == "AP" else se, of_bias[q])
+                wider, se = (error / se, error) if se > 1e-12 else (1.0, se)
             assert own.se[p, q] == pytest.approx(se, abs=1e-15)
+            apart = own.values[b, q] - own.values[a, q]
+            expected = apart + (drawn - apart) * wider
+            np.testing.assert_allclose(own.draws[:, p, q], expected, rtol=0, atol=1e-14)
         for c, (row, s) in enumerate(zip(plans[0].classes, plans[0].of_class, strict=True)):
             for k in range(3):
                 drawn = own.class_draws[:, p, c, k]
@@ -442,6 +451,38 @@ def test_paired_differences_by_their_parts(integrator: str, n_rare: int, weights
         assert own.why_not[3].startswith("1 of 3 classes are on 1 to 3 images")
     else:
         assert own.why_not[3] == ""
+
+
+def test_a_class_with_a_test_has_the_error_of_its_bias_too() -> None:
+    first, second = two(5, 300, "all_points")
+    of = units(first.image_ids)
+    own = pair_up([(each, curves.scores(each)) for each in (first, second)], of, 20, 3)
+    plans = [planned(each) for each in (first, second)]
+    moved = influence(plans[0], of)
+    sampled = [drawing.replicates(each, of, 20, 3).classes for each in plans]
+    tested = set()
+    for c, (row, s) in enumerate(zip(plans[0].classes, plans[0].of_class, strict=True)):
+        for k in np.flatnonzero(moved.n_units[s] >= 2).tolist():
+            each = [
+                [
+                    one.dense(j, one.corrected, 300)
+                    for one in each_batch(plan, of)
+                    for j in range(len(one.classes))
+                ][k][s]
+                for plan in plans
+            ]
+            se, wider = math.sqrt(variance(each[1] - each[0])), 1.0
+            if not own.class_why_not[c][k]:
+                tested.add(row.kind)
+                of_bias = float(own.class_bias[0, c, k])
+                error = math.hypot(1.08 * se if row.kind == "AP" else se, of_bias)
+                wider, se = error / se, error
+            assert own.class_se[0, c, k] == pytest.approx(se, abs=1e-15)
+            apart = own.class_values[1, c, k] - own.class_values[0, c, k]
+            drawn = sampled[1][:, c, k] - sampled[0][:, c, k]
+            expected = apart + (drawn - apart) * wider
+            np.testing.assert_allclose(own.class_draws[:, 0, c, k], expected, rtol=0, atol=1e-14)
+    assert "AP" in tested
 
 
 def test_the_difference_of_a_single_class_needs_as_many_images_as_a_class() -> None:

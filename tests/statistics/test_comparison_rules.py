@@ -211,7 +211,7 @@ def test_notes_and_signature(test: str) -> None:
     assert [(note.code, note.count) for note in few][:1] == [("few-images", 99)]
     assert "99" not in few[0].text
     assert "images are fewer than 100" in few[0].text
-    assert maker("bh", test).signature("s", 9, 7) == f"s|ci:{test}+bh.2|B=9|seed=7"
+    assert maker("bh", test).signature("s", 9, 7) == f"s|ci:{test}+bh.3|B=9|seed=7"
 
 
 @pytest.mark.parametrize("test", ["permutation", "plain-permutation"])

@@ -34,7 +34,7 @@ def maker(integrator: str = "all_points", method: str = "influence", n_images: i
     own, drawn = planned(matches), units(matches.image_ids)
     sample = drawing.replicates(own, drawn, 20, 3)
     n_rows, n_classes = len(own.of_class), len(own.positives)
-    off = Bias(np.zeros(5), np.full(5, 0.03), np.zeros((n_rows, n_classes)))
+    off = Bias(np.zeros(5), np.full((5, 1), 0.03), np.zeros((n_rows, n_classes)))
     return Maker(own, influence(own, drawn), sample, off, drawn, 0.95, method)
 
 

@@ -272,9 +272,9 @@ def _choose_image_key(
         row["image_id"] = name if strange else lookup.ids[at]
     text = "detections have an image_id that differs from their file_name in the ground truth: the"
     n_joined = n_differing - n_lost  # the reader reports the others
-    notes = (Note("image-by-file-name", f"{text} file name is used", n_joined, shown(path)),) * bool(
-        n_joined
-    )
+    notes = (
+        Note("image-by-file-name", f"{text} file name is used", n_joined, shown(path)),
+    ) * bool(n_joined)
     return "image_id" if listed else "file_name", notes
 
 
