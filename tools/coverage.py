@@ -413,7 +413,7 @@ def class_hits(state: Path, name: str, d: int, result: Any) -> dict[tuple[int, i
                     low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
                 elif se > 0 and off == off:
                     q = student((1 + LEVEL) / 2, float(max(1, m - 1)))
-                    error = math.hypot(made.WIDER * se, off)
+                    error = total_error(se, off, is_ap=True)
                     low, high = made.logit_interval(value, error, off, q)
                     lowest, highest = made.edge_interval(value, error, LEVEL)
                     low, high = min(low, lowest), max(high, highest)
