@@ -88,7 +88,7 @@ def test_predictions_json_is_read(sample: Tables, data: Path, tmp_path: Path, fi
     )
     found = read_detections(file, truth)
     assert numbers(truth, found) == pytest.approx(numbers(sample[0], rounded), abs=1e-12)
-    codes = [note.code for note in found.notes if note.code != "image-joined"]
+    codes = [note.code for note in found.notes if note.code != "image-by-file-name"]
     assert codes == ["classes-of-ultralytics"] * first
 
 

@@ -439,7 +439,7 @@ def changed(side: str, key: str, value: Any) -> tuple[list[Fields], list[Fields]
             "predictions",
             "boxes",
             np.array([[0, 0, 1, 1], [0, np.inf, 1, np.inf]]),
-            r"predictions\[1\]\.boxes\[1\].*not finite",
+            r"predictions\[1\]\.boxes\[1\].*non-finite",
         ),
         (
             "targets",
