@@ -108,6 +108,17 @@ def test_names_that_are_near_are_asked_for(tmp_path: Path) -> None:
         assert near in str(refused.value)
 
 
+def test_ids_beside_stems_are_not_near_names(tmp_path: Path) -> None:
+    images = [make.image(id=12, file_name="000012.jpg"), make.image(id=13, file_name="000013.jpg")]
+    tree = make.instances(images=images, annotations=[make.annotation(image_id=12)])
+    truth = detmap.read_truth(make.write(tmp_path / "gt.json", tree))
+    name = truth.categories.names[0]
+    file = tmp_path / f"comp4_det_test_{name}.txt"
+    file.write_text("12 .9 10 10 29 29\n000013 .8 10 10 29 29\n")
+    with pytest.raises(DataError, match="line 2.*the file stem of an image, and other rows have ids"):
+        detmap.read_detections(tmp_path, truth, format="voc")
+
+
 def test_files_of_classes_that_the_truth_lacks(tmp_path: Path) -> None:
     line = "000001 0.5 11 11 30 30\n"
     text = make.write_voc_text(tmp_path / "dt", {"test_cat": line, "test_dgo": line * 2})

@@ -234,6 +234,8 @@ def refusal(
         table = truth.categories.ids.tolist()
     hint = nearest(names[0], [*table, *(truth.images.stems if kind == "image" else ())])
     has = f"the ground truth has {counted(len(table), kind)}"
+    if kind == "image" and names[0] in truth.images.stems:
+        hint = "it is the file stem of an image, and other rows have ids: use one of both in all; "
     if kind == "image":
         why = "they may be of another split"
         if 2 * len(names) < len(table) == len(np.unique(truth.image)):
