@@ -31,11 +31,13 @@ from detmap.kernels.scanning import cell_numbers, json_skip
 from detmap.kernels.scanning import voc_scan as kernels
 from detmap.matching import engine as matching
 from detmap.overlaps import box_iou as boxes
+from detmap.overlaps import likely_pairs
 from detmap.protocol import integrators
 from detmap.statistics.replicates import random_words
 from tests.diagnosis import troublesome_tables as drawing
 from tests.kernels import test_near_pairs, test_runs
 from tests.kernels.test_match import draw_case, judged
+from tests.overlaps import test_likely_pairs
 from tests.statistics.drawn_matches import draw
 from tests.support.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
 from tests.support.drawn_tables import read_coco, voc_tables
@@ -125,6 +127,8 @@ def outcomes() -> list[object]:
         *cells(),
         *doubts(),
         *diagnoses(),
+        *likely(),
+        *tied_orders(),
         *run_lengths(),
         *(test_near_pairs.drawn_pairs(seed, 0.0)[0] for seed in range(3)),
     ]
@@ -321,14 +325,37 @@ def dropped_and_taken(truth: detmap.Truth, detections: detmap.Detections) -> lis
     return found
 
 
+def likely() -> list[object]:
+    """The pairs that are listed for many protocols; none if there are too many."""
+    found: list[object] = []
+    for seed in (1, 2, 3):
+        tables = test_likely_pairs.small_boxes(test_likely_pairs.drawn_tables(seed), seed)
+        listed = likely_pairs.list_pairs(*tables)
+        assert listed is not None
+        found += [listed.off.tolist(), listed.object.tolist()]
+    likely_pairs.MOST_PAIRS, usual = 1, likely_pairs.MOST_PAIRS
+    assert likely_pairs.list_pairs(*tables) is None
+    likely_pairs.MOST_PAIRS = usual
+    return found
+
+
+def tied_orders() -> list[object]:
+    """Orders of tied scores, which rank only the rows that they can change."""
+    found: list[object] = []
+    for seed in range(3):
+        tables = read_coco(*draw_coco(np.random.default_rng(seed), **CROWDED))
+        found.append(repr(detmap.evaluate(*tables, threads=1).ties(orders=10, threads=1)))
+    return found
+
+
 def refusals() -> list[object]:
     """Overlaps of 0/0, rows of matches that cannot be, and a flag that the scanner hands back."""
     found: list[object] = []
-    for crowd in (False, True):
+    for crowd, rule in ((False, "best_free"), (True, "best_free"), (False, "best_any")):
         truth = detmap.truth_from_arrays([1], [1], [[0, 0, 1e-200, 1e-200]], crowd=[crowd])
         one = detmap.detections_from_arrays(truth, [1], [1], truth.boxes, [0.5])
         try:
-            detmap.evaluate(truth, one, threads=1)
+            detmap.evaluate(truth, one, settings={"matching.rule": rule}, threads=1)
         except detmap.DataError as error:
             found.append(error.what)
     truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
