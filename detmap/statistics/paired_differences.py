@@ -117,19 +117,17 @@ def pair_up(
     pairs = list(combinations(range(len(plans)), 2))
     moved, class_se, n_units = _influence(plans, units, pairs, threads)
     se = np.array([[math.sqrt(variance(each)) for each in moved[b] - moved[a]] for a, b in pairs])
-    of_all = len(plans)
-    sampled = [
-        drawing.replicates(
-            each,
-            units,
-            n,
-            seed,
-            threads=threads,
-            progress=lambda done, of, i=i: progress(i * of + done, of_all * of),  # type: ignore[misc]
+    sampled, off = [], []
+    for i, each in enumerate(plans):
+
+        def told(done: int, of: int, i: int = i) -> None:
+            progress(i * of + done, len(plans) * of)
+
+        read = drawing.reader(each)
+        sampled.append(
+            drawing.replicates(each, units, n, seed, threads=threads, progress=told, read=read)
         )
-        for i, each in enumerate(plans)
-    ]
-    off = [bias(each, units, n_units, n, seed, threads) for each in plans]
+        off.append(bias(each, units, n_units, n, seed, threads, read))
     draws = np.stack([sampled[b].metrics - sampled[a].metrics for a, b in pairs], axis=1)
     class_draws = np.stack([sampled[b].classes - sampled[a].classes for a, b in pairs], axis=1)
     why_not = [
