@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 LARGE = 100_000
-"""Detections of a batch from which on the memory of its scratch arrays is given back at once: the
-results of other classes are not written yet, so both are never there together."""
+"""Detections from which on memory of scratch arrays is given back: after the matching, and at once
+after a batch. Results of other classes are not written then, so both are never there together."""
 
 
 def match(
@@ -107,6 +107,8 @@ def judge(
         objects, rows, assigned = _match_cells(
             truth, detections, protocol, roles, workers, taken=taken
         )
+        if len(detections) > LARGE:
+            memory.give_back()  # the scratch arrays of all threads: the curves need others
         return make_matches(
             truth,
             protocol,
