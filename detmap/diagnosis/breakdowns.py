@@ -149,10 +149,12 @@ def _position(table: Truth | Detections) -> NDArray[np.int8]:
     the middle ninth, else 1.
     """
     boxes = boxes_as(table.boxes, table.box_format, "xywh")
-    size = np.stack([table.images.width, table.images.height], axis=1)[table.image]
-    centre = (boxes[:, :2] + boxes[:, 2:] / 2) / np.maximum(size, 1)
-    inner = (np.abs(centre - 0.5) <= 1 / 6).all(axis=1)
-    edge = (boxes[:, :2] <= 1).any(axis=1) | (boxes[:, :2] + boxes[:, 2:] >= size - 1).any(axis=1)
+    inner, edge = np.ones(len(boxes), dtype=bool), np.zeros(len(boxes), dtype=bool)
+    for axis, sides in enumerate((table.images.width, table.images.height)):
+        first, side, whole = boxes[:, axis], boxes[:, axis + 2], sides[table.image]
+        centre = (first + side / 2) / np.maximum(whole, 1)
+        inner &= np.abs(centre - 0.5) <= 1 / 6
+        edge |= (first <= 1) | (first + side >= whole - 1)
     return np.where(edge, 2, np.where(inner, 0, 1)).astype(np.int8)
 
 
