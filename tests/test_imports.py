@@ -38,10 +38,11 @@ PACKAGES = (
     *("IPython", "PIL", "cv2", "jinja2", "llvmlite", "matplotlib", "numba", "pandas", "polars"),
     *("pyarrow", "pycocotools", "pytest", "rich", "shtab", "torch", "xml", "yaml"),
     *("concurrent.futures", "csv", "difflib", "html", "logging", "numpy.ma", "unicodedata"),
+    *("_hashlib", "random", "tempfile"),  # _hashlib loads OpenSSL: 3.5 MB
 )
 NUMBAS = (
     *("numpy.ma", "html", "csv", "difflib", "unicodedata", "xml", "yaml", "IPython", "pytest"),
-    *("concurrent.futures", "logging"),
+    *("concurrent.futures", "logging", "_hashlib", "random", "tempfile"),
 )
 """What numba imports, where there is no library of the kernels."""
 COMMAND = f"from detmap.cli import main; main(['eval', *{PATHS}])"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +116,8 @@ def scores_suffice(protocol: Protocol) -> bool:
 
 def require_disk(n_rows: int, folder: Path) -> None:
     """Raises `DataError` if the temporary file certainly does not fit on the disk."""
+    import shutil  # an evaluation that fits does not need it
+
     free, needed = shutil.disk_usage(folder).free, ON_DISK * n_rows
     if needed > free:
         raise DataError(
@@ -135,6 +135,8 @@ def folder() -> Path:
     """
     given = os.environ.get("TMPDIR")
     if not given:
+        import tempfile
+
         return Path(tempfile.gettempdir())
     if not os.path.isdir(given):
         kind = "is not a folder" if os.path.exists(given) else "does not exist"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -40,6 +39,8 @@ class Spill:
     """
 
     def __init__(self, folder: Path) -> None:
+        import tempfile  # an evaluation that fits does not need it
+
         self.folder, self.size = folder, 0
         try:
             self.file: Any = tempfile.TemporaryFile(prefix="detmap-", dir=folder, buffering=0)  # noqa: SIM115

@@ -73,7 +73,7 @@ def integrate(
 
     def score_some(some: NDArray[np.int32]) -> None:
         scratch = kernels.empty_true_positives(n_areas, n_thresholds, int(most[some].max()))
-        recall, precision = np.empty((2, scratch.row.shape[2]))
+        recall, precision = np.empty((2, scratch.false_before.shape[2]))
         kernels.score_classes(
             some, ranked, positives, limits, rule, scratch, recall, precision, summary
         )

@@ -375,8 +375,9 @@ def sample(
     most = np.minimum(sizes, np.diff(matches.obj_off))  # an upper bound of TP
 
     def sample_some(classes: NDArray[np.int32]) -> None:
-        scratch = kernels.empty_true_positives(n_areas, shape[0], int(most[classes].max()))
-        recall, precision = np.empty((2, scratch.row.shape[2]))
+        n_most = int(most[classes].max())
+        scratch = kernels.empty_true_positives(n_areas, shape[0], n_most, rows=True)
+        recall, precision = np.empty((2, n_most))
         kernels.sample_classes(
             classes,
             ranked,

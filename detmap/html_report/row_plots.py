@@ -11,7 +11,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from detmap.html_report.charts import LETTERS, ticks
+from detmap.html_report.charts import LETTERS, filled, ticks
 from detmap.html_report.numbers import Number
 
 MOST_TICKS = 8  # intervals of an axis that the style has a grid for
@@ -107,12 +107,12 @@ def plot(
     groups : heading ("" for none) and rows
     value : heading of the last column; name : of the first
     """
-    head = [Markup('<th scope="col" class="text">{}</th>').format(name)]
+    head = [filled('<th scope="col" class="text">{}</th>', name)]
     for panel, each in zip(panels, axes, strict=True):
-        head.append(Markup('<th scope="col">{}{}</th>').format(panel.title, _ticks(panel, each)))
-    head.append(Markup('<th scope="col">{}</th>').format(value))
+        head.append(filled('<th scope="col">{}{}</th>', panel.title, _ticks(panel, each)))
+    head.append(filled('<th scope="col">{}</th>', value))
     parts = [
-        Markup('<table class="plots"><caption>{}</caption><thead><tr>').format(caption),
+        filled('<table class="plots"><caption>{}</caption><thead><tr>', caption),
         *head,
         Markup("</tr></thead>"),
     ]
@@ -120,7 +120,7 @@ def plot(
         parts.append(Markup("<tbody>"))
         if heading:
             row = '<tr class="group"><th scope="rowgroup" colspan="{}">{}</th></tr>'
-            parts.append(Markup(row).format(len(panels) + 2, heading))
+            parts.append(filled(row, len(panels) + 2, heading))
         parts += [_row(row, panels, axes) for row in rows]
         parts.append(Markup("</tbody>"))
     return Markup("").join(parts) + Markup("</table>")
@@ -131,36 +131,36 @@ def _ticks(panel: Panel, axis: Axis) -> Markup:
     text = '<text x="{}"{} y="12">{}</text>'
     odd = [Markup(' class="odd"') if k % 2 else "" for k in range(len(axis.ticks))]
     marks = [
-        Markup(text).format(axis.place(value), each, format(value, sign) if value else "0")
+        filled(text, axis.place(value), each, format(value, sign) if value else "0")
         for value, each in zip(axis.ticks, odd, strict=True)
     ]
-    return Markup('<svg class="ticks" height="16">{}</svg>').format(Markup("").join(marks))
+    return filled('<svg class="ticks" height="16">{}</svg>', Markup("").join(marks))
 
 
 def _row(row: Row, panels: Sequence[Panel], axes: Sequence[Axis]) -> Markup:
-    note = Markup(" <small>{}</small>").format(row.note) if row.note else ""
-    cells = [Markup('<tr><th scope="row">{}{}</th>').format(row.name, note)]
+    note = filled(" <small>{}</small>", row.note) if row.note else ""
+    cells = [filled('<tr><th scope="row">{}{}</th>', row.name, note)]
     makers = {"dots": _dots, "bars": _bars, "change": _change}
-    title = Markup("<title>{}</title>").format(row.text)
+    title = filled("<title>{}</title>", row.text)
     height = 26 if panels[0].kind == "bars" else 22
     for panel, each, marks in zip(panels, axes, row.marks, strict=True):
         svg = '<td class="g{}"><svg height="{}">{}{}</svg></td>'
         shown = Markup("").join(makers[panel.kind](marks, each, height / 2))
-        cells.append(Markup(svg).format(len(each.ticks) - 1, height, title, shown))
+        cells.append(filled(svg, len(each.ticks) - 1, height, title, shown))
         title = Markup()
-    under = Markup(" <small>{}</small>").format(row.value.under) if row.value.under else ""
-    cells.append(Markup("<td>{}{}</td></tr>\n").format(row.value.text, under))
+    under = filled(" <small>{}</small>", row.value.under) if row.value.under else ""
+    cells.append(filled("<td>{}{}</td></tr>\n", row.value.text, under))
     return Markup("").join(cells)
 
 
 def _line(style: str, axis: Axis, low: float, high: float, y: float) -> Markup:
     line = '<line class="{}" x1="{}" x2="{}" y1="{:g}" y2="{:g}"/>'
-    return Markup(line).format(style, axis.place(low), axis.place(high), y, y)
+    return filled(line, style, axis.place(low), axis.place(high), y, y)
 
 
 def _dot(style: str, axis: Axis, value: float, y: float) -> Markup:
     dot = '<circle class="{}" cx="{}" cy="{:g}" r="4.5"/>'
-    return Markup(dot).format(style, axis.place(value), y)
+    return filled(dot, style, axis.place(value), y)
 
 
 def _interval(style: str, axis: Axis, mark: Mark, y: float) -> list[Markup]:
@@ -194,7 +194,7 @@ def _bars(marks: Sequence[Mark], axis: Axis, middle: float) -> list[Markup]:
 def _change(marks: Sequence[Mark], axis: Axis, y: float) -> list[Markup]:
     (mark,) = marks
     zero = '<line class="zero" x1="{0}" x2="{0}" y1="0" y2="{1:g}"/>'
-    parts = [Markup(zero).format(axis.place(0.0), 2 * y)]
+    parts = [filled(zero, axis.place(0.0), 2 * y)]
     if mark.value != mark.value:
         return parts
     sure = not mark.rough and (mark.low > 0 or mark.high < 0)

@@ -35,7 +35,8 @@ class TruePositives(NamedTuple):
     """The curves of one class, of up to P true positives: at least the number of counted objects.
 
     false_before (A, T, P), number of false positives before each true positive; row (A, T, P), its
-    row in the class; n_tp, n_fp (A, T); n_always_fp (A,) is scratch space.
+    row in the class, or (A, T, 0) if not needed; n_tp, n_fp (A, T); n_always_fp (A,) is scratch
+    space.
     """
 
     false_before: NDArray[np.int32]
@@ -67,12 +68,14 @@ class Summary(NamedTuple):
     n_within: NDArray[np.int64]
 
 
-def empty_true_positives(n_areas: int, n_thresholds: int, most: int) -> TruePositives:
-    """Arrays for the curves of a class with up to `most` true positives."""
+def empty_true_positives(
+    n_areas: int, n_thresholds: int, most: int, *, rows: bool = False
+) -> TruePositives:
+    """Arrays for the curves of a class with up to `most` true positives, and their rows."""
     shape = (n_areas, n_thresholds)
     return TruePositives(
         np.empty((*shape, most), np.int32),
-        np.empty((*shape, most), np.int32),
+        np.empty((*shape, most if rows else 0), np.int32),
         np.empty(shape, np.int64),
         np.empty(shape, np.int64),
         np.empty(n_areas, np.int64),
@@ -93,6 +96,7 @@ def find_true_positives(k: Any, ranked: Any, limit: Any, curves: Any) -> None:
     curves.n_fp[:] = 0
     curves.n_always_fp[:] = 0  # rows that are false positives at every threshold
     n_counted = n_areas if ranked.left_out.size else 0
+    keeps_rows = curves.row.size > 0
     for r in range(ranked.off[k], ranked.off[k + 1]):
         for a in range(n_counted):
             curves.n_always_fp[a] += ranked.left_out[r, a]
@@ -108,7 +112,8 @@ def find_true_positives(k: Any, ranked: Any, limit: Any, curves: Any) -> None:
                 if hits & bit:
                     i = curves.n_tp[a, t]
                     curves.false_before[a, t, i] = curves.n_always_fp[a] + curves.n_fp[a, t]
-                    curves.row[a, t, i] = r - ranked.off[k]
+                    if keeps_rows:
+                        curves.row[a, t, i] = r - ranked.off[k]
                     curves.n_tp[a, t] = i + 1
                 elif not ignored & bit:
                     curves.n_fp[a, t] += 1

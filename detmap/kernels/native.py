@@ -14,7 +14,6 @@ DETMAP_KERNELS : ``native`` raises an error if the library lacks a kernel; ``num
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from detmap.base.sha import sha256
 from detmap.errors import DetmapError
 from detmap.version import __version__
 
@@ -98,7 +98,7 @@ def tell() -> None:
 def seal(code: bytes, compilers: str) -> bytes:
     """The bytes of a library with the description and digest that `fault` checks."""
     body = code + f"\n{description()}; {compilers}".encode()
-    return body + b"\n" + hashlib.sha256(body).hexdigest().encode()
+    return body + b"\n" + sha256(body).hexdigest().encode()
 
 
 def fault(data: bytes) -> str:
@@ -109,7 +109,7 @@ def fault(data: bytes) -> str:
     OSError : it is damaged
     """
     body, _, sum_ = data.rpartition(b"\n")
-    if hashlib.sha256(body).hexdigest().encode() != sum_:
+    if sha256(body).hexdigest().encode() != sum_:
         raise OSError("it is damaged")
     made = body.rpartition(b"\n")[2].decode()
     if made.startswith(description() + ";"):
@@ -125,7 +125,7 @@ def description() -> str:
 @cache
 def digest() -> str:
     """The digest of the sources of all kernels, independent of line endings."""
-    found = hashlib.sha256()
+    found = sha256()
     for path in sorted(FOLDER.rglob("*.py")):
         if path.name not in MACHINERY:
             text = path.read_bytes().replace(b"\r\n", b"\n")

@@ -121,8 +121,8 @@ def pair_boxes(
 
     cursor (3,): the next cell, n_cells at the end; its next member, 0 if the cell is not prepared;
     and, if an overlap is 0/0, that member's row, else -1. The buffer has space for two pairs per
-    object of the largest cell. A cell with ignored regions or
-    thresholds of its own lists all pairs.
+    object of the largest cell. A cell with ignored regions or thresholds of its own lists all
+    pairs.
 
     Source: bbIou of pycocotools' maskApi.c: over the union, or over the detection's own area if the
     object is a crowd. An intersection above 0 with a union of 0 gives infinity.

@@ -23,7 +23,7 @@ from detmap.matching.scope import clipped, noted_upright, scope_notes
 from detmap.matching.score_rules import limit_notes, rescored
 from detmap.overlaps import producer
 from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth, require_truth_of
+from detmap.tables import Detections, Note, Truth, require_truth_of
 from detmap.tables.digests import image_digests
 from detmap.tables.grouping import group, places_of
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 LARGE = 100_000
-"""Detections of a batch from which on the memory of its scratch arrays is given back at once: the
-results of other classes are not written yet, so both are never there together."""
+"""Detections from which on memory of scratch arrays is given back: after the matching, and at once
+after a batch. Results of other classes are not written then, so both are never there together."""
 
 
 def match(
@@ -104,8 +104,26 @@ def judge(
     """Does `match` with known roles."""
     with Workers(len(detections), threads) as workers:
         digest = workers.start(lambda: digests((truth, detections), shared))  # beside what follows
-        matched = _match_cells(truth, detections, protocol, roles, workers, taken=taken)
-        return _make_matches(truth, detections, protocol, roles, *matched, digest=digest())
+        objects, rows, assigned = _match_cells(
+            truth, detections, protocol, roles, workers, taken=taken
+        )
+        if len(detections) > LARGE:
+            memory.give_back()  # the scratch arrays of all threads: the curves need others
+        return make_matches(
+            truth,
+            protocol,
+            roles,
+            (objects, rows, objects.find, assigned),
+            digest=digest(),
+            beyond=count_beyond(detections, rows.position, roles.unjudged),
+            notes=distinct(
+                truth.notes,
+                detections.notes,
+                scope_notes(truth, protocol),
+                limit_notes(detections, protocol),
+                missing_roles(truth, protocol),
+            ),
+        )
 
 
 def _match_cells(
@@ -190,50 +208,6 @@ def _reaching_own(n: int, pairs: Pairs, needed: NDArray[np.float64]) -> Pairs:
     )
 
 
-def _make_matches(
-    truth: Truth,
-    detections: Detections,
-    protocol: Protocol,
-    roles: Roles,
-    objects: ObjectColumns,
-    rows: Verdicts,
-    assigned: Assignments | None,
-    *,
-    digest: NDArray[np.uint64],
-) -> Matches:
-    """The matches of the filled columns; the kernels guarantee what `Matches` would check."""
-    cut = np.ones(len(detections), dtype=bool)
-    cut[rows.position] = False
-    beyond = np.bincount(detections.image[cut], minlength=len(truth.images)) - roles.unjudged
-    return vouched(
-        Matches,
-        protocol=protocol,
-        categories=truth.categories,
-        image_ids=truth.images.ids,
-        digest=digest,
-        beyond=beyond.astype(np.int32),
-        off=rows.off,
-        image=rows.image,
-        rank=rows.rank,
-        position=rows.position,
-        score=rows.score_bits.view(np.float64),
-        tp=rows.tp,
-        ignored=rows.ignored,
-        obj_off=objects.off,
-        obj_image=objects.image,
-        counted=_flags(objects.find, roles.n_subsets),
-        unjudged=roles.unjudged,
-        notes=distinct(
-            truth.notes,
-            detections.notes,
-            scope_notes(truth, protocol),
-            limit_notes(detections, protocol),
-            missing_roles(truth, protocol),
-        ),
-        taken=assigned,
-    )
-
-
 def _allocate(
     columns: DetectionColumns, limit: int, n_objects: int, n_subsets: int, word: type
 ) -> Verdicts:
@@ -300,6 +274,59 @@ def kernel_columns(
         roles.absorb[obj_rows],
         roles.enough[obj_rows],
     )
+
+
+def make_matches(
+    truth: Truth,
+    protocol: Protocol,
+    roles: Roles,
+    columns: tuple[ObjectColumns, Verdicts, NDArray[np.uint64], Assignments | None],
+    *,
+    digest: NDArray[np.uint64],
+    beyond: NDArray[np.int32],
+    notes: tuple[Note, ...],
+) -> Matches:
+    """Returns the matches of filled columns; the kernels guarantee what `Matches` would check.
+
+    columns : objects, match results, (G,) the subsets in which each object counts, and the
+        assignments
+    """
+    objects, rows, counted, assigned = columns
+    return vouched(
+        Matches,
+        protocol=protocol,
+        categories=truth.categories,
+        image_ids=truth.images.ids,
+        digest=digest,
+        beyond=beyond,
+        off=rows.off,
+        image=rows.image,
+        rank=rows.rank,
+        position=rows.position,
+        score=rows.score_bits.view(np.float64),
+        tp=rows.tp,
+        ignored=rows.ignored,
+        obj_off=objects.off,
+        obj_image=objects.image,
+        counted=_flags(counted, roles.n_subsets),
+        unjudged=roles.unjudged,
+        notes=notes,
+        taken=assigned,
+    )
+
+
+def count_beyond(
+    detections: Detections, position: NDArray[np.int32], unjudged: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Returns (I,) detections beyond the limit: neither at the position of a match row nor
+    excluded.
+    """
+    if len(position) == len(detections):
+        return np.zeros_like(unjudged)
+    cut = np.ones(len(detections), dtype=bool)
+    cut[position] = False  # to count the images of all rows would copy them as int64
+    beyond = np.bincount(detections.image[cut], minlength=len(unjudged)) - unjudged
+    return beyond.astype(np.int32)
 
 
 def _offsets_within(columns: DetectionColumns, limit: int) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ from detmap.matching.candidate_pairs import (
     sort_image,
     sort_own,
 )
+from detmap.matching.engine import count_beyond, make_matches
 from detmap.matching.group_of_regions import find_regions, match_regions
 from detmap.matching.matches import Matches, distinct
 from detmap.matching.matches_checks import effective_thresholds, word_of
@@ -115,14 +116,11 @@ def match_in_order(
         matches, n_undecided = _ranked_without_ignored(
             matches, ready.detections, order, late, protocol
         )
-    n_images = len(truth.images)
-    beyond = np.bincount(ready.detections.image, minlength=n_images) - roles.unjudged
-    beyond -= np.bincount(matches.image, minlength=n_images)
     return replace(
         matches,
         digest=shared.get("digests", tables, None, lambda: image_digests(*tables)),
         position=matches.position if ready.rows is None else ready.rows[matches.position],
-        beyond=beyond.astype(np.int32),
+        beyond=count_beyond(ready.detections, matches.position, roles.unjudged),
         notes=distinct(
             truth.notes,
             detections.notes,
@@ -336,27 +334,16 @@ def _match(
             n_chosen = max(n_chosen, n)
     else:
         kept = [_run_kernel(inputs, pairs, rows, thresholds)]
-    subsets = np.uint64(1) << np.arange(roles.n_subsets, dtype=np.uint64)
-    matches = vouched(
-        Matches,
-        protocol=protocol,
-        categories=truth.categories,
-        image_ids=truth.images.ids,
-        digest=np.zeros((len(truth.images), 2), dtype=np.uint64),
-        beyond=np.zeros(len(truth.images), dtype=np.int32),
-        off=order.off,
-        image=rows.image,
-        rank=rows.rank,
-        position=rows.position,
-        score=rows.score_bits.view(np.float64),
-        tp=rows.tp,
-        ignored=rows.ignored,
-        obj_off=objects.off,
-        obj_image=objects.image,
-        counted=(inputs.counted[:, None] & subsets) != 0,
-        unjudged=roles.unjudged,
+    gathered = None if places is None else gather(kept, places[objects.row], rows.tp)
+    n_images = len(truth.images)
+    matches = make_matches(
+        truth,
+        protocol,
+        roles,
+        (objects, rows, inputs.counted, gathered),
+        digest=np.zeros((n_images, 2), dtype=np.uint64),
+        beyond=np.zeros(n_images, dtype=np.int32),
         notes=(),
-        taken=None if places is None else gather(kept, places[objects.row], rows.tp),
     )
     return matches, n_chosen, late
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 
+from detmap.base.sha import sha256
 from detmap.protocol import LATER, Protocol
 
 
@@ -25,4 +25,4 @@ def protocol_digest(protocol: Protocol) -> str:
     for table in later:
         if not tree[table]:
             del tree[table]
-    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]
+    return sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:12]

@@ -55,8 +55,8 @@ def tally(
     of = np.ascontiguousarray(place, dtype=np.int32)
     some = np.flatnonzero(of >= 0).astype(np.int32)
     order, off = group(image, of, n_images, n, some)
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = (image[order][1:] != image[order][:-1]) | (of[order][1:] != of[order][:-1])
+    images, groups, first = image[order], of[order], np.ones(len(order), dtype=bool)
+    first[1:] = (images[1:] != images[:-1]) | (groups[1:] != groups[:-1])
     begins = np.flatnonzero(first)
     sums = np.zeros((len(begins), len(columns)))
     for k, column in enumerate(columns):
@@ -64,4 +64,4 @@ def tally(
             values = np.asarray(column, dtype=np.float64)[order]
             sums[:, k] = np.add.reduceat(values, begins)
     before = np.concatenate([[0], np.cumsum(first)])
-    return Tally(before[off].astype(np.int64), image[order][begins], sums)
+    return Tally(before[off].astype(np.int64), images[begins], sums)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from typing import (
     Any,
     Generic,
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from detmap.base import column_checks
 from detmap.base.immutable import Immutable, keep
 from detmap.base.reprs import outlined
+from detmap.base.sha import sha256
 from detmap.errors import DataError, few
 from detmap.tables.catalog import ABSENT as ABSENT
 from detmap.tables.catalog import DERIVED as DERIVED

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.sha import sha256
 from detmap.tables import Categories, Detections, Truth
 from detmap.tables.grouping import labels
 
@@ -101,12 +101,12 @@ def content_digests(truth: Truth, detections: Detections) -> tuple[str, str]:
     digests = image_digests(truth, detections)
     head = repr((truth.images.ids.tolist(), truth.categories.names)).encode()
     columns = (np.ascontiguousarray(digests[:, k]).astype("<u8").tobytes() for k in range(2))
-    one, other = (hashlib.sha256(head + column).hexdigest()[:12] for column in columns)
+    one, other = (sha256(head + column).hexdigest()[:12] for column in columns)
     return one, other
 
 
 def _word_of(name: str) -> np.uint64:
-    return np.uint64(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]))
+    return np.uint64(int.from_bytes(sha256(name.encode()).digest()[:8]))
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -129,7 +129,7 @@ def data_digest(
     classes = [categories.ids.tolist(), categories.names]
     if categories.groups:
         classes.append(categories.groups)
-    hashed = hashlib.sha256(json.dumps(classes).encode())
+    hashed = sha256(json.dumps(classes).encode())
     hashed.update(json.dumps(image_ids.tolist()).encode())
     hashed.update(np.ascontiguousarray(digest).astype("<u8").tobytes())
     hashed.update(order.astype("<u8").tobytes())
@@ -140,4 +140,4 @@ def data_digest(
 
 def digest_of(numbers: NDArray[np.float64]) -> str:
     """Returns twelve hexadecimal digits over an array."""
-    return hashlib.sha256(np.ascontiguousarray(numbers, "<f8").tobytes()).hexdigest()[:12]
+    return sha256(np.ascontiguousarray(numbers, "<f8").tobytes()).hexdigest()[:12]
