@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import read_detections
 from detmap.base import memory
+from detmap.base.crowding import limit_compared
 from detmap.base.immutable import Immutable, blank, keep, own
 from detmap.base.parallel import each_batch
 from detmap.diagnosis.shape_overlaps import compare_shapes
@@ -278,6 +279,12 @@ def _look(
     obj_boxes = boxes_as(truth.boxes, truth.box_format, native)
     objects = kernels.Boxes(obj_off, obj_order, truth.label, obj_boxes, to_find)
     sizes, obj_sizes = np.diff(off), np.diff(obj_off)
+    d, g = (
+        np.bincount(table.image[some], minlength=n_images)
+        for table, some in ((detections, listed), (truth, to_find))
+    )
+    n_pairs = int((d * g + (d**2 + g**2) // 2).sum())
+    limit_compared("diagnose", n_pairs, len(truth) + len(detections))
 
     def look_at_some(images: NDArray[np.int32]) -> None:
         n_objects, n_rows = (int(each[images].max(initial=0)) for each in (obj_sizes, sizes))

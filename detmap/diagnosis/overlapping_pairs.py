@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.crowding import limit_listed
 from detmap.overlaps.row_overlaps import edges, ious
 from detmap.tables import Detections, Truth
 
@@ -36,10 +37,20 @@ def pairs(
     objects: NDArray[np.int64],
     **how: Any,
 ) -> Pairs:
-    """All of `some_pairs` at once."""
-    found = some_pairs(truth, detections, rows, objects, **how)
+    """All of `some_pairs` at once.
+
+    Raises
+    ------
+    CrowdedError : too many for the memory
+    """
     none = np.zeros(0, dtype=np.int64)
-    columns = [np.concatenate(each) for each in zip((none, none, np.zeros(0)), *found, strict=True)]
+    found: list[Pairs] = [(none, none, np.zeros(0))]
+    n_pairs = 0
+    for some in some_pairs(truth, detections, rows, objects, **how):
+        found.append(some)
+        n_pairs += len(some[0])
+        limit_listed("confusion", n_pairs, len(rows) + len(objects))
+    columns = [np.concatenate(each) for each in zip(*found, strict=True)]
     return columns[0], columns[1], columns[2]
 
 
