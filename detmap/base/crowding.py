@@ -34,7 +34,7 @@ def limit_listed(where: str, n_pairs: int, n_rows: int) -> None:
         raise CrowdedError(where, what, WAY_OUT)
 
 
-def limit_compared(where: str, n_pairs: int, n_rows: int, evaluations: int = 1) -> None:
+def limit_compared(where: str, n_pairs: int, n_rows: int, cost: int = 1) -> None:
     """Raises `CrowdedError` if comparing the pairs takes too long.
 
     Parameters
@@ -42,9 +42,9 @@ def limit_compared(where: str, n_pairs: int, n_rows: int, evaluations: int = 1) 
     where : place of the error
     n_pairs : pairs to compare
     n_rows : detections and objects
-    evaluations : how often each pair is compared
+    cost : of a pair: how often it is compared, or how much slower than in a kernel
     """
-    if n_pairs * evaluations > max(MOST_COMPARED, COMPARED_PER_ROW * n_rows):
-        times = f", up to {evaluations} times" if evaluations > 1 else ""
-        what = f"the images are too crowded: {n_pairs:,} pairs of boxes are to be compared{times}"
+    most = max(MOST_COMPARED, COMPARED_PER_ROW * n_rows) // cost
+    if n_pairs > most:
+        what = f"the images are too crowded: {n_pairs:,} pairs of boxes (the limit is {most:,})"
         raise CrowdedError(where, what, WAY_OUT)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.crowding import limit_listed
+from detmap.base.crowding import limit_compared, limit_listed
 from detmap.overlaps.row_overlaps import edges, ious
 from detmap.tables import Detections, Truth
 
 CHUNK = 1 << 16  # pairs that are looked at together
+SLOWER = 10  # times as long as a pair takes in a kernel
 
 
 def single_precision_ious(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -82,6 +83,10 @@ def some_pairs(
     Yields
     ------
     by detection in the order of `rows`, then by object in the order of `objects`
+
+    Raises
+    ------
+    CrowdedError : too many pairs to compare
     """
     det_edges = edges(detections, rows, inclusive=inclusive)
     obj_edges = edges(truth, objects, inclusive=inclusive)
@@ -102,6 +107,7 @@ def _meetings(
     first = np.concatenate([[0], np.cumsum(n_objects)])
     counts = n_objects[image]
     total = np.concatenate([[0], np.cumsum(counts)])
+    limit_compared("diagnose", int(total[-1]), len(image) + len(obj_image), SLOWER)
     begin = 0
     while begin < len(image):
         end = max(int(np.searchsorted(total, total[begin] + CHUNK, "right")) - 1, begin + 1)

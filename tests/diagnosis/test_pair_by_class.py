@@ -8,11 +8,11 @@ import pytest
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.base import crowding
 from detmap.diagnosis import confusion as module
-from detmap.diagnosis import diagnose, overlapping_pairs
+from detmap.diagnosis import diagnose, mistakes, overlapping_pairs
 from detmap.diagnosis.confusion import confusion
 from detmap.errors import CrowdedError
 from detmap.kernels.diagnosis import Rows, pair_by_class
-from detmap.overlaps.row_overlaps import ious
+from detmap.overlaps.row_overlaps import edges, ious
 from detmap.tables import Detections, Truth
 from tests.diagnosis.troublesome_tables import tables
 from tests.support.tier import drawn
@@ -125,9 +125,36 @@ def test_too_crowded_images_are_refused_by_name(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(crowding, "COMPARED_PER_ROW", 1)
     with pytest.raises(CrowdedError, match="confusion: the images are too crowded: pairing takes"):
         confusion(diagnosis)
+    with pytest.raises(CrowdedError, match=r"diagnose: .* 3,200 pairs of boxes"):
+        diagnose(truth, detections, "voc2012")
+    with pytest.raises(CrowdedError, match=r"diagnose: .* 1,600 pairs of boxes"):
+        confusion(diagnosis, rule="supervision", confidence=0.0)
+    monkeypatch.setattr(crowding, "MOST_COMPARED", 16_000)
     monkeypatch.setattr(crowding, "MOST_LISTED", 1599)
     monkeypatch.setattr(crowding, "LISTED_PER_ROW", 1)
     with pytest.raises(CrowdedError, match="confusion: the boxes are too crowded: more than 1,599"):
         confusion(diagnosis, rule="supervision", confidence=0.0)
-    with pytest.raises(CrowdedError, match=r"diagnose: .* 3,200 pairs of boxes are to be compared"):
-        diagnose(truth, detections, "voc2012")
+
+
+@pytest.mark.parametrize("seed", range(drawn(24)))
+@pytest.mark.parametrize("rules", ["coco-bbox", "voc2012"])
+def test_objects_labeled_twice_are_those_of_all_pairs(seed: int, rules: str) -> None:
+    rng = np.random.default_rng(seed)
+    n = 60
+    corner, side = rng.integers(0, 4, (n, 2)), rng.integers(28, 34, (n, 2))
+    labels, boxes = rng.integers(1, 4, n), np.concatenate([corner, side], axis=1).astype(float)
+    columns = rng.integers(1, 4, n).tolist(), labels.tolist(), boxes
+    names = {1: "a", 2: "b", 3: "c"}
+    truth = truth_from_arrays(*columns, images=[1, 2, 3], categories=names)
+    diagnosis = diagnose(truth, detections_from_arrays(truth, *columns, [0.5] * n), rules)
+    own = edges(truth, inclusive=rules == "voc2012")
+    expected = [
+        g
+        for g in range(n)
+        if any(
+            ious(own[g : g + 1], own[h : h + 1])[0] >= mistakes.TWICE
+            for h in range(n)
+            if h != g and (truth.image[h], truth.label[h]) == (truth.image[g], truth.label[g])
+        )
+    ]
+    assert sorted(mistakes._twice(diagnosis).tolist()) == expected
