@@ -9,7 +9,7 @@ from detmap.errors import CrowdedError
 
 MOST_LISTED, LISTED_PER_ROW = 3_000_000, 20
 """Pairs in memory, of about 100 bytes each."""
-MOST_COMPARED, COMPARED_PER_ROW = 2_000_000_000, 10_000
+MOST_COMPARED, COMPARED_PER_ROW = 3_000_000_000, 10_000
 """Pairs whose overlap is computed: about 10 s of processor time."""
 WAY_OUT = "evaluate fewer images or classes, or remove detections of low score"
 

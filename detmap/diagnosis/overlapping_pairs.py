@@ -13,7 +13,7 @@ from detmap.overlaps.row_overlaps import edges, ious
 from detmap.tables import Detections, Truth
 
 CHUNK = 1 << 16  # pairs that are looked at together
-SLOWER = 10  # times as long as a pair takes in a kernel
+SLOWER = 15  # times as long as a pair takes in a kernel
 
 
 def single_precision_ious(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -40,7 +40,7 @@ FEW = 20_000  # detections up to which orders of ties are looked at wherever the
 NEAREST = 5
 MOST_ROWS = {"input": 100_000_000, "input and change": 50_000_000}
 """Detections that are evaluated at most, over all rules, of inputs that are changed,"""
-EVALUATIONS = 100
+EVALUATIONS = 150
 """Evaluations that compare every pair of an image and class, about."""
 LEAST_RULES = 8  # and the rules that each is evaluated under even so: those that come closest
 

@@ -129,7 +129,7 @@ def test_too_crowded_images_are_refused_by_name(monkeypatch: pytest.MonkeyPatch)
         diagnose(truth, detections, "voc2012")
     with pytest.raises(CrowdedError, match=r"diagnose: .* 1,600 pairs of boxes"):
         confusion(diagnosis, rule="supervision", confidence=0.0)
-    monkeypatch.setattr(crowding, "MOST_COMPARED", 16_000)
+    monkeypatch.setattr(crowding, "MOST_COMPARED", 1600 * overlapping_pairs.SLOWER)
     monkeypatch.setattr(crowding, "MOST_LISTED", 1599)
     monkeypatch.setattr(crowding, "LISTED_PER_ROW", 1)
     with pytest.raises(CrowdedError, match="confusion: the boxes are too crowded: more than 1,599"):

@@ -11,7 +11,7 @@ from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_
 from detmap.base import crowding
 from detmap.errors import CrowdedError
 from detmap.explaining import explain
-from detmap.parity.restated_tools import numbers
+from detmap.parity.restated_tools import EVALUATIONS, numbers
 from detmap.protocol import load
 from detmap.reproducing.search import reproduce
 
@@ -28,7 +28,7 @@ def test_tools_of_too_crowded_images_have_no_number(monkeypatch: pytest.MonkeyPa
     assert listed[0].value == 1.0  # matched without a list
     assert math.isnan(listed[1].value)
     assert listed[1].remark == "crowded"
-    monkeypatch.setattr(crowding, "MOST_COMPARED", 899 * 5)
+    monkeypatch.setattr(crowding, "MOST_COMPARED", 899 * EVALUATIONS)
     monkeypatch.setattr(crowding, "COMPARED_PER_ROW", 1)
     with pytest.raises(CrowdedError, match="tools: the images are too crowded: 900 pairs of boxes"):
         numbers(*tables, stock, names)
