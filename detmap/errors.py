@@ -90,6 +90,10 @@ class OverlapError(DataError):
     """An IoU is 0/0 or inf/inf in the number type of the protocol; others may have a number."""
 
 
+class CrowdedError(DataError):
+    """More boxes of an image overlap than can be compared; other rules may have a number."""
+
+
 class ProtocolError(DetmapError):
     """A protocol or one of its keys does not exist or is out of range."""
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import read_detections
 from detmap.base import memory
+from detmap.base.crowding import limit_compared
 from detmap.base.immutable import Immutable, blank, keep, own
 from detmap.base.parallel import each_batch
 from detmap.diagnosis.shape_overlaps import compare_shapes
@@ -278,6 +279,7 @@ def _look(
     obj_boxes = boxes_as(truth.boxes, truth.box_format, native)
     objects = kernels.Boxes(obj_off, obj_order, truth.label, obj_boxes, to_find)
     sizes, obj_sizes = np.diff(off), np.diff(obj_off)
+    _limit_pairs(detections.image[listed], truth.image[to_find], n_images)
 
     def look_at_some(images: NDArray[np.int32]) -> None:
         n_objects, n_rows = (int(each[images].max(initial=0)) for each in (obj_sizes, sizes))
@@ -306,6 +308,13 @@ def _look(
         seen.near,
         seen.reach,
     )
+
+
+def _limit_pairs(image: NDArray[np.int32], obj_image: NDArray[np.int32], n_images: int) -> None:
+    """Raises `CrowdedError` if the boxes of the images are too many to be compared."""
+    d, g = (np.bincount(each, minlength=n_images) for each in (image, obj_image))
+    n_pairs = int((d * g + (d**2 + g**2) // 2).sum())
+    limit_compared("diagnose", n_pairs, len(image) + len(obj_image))
 
 
 def _unseen(n_rows: int, n_objects: int) -> Seen:

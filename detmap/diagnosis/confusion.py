@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import memory
+from detmap.base import crowding, memory
 from detmap.diagnosis.analysis import BEYOND, Diagnosis
 from detmap.diagnosis.class_labels import told_apart
 from detmap.diagnosis.operating_sweep import best_f1
 from detmap.diagnosis.overlapping_pairs import pairs
 from detmap.diagnosis.shape_overlaps import overlapping_shapes
-from detmap.errors import DataError
+from detmap.errors import CrowdedError, DataError
+from detmap.overlaps.row_overlaps import edges
+from detmap.tables import Detections, Truth
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
@@ -158,7 +160,7 @@ def confusion(
 
     Raises
     ------
-    DataError : an unknown rule, a threshold that is no number
+    DataError : an unknown rule, a threshold that is no number, too crowded images
 
     Source: supervision 0.31.2, detection.py; ultralytics 8.0.200 and 8.4.190, metrics.py; mmdet
     3.3.0, tools/analysis_tools/confusion_matrix.py.
@@ -184,7 +186,10 @@ def confusion(
     objects = objects[np.argsort(truth.image[objects], kind="stable")]
     order = diagnosis.order().astype(np.int64)
     rows = order[listed[order]]
-    det, obj, _ = how.taking(diagnosis, _met(diagnosis, rule, rows, objects, least))
+    if own and diagnosis.protocol.iou.of == "boxes":
+        det, obj = _pair_boxes(diagnosis, rows, objects, least)
+    else:
+        det, obj, _ = how.taking(diagnosis, _met(diagnosis, rule, rows, objects, least))
     found, hit = np.zeros(len(truth), dtype=bool), np.zeros(len(detections), dtype=bool)
     hit[det] = True
     n = len(truth.categories)
@@ -213,20 +218,42 @@ def _met(
     objects: NDArray[np.int64],
     least: float,
 ) -> Pairs:
-    """The pairs that overlap enough: by the protocol's overlap, other tools' rules by boxes."""
-    protocol, own = diagnosis.protocol, rule == "detmap"
+    """The pairs that overlap enough: by the protocol's shapes, other tools' rules by boxes."""
     tables = (diagnosis.truth, diagnosis.detections, rows, objects)
-    if own and protocol.iou.of != "boxes":
-        det, obj, overlap = overlapping_shapes(*tables, protocol)
+    if rule == "detmap":
+        det, obj, overlap = overlapping_shapes(*tables, diagnosis.protocol)
         enough = overlap >= least
         return det[enough], obj[enough], overlap[enough]
     return pairs(
         *tables,
-        inclusive=own and protocol.boxes.extent == "inclusive",
+        inclusive=False,
         least=least,
         strict=RULES[rule].strict[1],
         single=rule == "ultralytics-8.0",
     )
+
+
+def _pair_boxes(
+    diagnosis: Diagnosis, rows: NDArray[np.int64], objects: NDArray[np.int64], least: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Does `_class_first` of boxes, without a list of the pairs; by object."""
+    from detmap.kernels.diagnosis import Rows, pair_by_class
+
+    truth, detections = diagnosis.truth, diagnosis.detections
+    inclusive = diagnosis.protocol.boxes.extent == "inclusive"
+
+    def by_image(table: Truth | Detections, some: NDArray[np.int64]) -> Rows:
+        off = np.searchsorted(table.image[some], np.arange(len(truth.images) + 1))
+        return Rows(off, table.label[some], edges(table, some, inclusive=inclusive))
+
+    found = np.empty(len(objects), dtype=np.int64)
+    tables = by_image(detections, rows), by_image(truth, objects)
+    most = max(crowding.MOST_COMPARED, crowding.COMPARED_PER_ROW * (len(rows) + len(objects)))
+    if pair_by_class(*tables, float(least), most, found, np.empty(len(objects))) < 0:
+        what = f"the images are too crowded: pairing takes more than {most:,} overlaps"
+        raise CrowdedError("confusion", what, crowding.WAY_OUT)
+    paired = np.flatnonzero(found >= 0)
+    return rows[found[paired]], objects[paired]
 
 
 def _class_first(diagnosis: Diagnosis, met: Pairs) -> Pairs:

@@ -12,6 +12,7 @@ from detmap.diagnosis.analysis import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
 from detmap.diagnosis.operating_sweep import best_f1
 from detmap.diagnosis.overlapping_pairs import some_pairs
 from detmap.output.cell_text import or_none
+from detmap.overlaps.row_overlaps import edges, ious
 from detmap.tables import Detections, Truth
 
 TINY, NEARLY_ALL, LONG = 2.0, 0.98, 20.0  # pixels; share of the image; one side over the other
@@ -241,11 +242,24 @@ def _twice(diagnosis: Diagnosis) -> NDArray[np.int64]:
     begins = np.ones(len(rows), dtype=bool)
     begins[1:] = np.diff(truth.image[rows]).astype(bool) | np.diff(truth.label[rows]).astype(bool)
     cell, again = np.cumsum(begins), np.zeros(len(truth), dtype=bool)
+    again[rows[_near_neighbors(edges(truth, rows, inclusive=inclusive), cell)]] = True
+    some = ~again[rows]  # heaps of boxes are full of near neighbors: few are left to compare
+    cells = cell[some], cell
     for one, other, _ in some_pairs(
-        truth, truth, rows, rows, inclusive=inclusive, least=TWICE, strict=False, cells=(cell, cell)
+        truth, truth, rows[some], rows, inclusive=inclusive, least=TWICE, strict=False, cells=cells
     ):
         again[one[one != other]] = True
     return np.asarray(rows[again[rows]])
+
+
+def _near_neighbors(boxes: NDArray[np.float64], cell: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(n,) whether a box is at the location of the next or last one of its cell, by its edges."""
+    order = np.lexsort((*boxes.T, cell))
+    one, other = order[:-1], order[1:]
+    near = (cell[one] == cell[other]) & (ious(boxes[one], boxes[other]) >= TWICE)
+    found = np.zeros(len(cell), dtype=bool)
+    found[one[near]] = found[other[near]] = True
+    return found
 
 
 def _odd(truth: Truth) -> NDArray[np.int64]:

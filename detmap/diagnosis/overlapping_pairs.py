@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.crowding import limit_compared, limit_listed
 from detmap.overlaps.row_overlaps import edges, ious
 from detmap.tables import Detections, Truth
 
 CHUNK = 1 << 16  # pairs that are looked at together
+SLOWER = 15  # times as long as a pair takes in a kernel
 
 
 def single_precision_ious(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -36,10 +38,20 @@ def pairs(
     objects: NDArray[np.int64],
     **how: Any,
 ) -> Pairs:
-    """All of `some_pairs` at once."""
-    found = some_pairs(truth, detections, rows, objects, **how)
+    """All of `some_pairs` at once.
+
+    Raises
+    ------
+    CrowdedError : too many for the memory
+    """
     none = np.zeros(0, dtype=np.int64)
-    columns = [np.concatenate(each) for each in zip((none, none, np.zeros(0)), *found, strict=True)]
+    found: list[Pairs] = [(none, none, np.zeros(0))]
+    n_pairs = 0
+    for some in some_pairs(truth, detections, rows, objects, **how):
+        found.append(some)
+        n_pairs += len(some[0])
+        limit_listed("confusion", n_pairs, len(rows) + len(objects))
+    columns = [np.concatenate(each) for each in zip(*found, strict=True)]
     return columns[0], columns[1], columns[2]
 
 
@@ -71,6 +83,10 @@ def some_pairs(
     Yields
     ------
     by detection in the order of `rows`, then by object in the order of `objects`
+
+    Raises
+    ------
+    CrowdedError : too many pairs to compare
     """
     det_edges = edges(detections, rows, inclusive=inclusive)
     obj_edges = edges(truth, objects, inclusive=inclusive)
@@ -91,6 +107,7 @@ def _meetings(
     first = np.concatenate([[0], np.cumsum(n_objects)])
     counts = n_objects[image]
     total = np.concatenate([[0], np.cumsum(counts)])
+    limit_compared("diagnose", int(total[-1]), len(image) + len(obj_image), SLOWER)
     begin = 0
     while begin < len(image):
         end = max(int(np.searchsorted(total, total[begin] + CHUNK, "right")) - 1, begin + 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import memory
+from detmap.base.crowding import limit_listed
 from detmap.overlaps import producer
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 Pairs = tuple[Rows, Rows, NDArray[np.float64]]
 LOWEST = float(np.finfo(np.float64).tiny)  # every overlap above 0
-PAIR = 40  # bytes
 
 
 def overlapping_shapes(
@@ -39,6 +38,10 @@ def overlapping_shapes(
     Returns
     -------
     by detection in the order of `rows`, then by object in the order of `objects`
+
+    Raises
+    ------
+    CrowdedError : too many overlapping pairs
     """
     from detmap.kernels.cells import Cells, ObjectColumns
 
@@ -48,8 +51,6 @@ def overlapping_shapes(
     )
     both = np.flatnonzero((np.diff(off) > 0) & (np.diff(obj_off) > 0))
     bounds = np.stack([off[both], off[both + 1], obj_off[both], obj_off[both + 1]], axis=1)
-    n_pairs = int((np.diff(off) * np.diff(obj_off)).sum())
-    memory.require(PAIR * n_pairs, "diagnose", f"comparing {n_pairs} pairs")
     columns = ObjectColumns(
         np.array([0, len(objects)], dtype=np.int64),
         objects.astype(np.int32),
@@ -60,11 +61,13 @@ def overlapping_shapes(
     )
     cells = Cells(np.arange(len(rows), dtype=np.int32), np.ascontiguousarray(bounds, np.int64))
     produce = producer(truth, detections, columns, rules, LOWEST)
-    none = np.zeros(0, dtype=np.int64)
+    none, n_pairs = np.zeros(0, dtype=np.int64), 0
     found: list[Pairs] = [(none, none, np.zeros(0))]
     for n, pairs in produce(cells, len(bounds), rows.astype(np.int32)):
         detection = pairs.detection[:n].astype(np.int64)[labels(pairs.off[: n + 1])]
         size = len(detection)
+        n_pairs += size
+        limit_listed("diagnose", n_pairs, len(rows) + len(objects))
         found.append((detection, pairs.object[:size].astype(np.int64), pairs.overlap[:size].copy()))
     det, obj, overlap = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.lexsort((obj, det))

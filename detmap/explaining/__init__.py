@@ -19,7 +19,7 @@ from detmap.explaining.switches import SWITCHES, Switch, between, changed
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
 from detmap.overlaps import kind_of
-from detmap.parity.restated_tools import MatchedOnce, headline
+from detmap.parity.restated_tools import MatchedOnce, headline, limit_crowds
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 from detmap.tables import Detections, Truth
@@ -98,6 +98,7 @@ def _explain_rules(
             f"{first.name} compares {first.iou.of}, {last.name} {last.iou.of}",
             "give two protocols of one kind",
         )
+    limit_crowds("explain", truth, detections)
     known = MatchedOnce(truth, detections, threads)
     values: dict[frozenset[str], float] = {}
 

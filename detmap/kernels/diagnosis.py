@@ -185,3 +185,103 @@ def over_union(
         return 0.0
     overlap = shared / (box[4] + edges[g, 4] - shared + epsilon)
     return overlap if overlap == overlap else 0.0
+
+
+class Rows(NamedTuple):
+    """Boxes by image, in the order that decides between equal overlaps."""
+
+    off: NDArray[np.int64]  # (I + 1,) where each image begins
+    label: NDArray[np.int32]  # (n,)
+    edges: Floats  # (n, 5) left, top, right and bottom edge, area
+
+
+@kernel
+def pair_by_class(
+    detections: Rows,
+    objects: Rows,
+    least: float,
+    most: int,
+    found: NDArray[np.int64],
+    overlaps: Floats,
+) -> int:
+    """Pair detections and objects of each image one to one: pairs of the same class first, then by
+    overlap. Returns the number of overlaps computed, -1 if it would exceed `most`.
+
+    least: lowest overlap of a pair. out: found (G,) the detection of each object, -1 for none;
+    overlaps (G,) that of the pair.
+
+    A detection takes its best object unless another detection has the better pair with it; the one
+    that loses an object takes its next one. As both sides rank pairs by one order, the result is
+    that of taking the pairs in this order, without a list of them.
+
+    Source: Gale and Shapley 1962, deferred acceptance.
+    """
+    count = 0
+    for i in range(detections.off.size - 1):
+        first, last = objects.off[i], objects.off[i + 1]
+        for g in range(first, last):
+            found[g] = -1
+        for begin in range(detections.off[i], detections.off[i + 1]):
+            d = begin
+            while d >= 0:
+                count += last - first
+                if count > most:
+                    return -1
+                best = find_class_first(d, first, last, detections, objects, least, found, overlaps)
+                if best < 0:
+                    break
+                loser = found[best]
+                found[best] = d
+                overlaps[best] = overlap_of(detections.edges, d, objects.edges, best)
+                d = loser
+    return count
+
+
+@kernel
+def find_class_first(
+    d: int,
+    first: int,
+    last: int,
+    detections: Rows,
+    objects: Rows,
+    least: float,
+    found: NDArray[np.int64],
+    overlaps: Floats,
+) -> int:
+    """The best object from `first` to `last` whose pair with another detection is not better; -1.
+
+    Source: none; the order is that of `pair_by_class`, of equals the first object.
+    """
+    best, highest, same_best = -1, -1.0, False
+    label = detections.label[d]
+    for g in range(first, last):
+        same = objects.label[g] == label
+        if same_best and not same:
+            continue
+        overlap = overlap_of(detections.edges, d, objects.edges, g)
+        if not overlap >= least or (same == same_best and overlap <= highest):
+            continue
+        other = found[g]
+        if other >= 0:
+            same_other = objects.label[g] == detections.label[other]
+            if same_other and not same:
+                continue
+            if same_other == same and (
+                overlap < overlaps[g] or (overlap == overlaps[g] and other < d)
+            ):
+                continue
+        best, highest, same_best = g, overlap, same
+    return best
+
+
+@kernel
+def overlap_of(edges: Floats, d: int, obj_edges: Floats, g: int) -> float:
+    """IoU of the d-th and the g-th of (n, 5) edges, areas included; 0.0 if undefined.
+
+    Source: none; bit for bit `detmap.overlaps.row_overlaps.ious`.
+    """
+    width = min(edges[d, 2], obj_edges[g, 2]) - max(edges[d, 0], obj_edges[g, 0])
+    height = min(edges[d, 3], obj_edges[g, 3]) - max(edges[d, 1], obj_edges[g, 1])
+    shared = width * height if width > 0 and height > 0 else 0.0
+    union = edges[d, 4] + obj_edges[g, 4] - shared
+    return float(shared / union) if union > 0 else 0.0

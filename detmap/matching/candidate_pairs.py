@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import memory
+from detmap.base.crowding import limit_listed
 from detmap.errors import OverlapError
 from detmap.matching.class_thresholds import reach_own
 from detmap.matching.matches_checks import least_overlap
@@ -30,9 +30,6 @@ Part = tuple[NDArray[np.int64], Rows, NDArray[np.float64], NDArray[np.bool_]]
 
 AT_ONCE = 1 << 20
 """Pairs of boxes per step."""
-
-BYTES = 100
-"""Memory per kept pair."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +98,7 @@ def find_candidates(
     Raises
     ------
     OverlapError : boxes with an IoU of 0/0 or inf/inf
-    DataError : more pairs than fit into memory
+    CrowdedError : too many overlapping pairs
     """
     rows, turns = order
     lowest = least_overlap(protocol)
@@ -168,7 +165,7 @@ def _box_pairs(
             # Disjoint boxes never match, even if an object needs an overlap of 0.
             enough = (overlap >= lowest) | ((overlap >= objects.enough[of]) & (overlap > 0))
             n_kept += int(enough.sum())
-            memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs of boxes that meet")
+            limit_listed("match", n_kept, len(truth) + len(detections))
             yield d[enough], of[enough], overlap[enough], np.full(int(enough.sum()), absorbing)
 
 
@@ -284,7 +281,7 @@ def _shape_pairs(
     for n, pairs in produce(cells, len(bounds), rows):
         size = int(pairs.off[n])
         n_kept += size
-        memory.require(n_kept * BYTES, "match", f"comparing {n_kept} pairs that meet")
+        limit_listed("match", n_kept, len(truth) + len(detections))
         d = place[np.repeat(pairs.detection[:n], np.diff(pairs.off[: n + 1]))]
         overlap, absorbing = pairs.overlap[:size].copy(), pairs.absorbing[:size].copy()
         yield d, pairs.object[:size].copy(), overlap, absorbing

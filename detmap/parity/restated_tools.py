@@ -18,9 +18,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from detmap.base.crowding import limit_compared
 from detmap.base.last_values import LastValues
 from detmap.curves.aggregation import classes_without_truth
-from detmap.errors import DataError, OverlapError
+from detmap.errors import CrowdedError, DataError, OverlapError
 from detmap.evaluate import summarize
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
@@ -32,18 +35,22 @@ from detmap.results.result import Result
 from detmap.results.result_tables import overlaps
 from detmap.tables import Detections, Note, Truth
 from detmap.tables.catalog import summed
+from detmap.tables.grouping import cell_bounds
 
 SHAPED = {("pycocotools", "masks"): "coco-segm", ("pycocotools", "keypoints"): "coco-keypoints"}
 """Protocols of tools for masks and keypoints."""
 BOXES_ALONE = Note(
     "tool-boxes", "detmap implements this tool for boxes only, not for masks and keypoints", 1
 )
+EVALUATIONS = 8
+"""Evaluations that compare every pair of an image and class: the other rules have limits."""
 REMARKS = {"order-undecided": "ties", "choice-undecided": "ties", "reference-stops": "stops"}
 """Notes on the reliability of a tool's number, with one word each."""
 NOTHING = {
     BOXES_ALONE.code: "boxes",
     "class-without-truth": "undefined",
     "overlap-undefined": "undefined",
+    "too-crowded": "crowded",
 }
 """Notes on missing numbers."""
 
@@ -52,6 +59,7 @@ WORDS = {
     "ties": "ties: NumPy's unstable sort ordered tied scores; the number holds for this NumPy and "
     "processor; for fiftyone, an index of the tool decided",
     "boxes": "boxes: detmap implements this tool for boxes only",
+    "crowded": "crowded: more boxes overlap than detmap lists for the rules of this tool",
     "stops": "stops: the tool itself fails on such input",
 }
 """Explanations of the words."""
@@ -104,7 +112,7 @@ def numbers(
 
     Tools with the same matching rules are matched once. If `stock` compares masks or keypoints,
     tools for boxes have no number. Neither has a tool in whose number type an IoU is 0/0 or
-    inf/inf.
+    inf/inf, or for whose rules too many boxes overlap.
 
     Parameters
     ----------
@@ -132,6 +140,7 @@ def compare_tools(
 
     Tools with similar rules follow each other, because matching shares the last orders and lists.
     """
+    limit_crowds("tools", known.truth, known.detections)
     base = quantities(known.result(stock))
     wanted = [(name, _restated(name, stock)) for name in (tools() if names is None else names)]
     own = matching_rules(stock)
@@ -145,6 +154,19 @@ def compare_tools(
     for place in sorted(range(len(wanted)), key=turn):
         found[place] = _tool_number(known, *wanted[place], base)
     return [found[place] for place in range(len(wanted))]
+
+
+def limit_crowds(
+    where: str, truth: Truth, detections: Detections, evaluations: int = EVALUATIONS
+) -> None:
+    """Raises `CrowdedError` if images are too crowded to be matched under so many rules."""
+    n_images = len(truth.images)
+    objects, own = (
+        table.label.astype(np.int64) * n_images + table.image for table in (truth, detections)
+    )
+    first, last = cell_bounds(np.sort(objects), own, n_images * len(truth.categories))
+    n_rows = len(truth) + len(detections)
+    limit_compared(where, int((last - first).sum()), n_rows, evaluations)
 
 
 def _restated(name: str, stock: Protocol) -> Protocol | None:
@@ -175,6 +197,9 @@ def _tool_number(
         return ToolNumber(name, "", "", nothing, nothing, "", (BOXES_ALONE,))
     try:
         result = known.result(rules)
+    except CrowdedError as error:
+        note = Note("too-crowded", f"image is too crowded for these rules: {error}", 1)
+        return ToolNumber(name, "", "", nothing, nothing, "", (note,))
     except OverlapError as error:
         note = Note("overlap-undefined", f"pair of boxes has no IoU: {error}", 1)
         return ToolNumber(name, "", "", nothing, nothing, "", (note,))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from detmap.errors import DataError, DetmapError
-from detmap.parity.restated_tools import MatchedLast
+from detmap.parity.restated_tools import MatchedLast, limit_crowds
 from detmap.protocol import Protocol, load, names, tools
 from detmap.protocol.default_protocol import choose_protocol
 from detmap.protocol.protocol_digest import protocol_digest
@@ -40,6 +40,8 @@ FEW = 20_000  # detections up to which orders of ties are looked at wherever the
 NEAREST = 5
 MOST_ROWS = {"input": 100_000_000, "input and change": 50_000_000}
 """Detections that are evaluated at most, over all rules, of inputs that are changed,"""
+EVALUATIONS = 150
+"""Evaluations that compare every pair of an image and class, about."""
 LEAST_RULES = 8  # and the rules that each is evaluated under even so: those that come closest
 
 
@@ -151,11 +153,12 @@ def reproduce(
 
     Raises
     ------
-    DataError : not a number, or no rules have the metric
+    DataError : not a number, no rules have the metric, or too crowded images
     """
     wanted = parse(number)
     if depth not in (0, 1, 2):
         raise DataError("reproduce: depth", f"{depth!r}", "give 0, 1 or 2")
+    limit_crowds("reproduce", truth, detections, EVALUATIONS)
     seen = _Seen(truth, detections, wanted, metric, threads)
     stock = choose_protocol(None, truth)
     shipped = [load(name) for name in (*names(), *tools())]

@@ -170,7 +170,7 @@ def intervals(
     drawn = units(matches.image_ids, groups)
     moved = influence(planned, drawn, threads)
     sample = off = None
-    if replicates:
+    if replicates and drawn.n > 1:  # a single unit has no interval
         read = drawing.reader(planned)
         off = bias_of(planned, drawn, moved.n_units, replicates, seed, threads, read)
         told = progress or drawing.silent

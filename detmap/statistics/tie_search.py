@@ -18,6 +18,7 @@ from detmap.statistics.replicates import TIES, random_words
 from detmap.tables.grouping import sort_groups
 
 TRIED = 16  # random orders; the best and worst per component are combined
+MOST_PAIRS = 50_000_000  # matched in random orders: crowds of tied boxes get fewer of them
 Metrics = Callable[[Scores], list[float]]
 
 
@@ -29,8 +30,9 @@ def searched(
     seed: int,
     threads: int | None,
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """The metrics of random orders, and of two orders built per row: the best and the worst of some
-    orders in each component, with the true positives of the images first, or last.
+    """The metrics of random orders, fewer if many pairs are to be matched, and of two orders built
+    per row: the best and the worst of some orders in each component, with the true positives of
+    the images first, or last.
     """
 
     def ordered(listed: Ranked) -> list[float]:
@@ -45,6 +47,7 @@ def searched(
             known[key] = ordered(listed)
         return known[key]
 
+    n_random = min(n_random, max(TRIED, MOST_PAIRS // max(1, len(orders.row))))
     drawn, kept = [], []
     for b in range(max(n_random, TRIED)):
         key = random_words(seed, TIES, b, (1, len(orders.groups.number)))[0]

@@ -78,7 +78,8 @@ def ties(
     matches, scores : of a result
     tables : the input of the matching. Without it, bounds are wide where tied scores of one image
         overlap objects, and there are no random orders
-    orders : number of random orders; seed : of the random numbers
+    orders : number of random orders, fewer (at least 16) if more than 500,000 pairs of tied
+        detections and objects overlap; seed : of the random numbers
     threads : number of threads; results do not depend on it
     """
     protocol, categories = matches.protocol, matches.categories

@@ -34,6 +34,7 @@ from detmap.overlaps import box_iou as boxes
 from detmap.overlaps import likely_pairs
 from detmap.protocol import integrators
 from detmap.statistics.replicates import random_words
+from tests.diagnosis import test_pair_by_class
 from tests.diagnosis import troublesome_tables as drawing
 from tests.kernels import test_near_pairs, test_runs
 from tests.kernels.test_match import draw_case, judged
@@ -146,6 +147,8 @@ def diagnoses() -> list[object]:
         drawn = uncertainty(seen, parts(seen), np.array([0.5, 0.2]), replicates=3, of_lists=3)
         sampled = (drawn.olrp, drawn.best, drawn.curve, drawn.slice_ap)
         found += [seen.counts(), *(each.draws.tolist() for each in sampled)]
+        rows = [test_pair_by_class.draw_rows(np.random.default_rng(seed + i), 9, 7) for i in (0, 9)]
+        found += [test_pair_by_class.paired(*rows, 0.25, most) for most in (9, 9999)]
     return found
 
 

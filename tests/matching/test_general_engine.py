@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import detmap
-from detmap.base import memory
-from detmap.errors import DataError, MergeError, ProtocolError
+from detmap.base import crowding
+from detmap.errors import CrowdedError, MergeError, ProtocolError
 from detmap.matching import candidate_pairs as candidates
 from detmap.matching.assignments import ARRAYS
 from detmap.matching.engine import match_images
@@ -282,10 +282,12 @@ def test_an_object_is_named_by_its_place_in_the_truth(
 
 def test_pairs_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = data([A] * 30, [A] * 30)
-    monkeypatch.setattr(memory, "SPARE", 0)
-    monkeypatch.setattr(memory, "available", lambda: 800 * candidates.BYTES)
-    with pytest.raises(DataError, match="comparing 900 pairs"):
+    monkeypatch.setattr(crowding, "MOST_LISTED", 899)
+    monkeypatch.setattr(crowding, "LISTED_PER_ROW", 1)
+    with pytest.raises(CrowdedError, match="too crowded: more than 899 pairs overlap"):
         match_in_order(*tables, detmap.load_protocol("coco-bbox"))
+    monkeypatch.setattr(crowding, "MOST_LISTED", 900)
+    match_in_order(*tables, detmap.load_protocol("coco-bbox"))
 
 
 def test_a_score_beyond_float32_is_infinite_without_a_warning(

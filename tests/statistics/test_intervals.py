@@ -305,3 +305,17 @@ def test_exact_bounds_are_those_of_tables() -> None:
     assert exact_bounds(1, 20, 0.95) == pytest.approx((0.00127, 0.24873), abs=1e-5)
     assert exact_bounds(10, 20, 0.95) == pytest.approx((0.27196, 0.72804), abs=1e-5)
     assert exact_bounds(19, 20, 0.95)[0] == pytest.approx(1 - exact_bounds(1, 20, 0.95)[1])
+
+
+@pytest.mark.parametrize("method", ["influence", "percentile"])
+def test_a_single_image_draws_no_replicates(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = detmap.truth_from_arrays([1, 1], [1, 2], [[0, 0, 9, 9], [5, 5, 9, 9]])
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 8]], [0.5])
+    monkeypatch.delattr(drawing, "lanes_of")
+    monkeypatch.delattr(drawing, "random_words")
+    result = detmap.evaluate(truth, found)
+    intervals = result.intervals(method=method, replicates=1000)
+    assert {each.why_not for each in intervals.metrics.values() if each.value == each.value} == {
+        "fewer than two images"
+    }
+    assert intervals.replicates == 1000

@@ -459,3 +459,5 @@ def test_how_many_orders_a_search_evaluates(n: int, monkeypatch: pytest.MonkeyPa
     found = tie_search.searched(orders, [*rows, *rows], lambda _: [0.5], n, 0, 1)
     assert found == ([[0.5]] * n, [[0.5]] * 6 * len({(row.subset, row.iou) for row in rows}))
     assert set(sizes) == {16}
+    monkeypatch.setattr(tie_search, "MOST_PAIRS", 0)
+    assert tie_search.searched(orders, rows, lambda _: [0.5], n, 0, 1)[0] == [[0.5]] * min(n, 16)

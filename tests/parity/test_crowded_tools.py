@@ -1,0 +1,38 @@
+"""The numbers of tools for crowded images: none for rules that would list too many pairs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.base import crowding
+from detmap.errors import CrowdedError
+from detmap.explaining import explain
+from detmap.parity.restated_tools import EVALUATIONS, numbers
+from detmap.protocol import load
+from detmap.reproducing.search import reproduce
+
+
+def test_tools_of_too_crowded_images_have_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = [1] * 30, [1] * 30, np.tile([0.0, 0.0, 9.0, 9.0], (30, 1))
+    truth = truth_from_arrays(*columns, images=[1], categories={1: "c"})
+    tables = truth, detections_from_arrays(truth, *columns, [0.5] * 30)
+    stock, names = load("voc2012"), ("pycocotools", "yolov5")
+    assert [math.isnan(row.value) for row in numbers(*tables, stock, names)] == [False, False]
+    monkeypatch.setattr(crowding, "MOST_LISTED", 899)
+    monkeypatch.setattr(crowding, "LISTED_PER_ROW", 1)
+    listed = numbers(*tables, stock, names)
+    assert listed[0].value == 1.0  # matched without a list
+    assert math.isnan(listed[1].value)
+    assert listed[1].remark == "crowded"
+    monkeypatch.setattr(crowding, "MOST_COMPARED", 899 * EVALUATIONS)
+    monkeypatch.setattr(crowding, "COMPARED_PER_ROW", 1)
+    with pytest.raises(CrowdedError, match="tools: the images are too crowded: 900 pairs of boxes"):
+        numbers(*tables, stock, names)
+    with pytest.raises(CrowdedError, match="explain: the images are too crowded: 900 pairs"):
+        explain(*tables, "voc2012", "yolov5")
+    with pytest.raises(CrowdedError, match="reproduce: the images are too crowded: 900 pairs"):
+        reproduce("50.1", *tables)
