@@ -129,7 +129,10 @@ def compare_matches(
         seed,
         drawn,
         maker.signature(signature(first.protocol, data), replicates, seed),
-        (*maker.notes(), *result_notes.extra_left_out(first.protocol, "metrics are not compared")),
+        (
+            *maker.notes(replicates),
+            *result_notes.extra_left_out(first.protocol, "metrics are not compared"),
+        ),
     )
 
 

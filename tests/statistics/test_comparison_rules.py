@@ -52,6 +52,7 @@ def paired(n_units: int = 100, **changes: Any) -> Any:
         "class_bias": np.array([[[0.01, 0.0]], [[0.0, NAN]], [[0.0, NAN]]]),
         "draws": rng.normal(0, 0.01, (50, 3, 2)),
         "class_draws": rng.normal(0, 0.01, (50, 3, 1, 2)),
+        "drawn": np.arange(2),
         "why_not": ["", "few"],
         "class_why_not": [["", "rare"]],
     }
