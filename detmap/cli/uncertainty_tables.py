@@ -139,11 +139,12 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
         tables += metric_tables(made, per_class)
     if arguments.ties:
         from detmap.statistics.interval_tables import tie_table
-        from detmap.statistics.ties import ORDERS
+        from detmap.statistics.ties import n_orders
 
-        streams.progress(f"evaluating {ORDERS} random orders of tied scores")
+        orders = n_orders(result.scores)
+        streams.progress(f"evaluating {orders} random orders of tied scores")
         ties = result.ties(threads=threads)
-        tables.append(tie_table(ties, ORDERS))
+        tables.append(tie_table(ties, orders))
     return Known(made, ties, signature, tables)
 
 

@@ -87,7 +87,7 @@ def bias(
     total = np.zeros((len(plan.positives), len(plan.readings.area)))
     count = np.zeros(total.shape, np.int64)
     value = np.where(n_units.T > 0, 0.0, np.nan)
-    several = (n_units > 1).any(axis=0)  # of one unit, the readings have no effect
+    several = np.max(n_units, axis=0, initial=0) > 1  # of one unit, the readings have no effect
     blocks = [block for block in read.blocks if several[block].any()]
 
     def read_halves(batch: int) -> list[tuple[NDArray[np.float64], NDArray[np.int64]]]:

@@ -23,10 +23,14 @@ from detmap.kernels.resampling import tied as kernels
 from detmap.matching.matches import Matches
 from detmap.output.cell_text import or_none
 from detmap.statistics.replicates import TIES, random_words
-from detmap.statistics.tie_search import n_bits, searched
+from detmap.statistics.tie_search import Once, digest, n_bits, searched
 from detmap.tables.grouping import labels
 
 ORDERS = 100
+MANY, ORDERS_OF_MANY = 100_000_000, 10
+"""Terms of AP (areas x thresholds x recall points x classes) from which on fewer random orders are
+evaluated: 100 orders of 22,000 classes take minutes. Over so many classes their mean varies little.
+"""
 SAME = 1e-12
 
 
@@ -62,6 +66,11 @@ class Tied:
         return {key: or_none(value) for key, value in asdict(self).items()}
 
 
+def n_orders(scores: Scores, wanted: int = ORDERS) -> int:
+    """The number of random orders that are evaluated."""
+    return wanted if math.prod(scores.terms.shape) <= MANY else min(wanted, ORDERS_OF_MANY)
+
+
 def ties(
     matches: Matches,
     scores: Scores,
@@ -78,11 +87,12 @@ def ties(
     matches, scores : of a result
     tables : the input of the matching. Without it, bounds are wide where tied scores of one image
         overlap objects, and there are no random orders
-    orders : number of random orders; seed : of the random numbers
+    orders : number of random orders, of thousands of classes at most `ORDERS_OF_MANY`; seed : of
+        the random numbers
     threads : number of threads; results do not depend on it
     """
     protocol, categories = matches.protocol, matches.categories
-    rows = protocol.rows()[0]
+    rows, orders = protocol.rows()[0], n_orders(scores, orders)
 
     def metrics(of: Scores) -> list[float]:
         return [aggregation.mean(of, row, protocol, categories) for row in rows]
@@ -96,10 +106,11 @@ def ties(
     if cells is None:
         groups = _Groups(matches)
         several = [row for row in rows if row.kind == "AP" and row.iou is None]
-        drawn = [ordered(groups.random_order(seed, b)) for b in range(orders)]
+        once = Once(ordered, {digest(groups.own_order()): value})
+        drawn = [once(groups.random_order(seed, b)) for b in range(orders)]
         found = [value, *drawn]
         found += [
-            ordered(groups.match_order(protocol.subset(row.subset), worst))
+            once(groups.match_order(protocol.subset(row.subset), worst))
             for row in several
             for worst in (True, False)
         ]
@@ -152,7 +163,7 @@ def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:
 
 
 class _Groups:
-    """The groups of tied scores of a class, and orders of their rows."""
+    """The groups of tied scores of a class with unlike rows, and orders of their rows."""
 
     def __init__(self, matches: Matches) -> None:
         self.matches = matches
@@ -162,7 +173,16 @@ class _Groups:
         self.number = np.cumsum(begins)
         ends = np.ones(len(score), dtype=bool)
         ends[:-1] = begins[1:]
-        self.tied = np.flatnonzero(~(begins & ends))
+        first = np.flatnonzero(begins)
+        other = np.zeros(len(score), dtype=bool)  # than the first row of its group
+        for column in (matches.tp, matches.ignored, matches.rank[:, None]):
+            other |= (column != column[first[self.number - 1]]).any(axis=1)
+        matters = np.bincount(self.number, weights=other) > 0
+        self.tied = np.flatnonzero(~(begins & ends) & matters[self.number])
+
+    def own_order(self) -> curve_kernels.Ranked:
+        """The rows in the protocol's order."""
+        return self._ordered_rows(np.zeros(len(self.tied)))
 
     def match_order(self, a: int, worst: bool) -> curve_kernels.Ranked:
         """The rows of each group by their number of thresholds with a true positive in an area,
