@@ -38,6 +38,7 @@ GRID = np.linspace(0, 1, 101)
 SCORE_BINS, OVERLAP_BINS = 25, 20
 MANY, MANY_CLASSES = 200_000, 300  # detections, classes from which on there are fewer replicates
 REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
+THOUSANDS, OF_THOUSANDS = 5000, 48  # classes from which on sums have fewer: 33,000 took 160 MB
 CLASSES_AT_ONCE = 500  # whose curves are sampled together
 OF_SUMS, OF_LISTS = (304, 208), (64, 48)  # whole batches
 SHOWN = 160  # scores of the slider
@@ -142,7 +143,7 @@ def gather(
             seen,
             swept.threshold[shown],
             calibrated=calibrated is not None,
-            replicates=OF_SUMS[many],
+            replicates=OF_SUMS[many] if len(truth.categories) < THOUSANDS else OF_THOUSANDS,
             of_lists=OF_LISTS[many],
             seed=seed,
             threads=threads,
