@@ -174,3 +174,13 @@ def test_a_number_has_the_digits_of_its_interval(half: float, n: int, text: str)
     assert (digits(one), known(one.value, one).text) == (n, text)
     rough = Interval(0.4444, half, math.nan, math.nan, 0.0, 0.95, "few")
     assert digits(rough) == n
+
+
+def test_thousands_of_classes_have_fewer_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    known_truth = truth()
+    table = found_by(known_truth, every(2, 1))
+    rules = detmap.load_protocol("coco-bbox")
+    monkeypatch.setattr("detmap.html_report.gather.THOUSANDS", 1)
+    run = gather("a", known_truth, table, rules, many=True)
+    assert run.uncertainty is not None
+    assert run.uncertainty.replicates == 48
