@@ -125,11 +125,14 @@ def compare_matches(
         alpha,
         test,
         adjust,
-        replicates,
+        len(paired.draws),
         seed,
         drawn,
-        maker.signature(signature(first.protocol, data), replicates, seed),
-        (*maker.notes(), *result_notes.extra_left_out(first.protocol, "metrics are not compared")),
+        maker.signature(signature(first.protocol, data), len(paired.draws), seed),
+        (
+            *maker.notes(replicates),
+            *result_notes.extra_left_out(first.protocol, "metrics are not compared"),
+        ),
     )
 
 

@@ -139,11 +139,10 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
         tables += metric_tables(made, per_class)
     if arguments.ties:
         from detmap.statistics.interval_tables import tie_table
-        from detmap.statistics.ties import ORDERS
 
-        streams.progress(f"evaluating {ORDERS} random orders of tied scores")
+        streams.progress("evaluating random orders of tied scores")
         ties = result.ties(threads=threads)
-        tables.append(tie_table(ties, ORDERS))
+        tables.append(tie_table(ties))
     return Known(made, ties, signature, tables)
 
 

@@ -71,7 +71,7 @@ def bias(
     n: int,
     seed: int,
     threads: int | None = None,
-    read: drawing.Batch | None = None,
+    read: drawing.Reader | None = None,
 ) -> Bias:
     """Estimate the bias of every metric of a result.
 
@@ -84,18 +84,30 @@ def bias(
     read = read or drawing.reader(plan)
     batches = range(-(-min(n, MOST_HALVES) // drawing.LANES))
 
-    def read_halves(batch: int) -> NDArray[np.float64]:
-        return read(_halves(units, seed, batch))[0]
-
     total = np.zeros((len(plan.positives), len(plan.readings.area)))
     count = np.zeros(total.shape, np.int64)
-    for values in map_ordered(read_halves, batches, threads):
-        there = ~np.isnan(values)
-        total += np.where(there, values, 0.0).sum(axis=2)
-        count += there.sum(axis=2)
-    value = read(np.ones((len(units.of_image), drawing.LANES)))[0][:, :, 0]
+    value = np.where(n_units.T > 0, 0.0, np.nan)
+    several = np.max(n_units, axis=0, initial=0) > 1  # of one unit, the readings have no effect
+    blocks = [block for block in read.blocks if several[block].any()]
+
+    def read_halves(batch: int) -> list[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+        """The sums over the halves of a batch, and how many have each class."""
+        weights, sums = _halves(units, seed, batch), []
+        for block in blocks:
+            values = read.read(weights, block)[0]
+            there = ~np.isnan(values)
+            sums.append((np.where(there, values, 0.0).sum(axis=2), there.sum(axis=2)))
+        return sums
+
+    for sums in map_ordered(read_halves, batches, threads):
+        for block, (of_block, there) in zip(blocks, sums, strict=True):
+            total[block] += of_block
+            count[block] += there
+    everything = np.ones((len(units.of_image), drawing.LANES))
+    for block in blocks:
+        value[block] = read.read(everything, block)[0][:, :, 0]
     rate = np.where(plan.readings.limit < 0, RATE_OF_AP, RATE_OF_RECALL)
-    half = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+    half = np.divide(total, count, out=value.copy(), where=count > 0)
     of_class = extrapolate(half - value, n_units.T, rate)
     shares = plan.shares()
     terms = np.zeros((len(plan.metrics), plan.of_all))  # the order of a sum depends on its length

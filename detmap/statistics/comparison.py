@@ -1,5 +1,7 @@
 """Comparison of detectors on the same images: differences with confidence intervals and p-values,
 the classes and images that changed most, and a leaderboard.
+
+Over 400 lines: the tables of pairs, classes and images are built from one state.
 """
 
 from __future__ import annotations
@@ -280,8 +282,7 @@ class Maker:
                         for k, why in zip(mine, why_not, strict=True)
                     ]
                 )
-                draws = own.class_draws[:, i, c][:, mine]
-                adjusted = self.adjusted(p, differ[mine], bias[mine], se[mine], draws, why_not)
+                adjusted = self.adjusted_classes(i, c, p, differ)
                 for k, raw, fixed, why in zip(
                     mine.tolist(), p.tolist(), adjusted, why_not, strict=True
                 ):
@@ -304,6 +305,36 @@ class Maker:
             return (2.0 if math.isnan(one.p_adjusted) else one.p_adjusted, -abs(one.difference))
 
         return sorted(rows, key=first_moved)
+
+    def adjusted_classes(
+        self, i: int, c: int, p: NDArray[np.float64], differ: NDArray[np.float64]
+    ) -> list[float]:
+        """Adjusted p-values of the classes with a difference, of pair i and row c.
+
+        Parameters
+        ----------
+        p : of these classes; differ : (K,) the differences, NaN if undefined
+        """
+        own, there = self.paired, ~np.isnan(differ)
+
+        def adjusted(
+            some: NDArray[np.int64], p: NDArray[np.float64], draws: NDArray[np.float64]
+        ) -> list[float]:
+            se, bias = own.class_se[i, c, some], own.class_bias[i, c, some]
+            why_not = [own.class_why_not[c][k] for k in some.tolist()]
+            return self.adjusted(p, differ[some], bias, se, draws, why_not)
+
+        mine, nothing = np.flatnonzero(there), np.empty((len(own.class_draws), 0))
+        if self.adjust != "maxt":
+            return adjusted(mine, p, nothing)
+        drawn = there[own.drawn]
+        found = np.full(len(differ), np.nan)
+        if self.trusted:  # a class without replicates has no test, but may not differ at all
+            found[support.same(differ, own.class_se[i, c])] = 1.0
+        some = own.drawn[drawn]
+        found[some] = adjusted(some, p, own.class_draws[:, i, c][:, drawn])
+        listed: list[float] = found[mine].tolist()
+        return listed
 
     def adjusted(
         self,
@@ -376,12 +407,19 @@ class Maker:
                 letters[at] += _letter(number)
         return [(self.names[i], float(values[i]), letters[at]) for at, i in enumerate(order)]
 
-    def notes(self) -> tuple[Note, ...]:
-        """Caveats."""
+    def notes(self, replicates: int = 0) -> tuple[Note, ...]:
+        """Caveats; `replicates` is the number that the user wants."""
         notes, units = [], self.paired.units
         if not self.trusted:
             text = f"{units.noun} are fewer than {LEAST_UNITS}: no p-value is printed"
             notes.append(Note("few-images", text, units.n))
+        n = len(self.paired.draws)
+        if n < replicates:
+            text = (
+                f"classes are too many for {replicates} replicates, and no number has an interval: "
+                f"standard errors are from {n} replicates"
+            )
+            notes.append(Note("fewer-replicates", text, len(self.plan.places)))
         if self.test == "plain-permutation":
             text = (
                 "this test assumes exchangeable detectors, not only equal AP: its level is wrong "

@@ -53,6 +53,19 @@ class OfClasses:
         values[:, self.unit[mine]] = influence[:, mine]
         return values
 
+    def variances_of_difference(self, other: OfClasses, n_units: int) -> NDArray[np.float64]:
+        """(S, n) as `variance` of each class's `corrected` minus that of another detector."""
+        of_one = n_units / (n_units - 1) if n_units > 1 else 0.0
+        mine, its = (each.label * n_units + each.unit for each in (self, other))
+        cells = np.union1d(mine, its)
+        apart = np.zeros((len(self.corrected), len(cells)))
+        apart[:, np.searchsorted(cells, mine)] = self.corrected
+        apart[:, np.searchsorted(cells, its)] -= other.corrected
+        label, n = cells // max(n_units, 1), len(self.classes)
+        sums = [np.bincount(label, weights=row**2, minlength=n) for row in apart]
+        found: NDArray[np.float64] = of_one * np.array(sums, np.float64).reshape(len(apart), n)
+        return found
+
     def variances(self, influence: NDArray[np.float64], n_units: int) -> NDArray[np.float64]:
         """(S, n) as `variance` of each class's part of `raw` or `corrected`."""
         n, of_one = len(self.classes), n_units / (n_units - 1) if n_units > 1 else 0.0

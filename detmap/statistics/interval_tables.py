@@ -43,9 +43,10 @@ def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
     return tables
 
 
-def tie_table(tied: Mapping[str, Tied], orders: int) -> Table:
+def tie_table(tied: Mapping[str, Tied]) -> Table:
     """Table of the metrics over the orders of tied scores."""
     outer = any(not one.attained for one in tied.values())
+    orders = max((one.orders for one in tied.values()), default=0)
     lines = (f"{MARK} outer bounds: no order was found that reaches them",) if outer else ()
     return Table(
         f"over all orders of tied scores; mean and standard deviation over {orders} random orders",

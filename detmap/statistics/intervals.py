@@ -174,9 +174,12 @@ def intervals(
         read = drawing.reader(planned)
         off = bias_of(planned, drawn, moved.n_units, replicates, seed, threads, read)
         told = progress or drawing.silent
-        sample = drawing.replicates(
-            planned, drawn, replicates, seed, threads=threads, progress=told, read=read
-        )
+        if not needs_replicates(planned, drawn, method):
+            told(replicates, replicates)
+        else:
+            sample = drawing.replicates(
+                planned, drawn, replicates, seed, threads=threads, progress=told, read=read
+            )
     categories = matches.categories
     metric_values = [aggregation.mean(scores, row, matches.protocol, categories) for row in rows]
     class_values = [aggregation.per_class(scores, row, matches.protocol) for row in of_class]
@@ -209,6 +212,14 @@ def check(level: float, method: str = METHODS[0]) -> None:
         raise DataError("level", f"{level!r}", "give a fraction from 0.5 to below 1, such as 0.95")
     if method not in METHODS:
         raise DataError("method", f"{method!r}", f"choose one of {', '.join(METHODS)}")
+
+
+def needs_replicates(planned: Plan, drawn: Units, method: str = METHODS[0]) -> bool:
+    """Whether a number depends on replicates: percentiles, and standard errors of AP without an
+    influence function. The bias has halves of the images of its own.
+    """
+    by_draws = not support.has_influence(planned.protocol) and (planned.readings.limit < 0).any()
+    return drawn.n > 1 and (method == "percentile" or bool(by_draws))
 
 
 class Maker:
@@ -311,10 +322,10 @@ class Maker:
             return Interval(value, *(math.nan,) * 4, self.level, why)
         by_draws = not self.known and self.plan.readings.limit[s] < 0
         why = ""
-        if sampled is None:
+        if self.off is None:
             why = "the bias needs replicates"
             se = math.nan if by_draws else se
-        else:
+        elif sampled is not None:
             defined = sampled[~np.isnan(sampled)]
             lost = len(sampled) - len(defined)
             if by_draws:

@@ -26,6 +26,10 @@ from detmap.statistics.influence import Mixer, each_batch, variance
 from detmap.statistics.intervals import spread
 from detmap.statistics.sampling_units import Units
 
+MOST_KEPT = 1 << 23  # replicates of classes: those of 45,000 classes take gigabytes
+MOST_DRAWN, LEAST_DRAWN = 2_000_000, 48
+"""Classes times replicates, and replicates, for standard errors without any interval."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
@@ -39,7 +43,9 @@ class Paired:
     moved : (m, Q, U) influence on the metrics, with the leverage correction
     se, bias : (P, Q); class_se, class_bias : (P, C, K); se is that of the difference minus its bias
     draws : (B, P, Q) the differences in the replicates, as far apart as `se` says;
-        class_draws : (B, P, C, K)
+        class_draws : (B, P, C, k), of k of the classes; B is lower than asked for where nothing has
+        an interval and the classes are many
+    drawn : (k,) their positions among the K: all, or those with an interval
     why_not : (Q,) why the differences of a metric have no interval, "" if they have one;
         class_why_not : (C, K)
     """
@@ -56,6 +62,7 @@ class Paired:
     class_bias: NDArray[np.float64]
     draws: NDArray[np.float64]
     class_draws: NDArray[np.float64]
+    drawn: NDArray[np.int64]
     why_not: list[str]
     class_why_not: list[list[str]]
 
@@ -117,6 +124,19 @@ def pair_up(
     pairs = list(combinations(range(len(plans)), 2))
     moved, class_se, n_units = _influence(plans, units, pairs, threads)
     se = np.array([[math.sqrt(variance(each)) for each in moved[b] - moved[a]] for a, b in pairs])
+    why_not = [
+        support.refuse_rule(protocol, row.kind) or _why_not(first, q, n_units, units)
+        for q, row in enumerate(rows)
+    ]
+    rules = [support.refuse_rule(protocol, row.kind) for row in of_class]
+    class_why_not = [
+        [rule or support.refuse_class(m, units) for m in n_units[s].tolist()]
+        for rule, s in zip(rules, first.of_class, strict=True)
+    ]
+    drawn = _drawn_classes(rules, class_why_not, n * len(pairs))
+    undefined = ~first.has_objects().any(axis=1)
+    if all(undefined | np.array(list(map(bool, why_not)))) and all(map(all, class_why_not)):
+        n = min(n, max(LEAST_DRAWN, MOST_DRAWN // max(1, len(first.places))))
     sampled, off = [], []
     for i, each in enumerate(plans):
 
@@ -125,15 +145,13 @@ def pair_up(
 
         read = drawing.reader(each)
         sampled.append(
-            drawing.replicates(each, units, n, seed, threads=threads, progress=told, read=read)
+            drawing.replicates(
+                each, units, n, seed, threads=threads, progress=told, read=read, kept=drawn
+            )
         )
         off.append(bias(each, units, n_units, n, seed, threads, read))
     draws = np.stack([sampled[b].metrics - sampled[a].metrics for a, b in pairs], axis=1)
     class_draws = np.stack([sampled[b].classes - sampled[a].classes for a, b in pairs], axis=1)
-    why_not = [
-        support.refuse_rule(protocol, row.kind) or _why_not(first, q, n_units, units)
-        for q, row in enumerate(rows)
-    ]
     of_bias = np.array([off[b].errors_of_difference(off[a]) for a, b in pairs])
     class_bias = np.array([off[b].classes - off[a].classes for a, b in pairs])
     differ, class_differ = (
@@ -144,17 +162,14 @@ def pair_up(
             se[:, q] = _spreads(draws[:, :, q])
         else:
             _widen(se[:, q], of_bias[:, q], differ[:, q], draws[:, :, q], row)
-    class_why_not = []
-    for c, (row, s) in enumerate(zip(of_class, first.of_class, strict=True)):
-        rule = support.refuse_rule(protocol, row.kind)
+    for c, (row, s, rule) in enumerate(zip(of_class, first.of_class, rules, strict=True)):
         if rule:
             class_se[:, c] = [_spreads(class_draws[:, p, c]) for p in range(len(pairs))]
         class_se[:, c, n_units[s] < 2] = np.nan  # one unit has no variance
-        why_not_of = [rule or support.refuse_class(m, units) for m in n_units[s].tolist()]
-        class_why_not.append(why_not_of)
-        for k in (k for k, why in enumerate(why_not_of) if not why):
-            own, apart = class_se[:, c, k], class_differ[:, c, k]
-            _widen(own, np.abs(class_bias[:, c, k]), apart, class_draws[:, :, c, k], row)
+        for i, k in enumerate(drawn.tolist()):
+            if not class_why_not[c][k]:
+                own, apart = class_se[:, c, k], class_differ[:, c, k]
+                _widen(own, np.abs(class_bias[:, c, k]), apart, class_draws[:, :, c, i], row)
     return Paired(
         plans,
         units,
@@ -168,9 +183,22 @@ def pair_up(
         class_bias,
         draws,
         class_draws,
+        drawn,
         why_not,
         class_why_not,
     )
+
+
+def _drawn_classes(
+    rules: Sequence[str], class_why_not: Sequence[Sequence[str]], n: int
+) -> NDArray[np.int64]:
+    """The classes whose n replicates are kept: of many, those with an interval; but all, if a
+    rule's standard errors are the spread of replicates.
+    """
+    refused = np.array([[bool(why) for why in of_row] for of_row in class_why_not])
+    if any(rules) or n * refused.size <= MOST_KEPT:
+        return np.arange(refused.shape[1])
+    return np.flatnonzero(~refused.all(axis=0))
 
 
 def _values(
@@ -216,12 +244,11 @@ def _influence(
         for i, mixer in enumerate(mixers):
             mixer.add(each[i], uncorrected[i], moved[i])
         batch = each[0]  # all have the same classes and objects
-        n_units[:, batch.classes.start : batch.classes.stop] = batch.n_units
-        for j, k in enumerate(batch.classes):
-            fixed = [one.dense(j, one.corrected, units.n) for one in each]
-            for p, (a, b) in enumerate(pairs):
-                for c, s in enumerate(first.of_class):
-                    class_se[p, c, k] = math.sqrt(variance(fixed[b][s] - fixed[a][s]))
+        mine = slice(batch.classes.start, batch.classes.stop)
+        n_units[:, mine] = batch.n_units
+        for p, (a, b) in enumerate(pairs):
+            apart = each[b].variances_of_difference(each[a], units.n)
+            class_se[p, :, mine] = np.sqrt(apart[list(first.of_class)])
     for i, mixer in enumerate(mixers):
         mixer.finish(uncorrected[i], moved[i])
     return moved, class_se, n_units

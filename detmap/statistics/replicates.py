@@ -83,8 +83,31 @@ def check(replicates: int, seed: int) -> None:
             raise DataError(name, f"{value!r}", f"give a whole number from {least} to {most}")
 
 
-Batch = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
-"""A function of (I, L) image weights: the (K, S, L) readings and (K, L) image weights."""
+Batch = Callable[[NDArray[np.float64], slice], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""A function of (I, L) image weights and some of the K classes: their (k, S, L) readings and (k, L)
+image weights.
+"""
+AT_ONCE = 1 << 20  # readings of a block of classes: those of 45,000 classes take gigabytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """Computes the readings of classes from image weights.
+
+    Parameters
+    ----------
+    read : the function
+    blocks : the classes that are read together
+    """
+
+    read: Batch
+    blocks: tuple[slice, ...]
+
+    def __call__(
+        self, weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The (K, S, L) readings and (K, L) image weights of all classes."""
+        return self.read(weights, slice(0, self.blocks[-1].stop if self.blocks else 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +117,7 @@ class Replicates:
     Parameters
     ----------
     metrics : (B, Q) float64
-    classes : (B, C, K) float64, the rows of the per-class table
+    classes : (B, C, k) float64, the rows of the per-class table of the k kept classes
     """
 
     metrics: NDArray[np.float64]
@@ -109,7 +132,8 @@ def replicates(
     *,
     threads: int | None = None,
     progress: Progress = silent,
-    read: Batch | None = None,
+    read: Reader | None = None,
+    kept: NDArray[np.int64] | None = None,
 ) -> Replicates:
     """Sample the units n times and compute every metric each time.
 
@@ -118,8 +142,10 @@ def replicates(
     Parameters
     ----------
     read : `reader(plan)`, if it is there already
+    kept : (k,) ascending, classes whose rows are returned (default: all)
     """
-    n_classes, n_rows = len(plan.positives), len(plan.of_class)
+    places = np.arange(len(plan.positives)) if kept is None else kept
+    n_classes, n_rows = len(places), len(plan.of_class)
     memory.require(
         8 * n * (n_classes * n_rows + len(plan.metrics)),
         "replicates",
@@ -127,48 +153,72 @@ def replicates(
         "ask for fewer replicates",
     )
     metrics, classes = np.empty((n, len(plan.metrics))), np.empty((n, n_rows, n_classes))
-    batch = read or reader(plan)
+    read = read or reader(plan)
+    of_class = np.array(plan.of_class, dtype=np.int64)
 
     def metrics_batch(first: int) -> int:
-        values, objects = batch(lanes_of(units, seed, first))
-        kept = slice(first, min(first + LANES, n))
-        lanes = slice(0, kept.stop - first)
-        metrics[kept] = means(plan, values, objects)[lanes]
-        rows = values[:, np.array(plan.of_class, dtype=np.int64), lanes]
-        classes[kept] = rows.transpose(2, 1, 0)
-        return kept.stop
+        weights, sums = lanes_of(units, seed, first), Means(plan)
+        drawn = slice(first, min(first + LANES, n))
+        lanes = slice(0, drawn.stop - first)
+        for block in read.blocks:
+            values, objects = read.read(weights, block)
+            sums.add(block, values, objects)
+            mine = slice(*np.searchsorted(places, [block.start, block.stop]))
+            rows = values[places[mine] - block.start][:, of_class, lanes]
+            classes[drawn, :, mine] = rows.transpose(2, 1, 0)
+        metrics[drawn] = sums.means()[lanes]
+        return drawn.stop
 
     for done in map_ordered(metrics_batch, range(0, n, LANES), threads):
         progress(done, n)
     return Replicates(metrics, classes)
 
 
+class Means:
+    """The metrics of L replicates, from the readings of one block of classes after the other."""
+
+    def __init__(self, plan: Plan, n_lanes: int = LANES) -> None:
+        self.plan = plan
+        self.total, self.size = np.zeros((2, len(plan.metrics), n_lanes))
+
+    def add(self, block: slice, values: NDArray[np.float64], n_images: NDArray[np.float64]) -> None:
+        """Add the classes of a block, in their order.
+
+        Parameters
+        ----------
+        values : (k, S, L), NaN for a class without objects
+        n_images : (k, L), weight of the images with an object of the class
+        """
+        rules = self.plan.protocol.mean
+        for q, s in enumerate(self.plan.of_metric):
+            chosen = self.plan.members[q, block]
+            mine, images = values[:, s][chosen], n_images[chosen]
+            if rules.undefined != "skip":
+                mine = np.where(np.isnan(mine), 1.0 if rules.undefined == "one" else 0.0, mine)
+            weight = np.where(np.isnan(mine), 0.0, images if rules.weights == "images" else 1.0)
+            add_rows(self.total[q], weight * np.where(weight > 0, mine, 0.0))
+            add_rows(self.size[q], weight)
+
+    def means(self) -> NDArray[np.float64]:
+        """(L, Q) the metrics; NaN where no class has an object."""
+        nothing = np.full_like(self.total, np.nan)
+        return np.divide(self.total, self.size, out=nothing, where=self.size > 0).T
+
+
 def means(
     plan: Plan, values: NDArray[np.float64], n_images: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(L, Q) the metrics, from the readings of the classes.
+    """(L, Q) the metrics, from the (K, S, L) readings and (K, L) image weights of all classes."""
+    sums = Means(plan, values.shape[2])
+    sums.add(slice(0, len(values)), values, n_images)
+    return sums.means()
 
-    Parameters
-    ----------
-    values : (K, S, L), NaN for a class without objects
-    n_images : (K, L), weight of the images with an object of the class
-    """
-    rules = plan.protocol.mean
-    averages = np.empty((values.shape[2], len(plan.metrics)))
-    for q, s in enumerate(plan.of_metric):
-        chosen = plan.members[q]
-        if rules.undefined == "skip":  # classes without objects add nothing
-            chosen = chosen & ~np.isnan(values[:, s]).all(axis=1)
-        mine, images = values[:, s][chosen], n_images[chosen]
-        if rules.undefined != "skip":
-            mine = np.where(np.isnan(mine), 1.0 if rules.undefined == "one" else 0.0, mine)
-        weight = np.where(np.isnan(mine), 0.0, images if rules.weights == "images" else 1.0)
-        total, size = np.zeros((2, values.shape[2]))
-        for of_class, w in zip(np.where(weight > 0, mine, 0.0), weight, strict=True):
-            total += w * of_class
-            size += w
-        averages[:, q] = np.divide(total, size, out=np.full_like(total, np.nan), where=size > 0)
-    return averages
+
+def add_rows(total: NDArray[np.float64], rows: NDArray[np.float64]) -> None:
+    """Add (k, L) rows to (L,) sums, one row after the other."""
+    if len(rows):
+        rows[0] += total
+        total[:] = np.cumsum(rows, axis=0, out=rows)[-1]
 
 
 def _grid(plan: Plan) -> kernels.Grid | None:
@@ -183,9 +233,14 @@ def _grid(plan: Plan) -> kernels.Grid | None:
     return None
 
 
-def reader(plan: Plan) -> Batch:
-    """A function of (I, L) image weights: the (K, S, L) readings and (K, L) image weights."""
-    return _lanes(plan) if _grid(plan) is not None else _one_by_one(plan)
+def reader(plan: Plan) -> Reader:
+    """The readings of a plan's classes; in blocks of classes, if the kernel knows the rule."""
+    n_classes = len(plan.positives)
+    if _grid(plan) is None:
+        return Reader(_one_by_one(plan), (slice(0, n_classes),))
+    step = max(1, AT_ONCE // (LANES * max(1, len(plan.readings.area))))
+    starts = range(0, n_classes, step)
+    return Reader(_lanes(plan), tuple(slice(k, min(k + step, n_classes)) for k in starts))
 
 
 def _lanes(plan: Plan) -> Batch:
@@ -196,10 +251,12 @@ def _lanes(plan: Plan) -> Batch:
     objects = tally(place, matches.obj_image, columns, len(plan.positives), matches.n_images)
     values = readings_of_classes(plan, matches.n_images)
 
-    def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        sums = objects.totals(weights)
+    def batch(
+        weights: NDArray[np.float64], block: slice
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        sums = objects.of_groups(block).totals(weights)
         positives = np.ascontiguousarray(sums[:, :n_areas])
-        return values(weights, positives), sums[:, n_areas]
+        return values(weights, positives, block), sums[:, n_areas]
 
     return batch
 
@@ -218,28 +275,30 @@ def metrics_of_rows(
         )
     positives = np.repeat(plan.positives[:, :, None], LANES, axis=2)
     images = np.repeat(plan.n_images[:, None], LANES, axis=1)
-    values = readings_of_classes(plan, n_images)
-    return lambda weights: means(plan, values(weights, positives), images)
+    values, everything = readings_of_classes(plan, n_images), slice(0, len(images))
+    return lambda weights: means(plan, values(weights, positives, everything), images)
 
 
 def readings_of_classes(
     plan: Plan, n_images: int
-) -> Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]:
-    """A function of (I, L) weights of the images and (K, A, L) weights of the objects: the
-    (K, S, L) readings of all classes.
+) -> Callable[[NDArray[np.float64], NDArray[np.float64], slice], NDArray[np.float64]]:
+    """A function of (I, L) weights of the images, (k, A, L) weights of the objects of a block of
+    classes and the block: the (k, S, L) readings of these classes.
     """
     steps, recalled = _steps(plan), _recalled(plan, n_images)
     ap = plan.protocol.ap
     rule, grid = curve_kernels.Integrator(ap.rule.code(), ap.points(), ap.epsilon), _grid(plan)
     most = int(np.diff(steps.event_off).max(initial=0))
 
-    def values(weights: NDArray[np.float64], positives: NDArray[np.float64]) -> NDArray[np.float64]:
-        read = np.empty((len(plan.positives), len(plan.readings.area), LANES))
+    def values(
+        weights: NDArray[np.float64], positives: NDArray[np.float64], block: slice
+    ) -> NDArray[np.float64]:
+        read = np.empty((len(positives), len(plan.readings.area), LANES))
         kernels.replicate_classes(
-            steps,
+            _steps_of(steps, block, plan),
             _weights(weights),
             positives,
-            recalled.totals(weights),
+            recalled.of_groups(block).totals(weights),
             rule,
             grid,
             plan.readings,
@@ -280,6 +339,18 @@ def _steps(plan: Plan) -> Steps:
     return steps
 
 
+def _steps_of(steps: Steps, block: slice, plan: Plan) -> Steps:
+    """The steps of a block of classes: the starts of their cells."""
+    n_areas, n_thresholds = plan.positives.shape[1], len(plan.protocol.thresholds())
+    cells = slice(block.start * n_areas, block.stop * n_areas + 1)
+    of_thresholds = slice(cells.start * n_thresholds, (cells.stop - 1) * n_thresholds + 1)
+    return steps._replace(
+        row_off=steps.row_off[cells],
+        event_off=steps.event_off[cells],
+        step_off=steps.step_off[of_thresholds],
+    )
+
+
 def _recalled(plan: Plan, n_images: int) -> Tally:
     """True positives of the classes on each image, summed over the thresholds of each reading of
     recall; 0 for others.
@@ -301,7 +372,9 @@ def _one_by_one(plan: Plan) -> Batch:
     limits = protocol.max_dets()
     bits = np.uint64(1) << np.arange(len(protocol.thresholds()), dtype=np.uint64)
 
-    def batch(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def batch(
+        weights: NDArray[np.float64], block: slice
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         values = np.full((len(plan.positives), len(readings.area), LANES), np.nan)
         images = np.empty((len(plan.positives), LANES))
         for lane in range(LANES):
@@ -314,6 +387,6 @@ def _one_by_one(plan: Plan) -> Batch:
                     cells = scores.recall[limits.index(int(limit)), a]
                 chosen = cells[(words & bits) != 0]
                 values[scores.judged, s, lane] = chosen.mean(axis=0)
-        return values, images
+        return values[block], images[block]
 
     return batch

@@ -38,22 +38,14 @@ def searched(
     def ordered(listed: Ranked) -> list[float]:
         return metrics(curves.scores(orders.whole, rows=listed, threads=threads))
 
-    known: dict[bytes, list[float]] = {}
-
-    def ordered_once(listed: Ranked) -> list[float]:
-        """Metrics of an order that others may equal: many rows' best orders are the same."""
-        key = _digest(listed)
-        if key not in known:
-            known[key] = ordered(listed)
-        return known[key]
-
+    ordered_once = Once(ordered)
     n_random = min(n_random, max(TRIED, MOST_PAIRS // max(1, len(orders.row))))
     drawn, kept = [], []
     for b in range(max(n_random, TRIED)):
         key = random_words(seed, TIES, b, (1, len(orders.groups.number)))[0]
         ranked, verdicts = orders.judged(key)
         if b < n_random:
-            drawn.append(ordered(ranked))
+            drawn.append(ordered_once(ranked))
         if b < TRIED:
             kept.append((key, _take(verdicts, orders.components.row)))
     directed, seen = [], set()
@@ -122,12 +114,30 @@ def _verdict_key(
     return new
 
 
-def _digest(listed: Ranked) -> bytes:
+class Once:
+    """Computes the metrics of an order, once for equal orders: many rows' best orders are equal."""
+
+    def __init__(
+        self,
+        metrics: Callable[[Ranked], list[float]],
+        known: dict[bytes, list[float]] | None = None,
+    ) -> None:
+        self.metrics, self.known = metrics, known or {}
+
+    def __call__(self, listed: Ranked) -> list[float]:
+        """The metrics of an order."""
+        key = digest(listed)
+        if key not in self.known:
+            self.known[key] = self.metrics(listed)
+        return self.known[key]
+
+
+def digest(listed: Ranked) -> bytes:
     """Identifies an order by its match results and ranks."""
-    digest = blake2b()
+    made = blake2b()
     for column in listed[1:4]:
-        digest.update(column.ravel().data)
-    return digest.digest()
+        made.update(column.ravel().data)
+    return made.digest()
 
 
 def _take(verdicts: Ranked, rows: NDArray[np.int64]) -> Ranked:

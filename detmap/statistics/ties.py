@@ -23,10 +23,14 @@ from detmap.kernels.resampling import tied as kernels
 from detmap.matching.matches import Matches
 from detmap.output.cell_text import or_none
 from detmap.statistics.replicates import TIES, random_words
-from detmap.statistics.tie_search import n_bits, searched
+from detmap.statistics.tie_search import Once, digest, n_bits, searched
 from detmap.tables.grouping import labels
 
 ORDERS = 100
+MANY, ORDERS_OF_MANY = 100_000_000, 10
+"""Terms of AP (areas x thresholds x recall points x classes) from which on fewer random orders are
+evaluated: 100 orders of 22,000 classes take minutes. Over so many classes their mean varies little.
+"""
 SAME = 1e-12
 
 
@@ -42,6 +46,7 @@ class Tied:
     expected : the mean over all orders in closed form: only for the rule `step`, if the order
         inside an image has no effect; else NaN
     mean, sd : mean and standard deviation over random orders
+    orders : number of random orders
     """
 
     value: float
@@ -51,6 +56,7 @@ class Tied:
     expected: float
     mean: float
     sd: float
+    orders: int = ORDERS
 
     @property
     def shows(self) -> bool:
@@ -60,6 +66,11 @@ class Tied:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None if undefined."""
         return {key: or_none(value) for key, value in asdict(self).items()}
+
+
+def _n_orders(scores: Scores, wanted: int) -> int:
+    """The number of random orders of so many classes."""
+    return wanted if math.prod(scores.terms.shape) <= MANY else min(wanted, ORDERS_OF_MANY)
 
 
 def ties(
@@ -78,12 +89,13 @@ def ties(
     matches, scores : of a result
     tables : the input of the matching. Without it, bounds are wide where tied scores of one image
         overlap objects, and there are no random orders
-    orders : number of random orders, fewer (at least 16) if more than 500,000 pairs of tied
-        detections and objects overlap; seed : of the random numbers
+    orders : number of random orders; at most `ORDERS_OF_MANY` of thousands of classes, and fewer
+        (at least 16) if more than 500,000 pairs of tied detections and objects overlap
+    seed : of the random numbers
     threads : number of threads; results do not depend on it
     """
     protocol, categories = matches.protocol, matches.categories
-    rows = protocol.rows()[0]
+    rows, orders = protocol.rows()[0], _n_orders(scores, orders)
 
     def metrics(of: Scores) -> list[float]:
         return [aggregation.mean(of, row, protocol, categories) for row in rows]
@@ -97,10 +109,11 @@ def ties(
     if cells is None:
         groups = _Groups(matches)
         several = [row for row in rows if row.kind == "AP" and row.iou is None]
-        drawn = [ordered(groups.random_order(seed, b)) for b in range(orders)]
+        once = Once(ordered, {digest(groups.own_order()): value})
+        drawn = [once(groups.random_order(seed, b)) for b in range(orders)]
         found = [value, *drawn]
         found += [
-            ordered(groups.match_order(protocol.subset(row.subset), worst))
+            once(groups.match_order(protocol.subset(row.subset), worst))
             for row in several
             for worst in (True, False)
         ]
@@ -126,7 +139,14 @@ def ties(
     sd = np.where(np.array(low) == np.array(high), 0.0 * sd, sd)
     return {
         row.name: Tied(
-            value[q], low[q], high[q], attained[q], expected[q], float(mean[q]), float(sd[q])
+            value[q],
+            low[q],
+            high[q],
+            attained[q],
+            expected[q],
+            float(mean[q]),
+            float(sd[q]),
+            len(drawn),
         )
         for q, row in enumerate(rows)
     }
@@ -153,7 +173,7 @@ def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:
 
 
 class _Groups:
-    """The groups of tied scores of a class, and orders of their rows."""
+    """The groups of tied scores of a class with unlike rows, and orders of their rows."""
 
     def __init__(self, matches: Matches) -> None:
         self.matches = matches
@@ -163,7 +183,16 @@ class _Groups:
         self.number = np.cumsum(begins)
         ends = np.ones(len(score), dtype=bool)
         ends[:-1] = begins[1:]
-        self.tied = np.flatnonzero(~(begins & ends))
+        first = np.flatnonzero(begins)
+        other = np.zeros(len(score), dtype=bool)  # than the first row of its group
+        for column in (matches.tp, matches.ignored, matches.rank[:, None]):
+            other |= (column != column[first[self.number - 1]]).any(axis=1)
+        matters = np.bincount(self.number, weights=other) > 0
+        self.tied = np.flatnonzero(~(begins & ends) & matters[self.number])
+
+    def own_order(self) -> curve_kernels.Ranked:
+        """The rows in the protocol's order."""
+        return self._ordered_rows(np.zeros(len(self.tied)))
 
     def match_order(self, a: int, worst: bool) -> curve_kernels.Ranked:
         """The rows of each group by their number of thresholds with a true positive in an area,

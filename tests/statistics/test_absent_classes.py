@@ -96,7 +96,7 @@ def test_replicates_hold_classes_that_occur_alone(monkeypatch: pytest.MonkeyPatc
         return made
 
     monkeypatch.setattr(intervals, "drawing", _Spied(spy))
-    one.intervals(replicates=33)
+    one.intervals(replicates=33, method="percentile")
     assert shapes == [(33, 4, 5)]  # four have objects, one has a detection
 
 

@@ -52,6 +52,7 @@ def paired(n_units: int = 100, **changes: Any) -> Any:
         "class_bias": np.array([[[0.01, 0.0]], [[0.0, NAN]], [[0.0, NAN]]]),
         "draws": rng.normal(0, 0.01, (50, 3, 2)),
         "class_draws": rng.normal(0, 0.01, (50, 3, 1, 2)),
+        "drawn": np.arange(2),
         "why_not": ["", "few"],
         "class_why_not": [["", "rare"]],
     }
@@ -429,13 +430,13 @@ def test_the_table_of_intervals(method: str, how: str) -> None:
 
 def test_the_table_of_ties() -> None:
     sure = Tied(0.5, 0.4, 0.6, True, NAN, 0.5, 0.01)
-    found = tie_table({"AP": sure}, 100)
+    found = tie_table({"AP": sure})
     assert found.title.endswith("over 100 random orders")
     assert found.header == ("metric", "value", "low", "high", "expected", "mean", "SD")
     assert found.rows[0][:4] == ("AP", 0.5, 0.4, 0.6)
     assert (found.rows[0][5:], found.lines) == ((0.5, 0.01), ())
     outer = Tied(0.5, 0.4, 0.6, False, NAN, 0.5, 0.01)
-    found = tie_table({"AP": sure, "AR": outer}, 100)
+    found = tie_table({"AP": sure, "AR": outer})
     assert [row[0] for row in found.rows] == ["AP", "AR*"]
     assert found.lines == ("* outer bounds: no order was found that reaches them",)
     assert sure.shows

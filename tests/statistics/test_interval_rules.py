@@ -166,9 +166,10 @@ def test_the_error_of_ap_is_wider_and_other_errors_are_added(row: int, wider: fl
 
 
 def test_no_replicates_no_interval() -> None:
-    found = one(maker(), sampled=None, unsupported="few")
+    of, eleven = maker(), maker("eleven_point")
+    of.off = eleven.off = None
+    found = one(of, sampled=None, unsupported="few")
     assert (found.se, found.why_not) == (0.02, "the bias needs replicates")
-    eleven = maker("eleven_point")
     assert math.isnan(one(eleven, sampled=None).se)
     assert one(eleven, AR1, sampled=None).se == 0.02
 

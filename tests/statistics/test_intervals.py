@@ -132,7 +132,9 @@ def test_where_there_is_no_interval_there_is_a_reason() -> None:
     assert nothing.sentence() == "mAP is undefined (no ground-truth object)"
     rare = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], images=list(range(1, 100)))
     hit = detmap.detections_from_arrays(rare, [1], [1], [[0, 0, 9, 9]], [0.5])
-    lost = detmap.evaluate(rare, hit, "voc2012").intervals(replicates=50)
+    few = detmap.evaluate(rare, hit, "voc2012").intervals(replicates=50).metrics["mAP"]
+    assert "a single class on 1 image" in few.why_not
+    lost = detmap.evaluate(rare, hit, "voc2012").intervals(replicates=50, method="percentile")
     assert "undefined in" in lost.metrics["mAP"].why_not
     assert "more images would help" in lost.metrics["mAP"].why_not
     assert [note.count for note in lost.notes] == [1]

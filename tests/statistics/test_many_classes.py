@@ -1,0 +1,162 @@
+"""Statistics of thousands of classes: read in blocks, and only as far as a number depends on them;
+both are forced here on few classes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.matching.matches import Matches
+from detmap.statistics import bias as bias_module
+from detmap.statistics import comparison, intervals, paired_differences
+from detmap.statistics import replicates as drawing
+from detmap.statistics.influence import each_batch, influence, variance
+from detmap.statistics.sampling_units import units
+from tests.statistics.drawn_matches import draw
+from tests.statistics.test_influence import planned
+
+
+def same(a: Any, b: Any) -> bool:
+    return np.array_equal(a, b, equal_nan=True)
+
+
+@pytest.mark.parametrize("integrator", ["all_points", "grid_envelope", "step"])
+def test_blocks_of_classes_change_no_bit(monkeypatch: pytest.MonkeyPatch, integrator: str) -> None:
+    matches = draw(3, 60, integrator)
+    own, of = planned(matches), units(matches.image_ids)
+    n_units = influence(own, of).n_units
+
+    def both() -> tuple[drawing.Replicates, bias_module.Bias, int]:
+        read = drawing.reader(own)
+        made = drawing.replicates(own, of, 20, 3, read=read)
+        return made, bias_module.bias(own, of, n_units, 20, 3, read=read), len(read.blocks)
+
+    whole, its_bias, n = both()
+    monkeypatch.setattr(drawing, "AT_ONCE", 1)
+    parts, their_bias, more = both()
+    assert (n, more) == (1, len(own.positives))
+    assert same(whole.metrics, parts.metrics)
+    assert same(whole.classes, parts.classes)
+    assert same(its_bias.terms, their_bias.terms)
+    assert same(its_bias.classes, their_bias.classes)
+    some = np.array([0, 2])
+    assert same(drawing.replicates(own, of, 20, 3, kept=some).classes, whole.classes[:, :, some])
+
+
+def test_classes_on_one_image_are_not_read_for_the_bias(monkeypatch: pytest.MonkeyPatch) -> None:
+    matches = draw(3, 60)
+    own, of = planned(matches), units(matches.image_ids)
+    n_units = influence(own, of).n_units
+    n_units[:, 1] = np.minimum(n_units[:, 1], 1)
+    whole = bias_module.bias(own, of, n_units, 20, 3)
+    monkeypatch.setattr(drawing, "AT_ONCE", 1)
+    read, seen = drawing.reader(own), set()
+
+    def spy(weights: Any, block: slice) -> Any:
+        seen.add(block.start)
+        return read.read(weights, block)
+
+    found = bias_module.bias(own, of, n_units, 20, 3, read=drawing.Reader(spy, read.blocks))
+    assert 1 not in seen
+    assert {0, 2} <= seen
+    assert same(whole.terms, found.terms)
+    assert same(whole.classes, found.classes)
+
+
+def test_an_interval_by_influence_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replicates would not change a bit of it."""
+    result = detmap.summarize(draw(5, 90))
+    calls = []
+    monkeypatch.setattr(
+        drawing, "replicates", lambda *given, **named: calls.append(1) or original(*given, **named)
+    )
+    lean = result.intervals(replicates=20)
+    assert not calls
+    monkeypatch.setattr(intervals, "needs_replicates", lambda *given: True)
+    whole = result.intervals(replicates=20)
+    assert calls == [1]
+    assert {name: one.to_dict() for name, one in lean.metrics.items()} == {
+        name: one.to_dict() for name, one in whole.metrics.items()
+    }
+
+
+original = drawing.replicates
+
+
+def test_rules_whose_errors_are_spreads_of_replicates_draw_them() -> None:
+    for integrator, n_images, wanted in (
+        ("eleven_point", 60, True),
+        ("all_points", 60, False),
+        ("eleven_point", 1, False),
+    ):
+        matches = draw(5, n_images, integrator)
+        own, of = planned(matches), units(matches.image_ids)
+        assert intervals.needs_replicates(own, of) == wanted
+        assert intervals.needs_replicates(own, of, "percentile") == (n_images > 1)
+
+
+def two(n_images: int) -> tuple[Matches, Matches]:
+    """Two detectors on the same objects, with two classes on many images and one on few."""
+    rng = np.random.default_rng(3)
+    label = [1, 2] * n_images + [3] * 5
+    image = [*np.repeat(np.arange(1, n_images + 1), 2).tolist(), *range(1, 6)]
+    box = np.tile([0.0, 0.0, 9.0, 9.0], (len(label), 1)) + np.array(label)[:, None] * [20, 0, 0, 0]
+    images = list(range(1, n_images + 1))
+    truth = detmap.truth_from_arrays(image, label, box, images=images)
+    made = []
+    for _ in range(2):
+        moved = box + rng.choice([0.0, 2.0, 30.0], (len(box), 1)) * [1, 0, 0, 0]
+        found = detmap.detections_from_arrays(truth, image, label, moved, rng.random(len(box)))
+        made.append(detmap.match(truth, found, "voc2012"))
+    return made[0], made[1]
+
+
+@pytest.mark.parametrize("adjust", ["maxt", "holm"])
+def test_replicates_of_classes_without_interval_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch, adjust: str
+) -> None:
+    both, seen = two(120), []
+    pair_up = paired_differences.pair_up
+
+    def spy(*given: Any, **named: Any) -> Any:
+        seen.append(pair_up(*given, **named))
+        return seen[-1]
+
+    monkeypatch.setattr(importlib.import_module("detmap.compare"), "pair_up", spy)
+    whole = detmap.compare(*both, replicates=40, adjust=adjust)
+    monkeypatch.setattr(paired_differences, "MOST_KEPT", 0)
+    lean = detmap.compare(*both, replicates=40, adjust=adjust)
+    assert [each.drawn.tolist() for each in seen] == [[0, 1, 2], [0, 1]]
+    assert lean.to_dict() == whole.to_dict()
+    assert all(np.isnan(one.p_adjusted) == (one.place == 2) for one in whole.classes)
+
+
+def test_many_classes_without_interval_get_fewer_replicates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(paired_differences, "MOST_DRAWN", 60)
+    monkeypatch.setattr(paired_differences, "LEAST_DRAWN", 5)
+    made = detmap.compare(*two(30), replicates=40)
+    (note,) = (note for note in made.notes if note.code == "fewer-replicates")
+    assert "for 40 replicates" in note.text
+    assert "are from 20 replicates" in note.text
+    assert note.count == 3
+    assert all(pair.why_not for pair in made.pairs)
+    enough = detmap.compare(*two(120), replicates=40)
+    assert not [note for note in enough.notes if note.code == "fewer-replicates"]
+    assert comparison.LEAST_UNITS > 30
+
+
+def test_variances_of_differences_are_those_of_dense_rows() -> None:
+    a, b = (planned(each) for each in two(40))
+    of = units(a.matches.image_ids)
+    for one, other in zip(each_batch(a, of), each_batch(b, of), strict=True):
+        found = one.variances_of_difference(other, of.n)
+        for j in range(len(one.classes)):
+            apart = one.dense(j, one.corrected, of.n) - other.dense(j, other.corrected, of.n)
+            assert found[:, j].tolist() == [variance(row) for row in apart]
