@@ -218,6 +218,37 @@ def renamed(
     return (Note("image-renamed", text, count, source),) if count else ()
 
 
+STEM_IS_ID, ID_IS_STEM = "image-stem-is-id", "image-id-is-stem"
+"""Codes of notes: detections were joined by file stem, or by id, and the other is another image."""
+
+
+def two_meanings(
+    truth: Truth, names: Sequence[Any] | NDArray[Any], image: NDArray[np.int32], source: str
+) -> tuple[Note, ...]:
+    """Returns a note on detections whose image was found by its file stem, which is the id of
+    another image, or the other way round.
+    """
+    if not (len(names) and isinstance(names[0], str)):
+        return ()
+    rows = coded(names)
+    places = np.full(len(rows.names), -1, dtype=np.int32)
+    places[rows.code] = image
+    by_stem = {stem: i for i, stem in enumerate(truth.images.stems)}
+    by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
+    notes = []
+    for code, used, other, text in (
+        (STEM_IS_ID, by_stem, by_id, "the file stem of one image and the id of another: joined by"),
+        (ID_IS_STEM, by_id, by_stem, "the id of one image and the file stem of another: joined by"),
+    ):
+        own = zip(rows.names, places.tolist(), strict=True)
+        both = [i >= 0 and used.get(name) == i != other.get(name, i) for name, i in own]
+        count = int(np.array(both)[rows.code].sum())
+        way = "file stem" if code == STEM_IS_ID else "id"
+        what = f"detections name their image by {text} {way}; `detmap doctor` tries the other"
+        notes += [Note(code, what, count, source)] * bool(count)
+    return tuple(notes)
+
+
 def notes_of(counts: Counter[str], source: str) -> tuple[Note, ...]:
     """Returns notes on images that were not found by the ground truth's own ids."""
     return tuple(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import box_conventions, text_fields
+from detmap.adapters.coded_names import CodedNames
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.voc import annotation_xml, folder_layout, result_files, scan_voc, xml_boxes
@@ -151,10 +152,9 @@ def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detec
     found = next((rows for rows in map(partial(_scan_all, files), tables) if rows), None)
     if found is None or not _are_joined_so(truth, found):
         return None
-    _, image, labels, boxes, score = found
-    return join.joined(
-        truth, image, labels, boxes, score, box_format="voc", origin=join.Origin(shown(path), str)
-    )
+    names, image, labels, boxes, score = found
+    origin = join.Origin(shown(path), str, CodedNames(names, image))
+    return join.joined(truth, image, labels, boxes, score, box_format="voc", origin=origin)
 
 
 def _scan_all(files: list[tuple[Path, int]], names: Sequence[str]) -> _Scanned | None:
