@@ -230,22 +230,25 @@ def two_meanings(
     """
     if not (len(names) and isinstance(names[0], str)):
         return ()
+    by_stem = {stem: i for i, stem in enumerate(truth.images.stems)}
+    by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
+    if all(by_stem[name] == by_id[name] for name in by_stem.keys() & by_id.keys()):
+        return ()
     rows = coded(names)
     places = np.full(len(rows.names), -1, dtype=np.int32)
     places[rows.code] = image
-    by_stem = {stem: i for i, stem in enumerate(truth.images.stems)}
-    by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
     notes = []
-    for code, used, other, text in (
-        (STEM_IS_ID, by_stem, by_id, "the file stem of one image and the id of another: joined by"),
-        (ID_IS_STEM, by_id, by_stem, "the id of one image and the file stem of another: joined by"),
+    for code, way, other, used, unused in (
+        (STEM_IS_ID, "file stem", "id", by_stem, by_id),
+        (ID_IS_STEM, "id", "file stem", by_id, by_stem),
     ):
         own = zip(rows.names, places.tolist(), strict=True)
-        both = [i >= 0 and used.get(name) == i != other.get(name, i) for name, i in own]
-        count = int(np.array(both)[rows.code].sum())
-        way = "file stem" if code == STEM_IS_ID else "id"
-        what = f"detections name their image by {text} {way}; `detmap doctor` tries the other"
-        notes += [Note(code, what, count, source)] * bool(count)
+        both = [i >= 0 and used.get(name) == i != unused.get(name, i) for name, i in own]
+        if any(both):
+            count = int(np.array(both)[rows.code].sum())
+            text = f"detections name their image by the {way} of one image and the {other} of "
+            text += f"another: joined by {way}; `detmap doctor` tries the other"
+            notes.append(Note(code, text, count, source))
     return tuple(notes)
 
 
