@@ -235,9 +235,7 @@ def _repaired(truth: Truth, raw: Raw, repair: Repair) -> Tables:
     return truth, joined(truth, repair.apply(raw, truth))
 
 
-def splits(
-    path: Path, truth: Truth, read: Callable[[str], tuple[TruthByProtocol, Detections]]
-) -> list[Supposition]:
+def splits(path: Path, truth: Truth, read: Callable[[str], Tables]) -> list[Supposition]:
     """The other splits of a ground truth with their detections; none for formats without splits.
 
     Parameters
@@ -257,7 +255,7 @@ def splits(
             continue
         if tables is None or not len(tables[1]):
             continue
-        if not np.array_equal(tables[0].first.images.ids, truth.images.ids):
+        if not np.array_equal(tables[1].images.ids, truth.images.ids):
             text = f"the split {name}"
             found.append(Supposition("images-other-split", text, partial(_both, *tables)))
     return found
