@@ -136,6 +136,18 @@ def test_reproduce_tries_changed_inputs_with_the_flags_of_each_rule(files: Any) 
     assert ("voc-devkit-07", "detections below 0.3 removed") in inputs
 
 
+def test_the_doctor_reads_the_flags_of_the_protocol(files: Any, tmp_path: Path) -> None:
+    rows = [{**row, "score": 100 * row["score"]} for row in json.loads(files[1].read_text())]
+    wrong = write(tmp_path / "percent.json", rows)
+    rules = detmap.load_protocol("voc-devkit-07")
+    read, plain = detmap.adapters.read_truth_for(files[0], rules), detmap.read_truth(files[0])
+    by_path, by_table, by_plain = (
+        [each.ap50_before for each in detmap.doctor(truth, wrong, rules)]
+        for truth in (files[0], read, plain)
+    )
+    assert by_path == by_table != by_plain
+
+
 def test_the_roles_of_a_table_are_those_of_every_tool(files: Any, alone: Any) -> None:
     rules = detmap.load_protocol("voc2012")
     truth = detmap.adapters.read_truth_for(files[0], rules)
