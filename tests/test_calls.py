@@ -13,6 +13,7 @@ import pytest
 
 import detmap
 from detmap import Categories, DetmapError, Evaluator, Images, Matches, ranking
+from detmap.adapters.in_memory import batch_rows
 from detmap.overlaps.keypoints import Keypoints
 from tests.support import builders as make
 
@@ -79,6 +80,18 @@ def streamed(prediction: dict[str, Any], target: dict[str, Any]) -> None:
         [{"boxes": BOX, "labels": [1], **target}],
     )
     evaluator.compute()
+
+
+def test_the_first_bad_flag_is_that_of_the_first_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {
+        key: key for key in ("iscrowd", "difficult", "ignore", *(f"flag {i}" for i in range(20)))
+    }
+    monkeypatch.setattr(batch_rows, "FLAG_KEYS", keys)
+    for first in range(len(keys) - 1):
+        bad = list(keys)[first:]
+        with pytest.raises(detmap.DataError) as caught:
+            streamed({}, {key: [2] for key in reversed(bad)})
+        assert caught.value.where == f"targets[0].{bad[0]}[0]"
 
 
 CALLS: dict[str, Callable[[Any], Any]] = {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from detmap.adapters import read_detections
+from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.cli import options, streams
 from detmap.errors import DataError, counted
 from detmap.evaluate import read_truth_and_protocol
@@ -54,10 +56,7 @@ def read_truth_of(arguments: argparse.Namespace, *, empty: bool = False) -> tupl
         arguments.truth,
         arguments.protocol,
         options.settings(arguments.set),
-        split=arguments.split,
-        format=arguments.truth_format,
-        box_format=arguments.truth_box_format,
-        image_sizes=arguments.image_sizes,
+        **_truth_options(arguments),
     )
     if not (empty or len(truth)):
         where = arguments.truth if isinstance(arguments.truth, str) else truth.source
@@ -67,6 +66,23 @@ def read_truth_of(arguments: argparse.Namespace, *, empty: bool = False) -> tupl
     arguments.preferred_format = rules.files.detections
     arguments.protocol_unknown = rules.scope.unknown
     return truth, rules
+
+
+def truth_of_protocols(
+    arguments: argparse.Namespace, truth: Truth, rules: Protocol
+) -> TruthByProtocol:
+    """Return the ground truth, read for `rules`, as other protocols read it."""
+    return truth_by_protocol(arguments.truth, truth, rules, **_truth_options(arguments))
+
+
+def _truth_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the reader of ground truth."""
+    return {
+        "split": arguments.split,
+        "format": arguments.truth_format,
+        "box_format": arguments.truth_box_format,
+        "image_sizes": arguments.image_sizes,
+    }
 
 
 def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -> Detections:

@@ -70,6 +70,7 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
         one, other = (record for record, _ in found)
         return _tell(record_changes.compared(one, other), None, arguments)
     truth, detections, rules = evaluation_inputs.read(arguments)
+    truths = evaluation_inputs.truth_of_protocols(arguments, truth, rules)
     if len(found) == 2:
         if arguments.protocol is not None or arguments.set:
             raise DetmapError("-p", "conflicts with the receipts", "remove -p and --set")
@@ -82,7 +83,7 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
         now = receipt_files.made(truth, detections, result, arguments)
         one, other = found[0][0], record_changes.receipt_record(now, "now")
     parts = record_changes.compared(one, other)
-    waypoints = [Waypoint("input options", _options(parts), truth, detections)]
+    waypoints = [Waypoint("input options", _options(parts), truth, detections, truths)]
     if found[0][1] is not None and len(found) == 1:
         waypoints = [*_earlier(found[0][1], parts, arguments), *waypoints]
     how = {"shapley": arguments.shapley, "seed": arguments.seed, "threads": arguments.threads}

@@ -138,7 +138,10 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
 
     def _parts(self, chosen: Selection, n_thresholds: int) -> list[drop_in_engine.Part]:
         """The match results that ``accumulate`` counts: those of ``evalImgs`` if it was changed."""
-        if not self._waits_for("evalImgs") and not self._is_as_made():
+        ours = self._waits_for("evalImgs")
+        if not (ours or isinstance(self.evalImgs, list | tuple)):
+            raise Unusual  # pycocotools asks whether it is empty, which an array refuses
+        if not (ours or self._is_as_made()):
             evaluated = self._paramsEval
             sizes = len(evaluated.imgIds), len(evaluated.areaRng)
             try:

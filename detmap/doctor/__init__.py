@@ -69,18 +69,23 @@ def doctor(
     ------
     DataError : what no reader can make sense of
     """
-    from detmap.adapters import read_detections, read_truth
+    from detmap.adapters import read_detections, read_truth, read_truth_for
+    from detmap.protocol.default_protocol import prepare
 
     if isinstance(truth, Detections):
         raise DataError("doctor", "truth and detections are swapped", "give the ground truth first")
-    if not isinstance(truth, Truth):
-        truth = read_truth(truth, split=split)
-    table = truth
+    rules = None if protocol is None else prepare(protocol)
+    if isinstance(truth, Truth):
+        table = truth
+    elif rules is None or rules.iou.of != "boxes":
+        table = read_truth(truth, split=split)
+    else:
+        table = read_truth_for(truth, rules, split=split)
 
     def strictly() -> Detections:
         return read_detections(cast(Path, detections), table, format=format)
 
-    return _examine(truth, detections, strictly, protocol, Clock(None))
+    return _examine(table, detections, strictly, rules, Clock(None))
 
 
 def examine_quickly(

@@ -60,6 +60,8 @@ HYPOTHESES = (
         classes_as_text="class ids written as text",
         classes_spelling="class names of another case, plural or spelling",
         images_by_stem="images named by file stem, file name or path",
+        images_by_id="images named by ids that are also file stems of other images",
+        images_by_file_name="ids of other images beside the right file names (COCO results)",
         images_by_position="images numbered consecutively from 0 or 1 where the ground truth's ids"
         " are not",
         images_shifted="image ids too low or too high by a constant",

@@ -22,8 +22,36 @@ OTHER = 0.5  # share of the rows on unknown images that makes them another split
 
 def repairs(raw: Raw, truth: Truth) -> tuple[Repair, ...]:
     """Other readings of the images that rows name."""
-    used = tuple(raw.images[code] for code in np.unique(raw.image).tolist())
-    return readings(used, raw.by_stem, truth) if used and len(truth.images) else ()
+    codes = np.unique(raw.image).tolist()
+    if not codes or not len(truth.images):
+        return ()
+    used = tuple(raw.images[code] for code in codes)
+    files = tuple(raw.files[code] for code in codes if raw.files)
+    return (*_beside(used, files, truth), *readings(used, raw.by_stem, truth))
+
+
+def _beside(used: tuple[Key, ...], files: tuple[str, ...], truth: Truth) -> Iterator[Repair]:
+    """The file names beside ids, where these are other images."""
+    if not files:
+        return
+    by_file = _index_stems(files, truth)
+    as_is = image_places(truth, used, False)
+    apart = np.flatnonzero((by_file >= 0) & (by_file != as_is)).tolist()
+    if (by_file >= 0).mean() >= KNOWN and apart:
+        text = (
+            "file_name and image_id name different images, and file_name fits, such as "
+            f"{files[apart[0]]!r} beside {used[apart[0]]!r}: remove image_id"
+        )
+        yield Repair("images-by-file-name", text, _by_file_name, 0)
+
+
+def _by_file_name(raw: Raw, truth: Truth) -> Raw:
+    """The rows on the images of their file names."""
+    ids = truth.images.ids.tolist()
+    nobody: Key = "" if ids and isinstance(ids[0], str) else -(2**62)
+    places = _index_stems(raw.files, truth).tolist()
+    images = tuple(ids[place] if place >= 0 else nobody for place in places)
+    return replace(raw, images=images, by_stem=False, files=())
 
 
 @lru_cache(maxsize=4)
@@ -41,6 +69,10 @@ def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> 
         )
         sure = bool((as_is < 0).mean() > OTHER)
         yield Repair("images-by-stem", text, _repair(used, by_stem, truth), 1, sure)
+    by_id = _index_ids(used, truth)
+    if (by_id >= 0).mean() >= KNOWN and not np.array_equal(by_id, as_is):
+        text = f"images are named by id, such as {used[0]!r}, which is another image's file stem"
+        yield Repair("images-by-id", text, _repair(used, by_id, truth), 1)
     if not are_numbers(used):
         return
     numbers = np.array([int(key) for key in used])
@@ -76,7 +108,7 @@ def renamed(raw: Raw, truth: Truth, *, known: dict[Key, Key]) -> Raw:
     del truth
     nobody: Key = "" if any(isinstance(i, str) for i in known.values()) else -(2**62)
     images = tuple(known.get(key, nobody) for key in raw.images)
-    return replace(raw, images=images, by_stem=False)
+    return replace(raw, images=images, by_stem=False, files=())
 
 
 def stem(name: str) -> str:
@@ -110,6 +142,12 @@ def _index_stems(used: Sequence[Key], truth: Truth) -> NDArray[np.int64]:
         if np.mean([p >= 0 for p in numbered]) >= KNOWN:
             return np.array(numbered, dtype=np.int64)
     return places
+
+
+def _index_ids(used: Sequence[Key], truth: Truth) -> NDArray[np.int64]:
+    """Positions of images by id, which may be written as text; -1 for none."""
+    place = {str(each): p for p, each in enumerate(truth.images.ids.tolist())}
+    return np.array([place.get(str(key), -1) for key in used], dtype=np.int64)
 
 
 def _number(name: str) -> int | None:

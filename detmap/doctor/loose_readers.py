@@ -23,7 +23,7 @@ from detmap.adapters.voc.devkit import DETECTION_FILE
 from detmap.base import arguments as given
 from detmap.base import open_files as opening
 from detmap.base.open_files import shown
-from detmap.doctor.raw_rows import Raw, from_table, keyed
+from detmap.doctor.raw_rows import Key, Raw, from_table, keyed
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 
@@ -141,12 +141,24 @@ class _Codes:
 
 
 def _records(rows: list[_Row], source: str) -> Raw:
-    images, image = keyed([_first(row.image_id, row.file_name) for row in rows])
+    images, image, files = _images(rows)
     named = [_first(row.category_id, row.category_name, row.category) for row in rows]
     classes, label = keyed(named)
     boxes = np.array([row.bbox for row in rows], dtype=np.float64).reshape(-1, 4)
     score = np.fromiter((row.score for row in rows), dtype=np.float64, count=len(rows))
-    return Raw(images, classes, image, label, boxes, score, "xywh", source=source)
+    return Raw(images, classes, image, label, boxes, score, "xywh", source=source, files=files)
+
+
+def _images(rows: list[_Row]) -> tuple[tuple[Key, ...], NDArray[np.int32], tuple[str, ...]]:
+    """The keys of images, which of them each row names, and the file names beside ids."""
+    pairs = [(row.image_id, row.file_name) for row in rows]
+    if not all(key is not None and name for key, name in pairs):
+        return *keyed([_first(*pair) for pair in pairs]), ()
+    place: dict[tuple[Name, Name], int] = {}
+    code = np.array([place.setdefault(pair, len(place)) for pair in pairs], dtype=np.int32)
+    keys, key_of = keyed([key for key, _ in place])
+    images = tuple(keys[i] for i in key_of.tolist())
+    return images, code, tuple(str(name) for _, name in place)
 
 
 def _first(*values: Name) -> Name:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.joining import join as joining
+from detmap.adapters.joining.image_lookup import STEM_IS_ID
 from detmap.errors import DataError
 from detmap.overlaps.row_overlaps import Met, best_overlaps
 from detmap.tables import MAX_PIXEL, BoxFormat, Detections, Truth, reversed_boxes
@@ -29,13 +30,15 @@ class Raw:
 
     Parameters
     ----------
-    images, classes : the keys that rows name, each once: all integers, or all strings
+    images, classes : the keys that rows name: all integers, or all strings
     image, label : (D,) int32, which of `images` and `classes` a row names
     boxes : (D, 4) float64, four numbers in the meaning of `box_format`, if they are right
     score : (D,) float64
     box_format : see `detmap.tables.BoxFormat`
     by_stem : whether the format names images by file stem, as VOC's text does
     source : the path, for messages
+    files : the file name beside each of `images`, if every row has both; a key is listed once per
+        file name
     """
 
     images: tuple[Key, ...]
@@ -47,6 +50,7 @@ class Raw:
     box_format: BoxFormat
     by_stem: bool = False
     source: str = "detections"
+    files: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.score)
@@ -107,16 +111,24 @@ def table(
 
 
 def from_table(detections: Detections) -> Raw:
-    """The rows of a table, which names images and classes by their ids."""
+    """The rows of a table, which names images and classes by their ids; images by their file
+    stems if the file does and these are ids of other images.
+    """
+    by_stem = any(note.code == STEM_IS_ID for note in detections.notes)
+    images, image = tuple(detections.images.ids.tolist()), detections.image
+    if by_stem:
+        used, code = np.unique(image, return_inverse=True)
+        images, image = tuple(detections.images.stems[i] for i in used), code.astype(np.int32)
     return Raw(
-        tuple(detections.images.ids.tolist()),
+        images,
         tuple(detections.categories.ids.tolist()),
-        detections.image,
+        image,
         detections.label,
         detections.boxes,
         detections.score,
         detections.box_format,
-        source=detections.source,
+        by_stem,
+        detections.source,
     )
 
 
@@ -159,7 +171,8 @@ def restricted(
     rows = np.flatnonzero(wanted[image])
     used, code = np.unique(image[rows], return_inverse=True)
     ids = tuple(truth.images.ids[used].tolist())
-    return replace(raw.take(rows), images=ids, image=code.astype(np.int32), by_stem=False)
+    image = code.astype(np.int32)
+    return replace(raw.take(rows), images=ids, image=image, by_stem=False, files=())
 
 
 @lru_cache(maxsize=8)  # used many times in one examination, which clears it at its end

@@ -5,10 +5,12 @@ protocol.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from detmap.adapters import read_detections
+from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol, summarize
 from detmap.explaining import input_changes
@@ -22,13 +24,13 @@ from detmap.overlaps import kind_of
 from detmap.parity.restated_tools import MatchedOnce, headline, limit_crowds
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
-from detmap.tables import Detections, Truth
+from detmap.tables import FLAGS, Detections, Truth
 
 __all__ = ["SWITCHES", "ClassMove", "Decided", "Explanation", "Step", "Switch", "explain"]
 
 
 def explain(
-    truth: Truth | str | Path,
+    truth: Truth | TruthByProtocol | str | Path,
     detections: Detections | str | Path,
     start: Protocol | str | None = None,
     end: Protocol | str | None = None,
@@ -47,7 +49,8 @@ def explain(
 
     Parameters
     ----------
-    truth, detections : as in `detmap.evaluate`
+    truth, detections : as in `detmap.evaluate`. A path or a `TruthByProtocol` gives each protocol
+        the flags that it reads; both share those of a table
     start, end : protocols, their names or paths; for two inputs `start` alone, by default the
         protocol of the ground truth's format
     other_truth, other_detections : the other input; the same by default
@@ -62,9 +65,10 @@ def explain(
     DataError : wrong input, or an undefined number
     ProtocolError : an unknown protocol, key or value
     """
-    truth, first = read_truth_and_protocol(truth, start, settings)
+    path, known = truth, truth.first if isinstance(truth, TruthByProtocol) else truth
+    table, first = read_truth_and_protocol(known, start, settings)
     if not isinstance(detections, Detections):
-        detections = _read(detections, truth, first)
+        detections = _read(detections, table, first)
     if (other_truth is None and other_detections is None) == (end is None):
         raise DataError(
             "explain",
@@ -72,13 +76,17 @@ def explain(
             "give end=, other_truth= or other_detections=",
         )
     if end is None:
-        other = _other(truth, detections, other_truth, other_detections, first)
-        return _explain_inputs((truth, detections), other, first, shapley=shapley, seed=seed)
+        other = _other(table, detections, other_truth, other_detections, first)
+        return _explain_inputs((table, detections), other, first, shapley=shapley, seed=seed)
     last = prepare(end, settings)
-    return _explain_rules((truth, detections), first, last, shapley, seed, threads)
+    truths = path if isinstance(path, TruthByProtocol) else truth_by_protocol(path, table, first)
+    return _explain_rules(
+        truths, detections, first, last, shapley=shapley, seed=seed, threads=threads
+    )
 
 
 Input = tuple[Truth, Detections]
+FLAGS_READ = "flags"
 
 
 def _assigned(tables: Input, rules: Protocol, threads: int | None = None) -> Matches:
@@ -88,31 +96,40 @@ def _assigned(tables: Input, rules: Protocol, threads: int | None = None) -> Mat
 
 
 def _explain_rules(
-    tables: Input, first: Protocol, last: Protocol, shapley: bool, seed: int, threads: int | None
+    truths: TruthByProtocol,
+    detections: Detections,
+    first: Protocol,
+    last: Protocol,
+    *,
+    shapley: bool,
+    seed: int,
+    threads: int | None,
 ) -> Explanation:
     """Changes one protocol into another; parameters as in `explain`."""
-    truth, detections = tables
     if kind_of(first.iou.of).reader is not kind_of(last.iou.of).reader:
         raise DataError(
             "explain",
             f"{first.name} compares {first.iou.of}, {last.name} {last.iou.of}",
             "give two protocols of one kind",
         )
-    limit_crowds("explain", truth, detections)
-    known = MatchedOnce(truth, detections, threads)
+    tables = _both_tables(truths, first, last)
+    limit_crowds("explain", truths.first, detections)
+    known = [MatchedOnce(table, detections, threads) for table in tables]
     values: dict[frozenset[str], float] = {}
 
     def value(taken: frozenset[str]) -> float:
         if taken not in values:
-            values[taken] = number(known.result(between(first, last, taken)))
+            values[taken] = number(known[FLAGS_READ in taken].result(between(first, last, taken)))
         return values[taken]
 
     parts = [(each.switch.name, each.switch.title, str(each)) for each in changed(first, last)]
+    parts = [*_flags_read(*tables), *parts]
     steps, orders = walk(parts, value), 0
     if shapley and steps:
         steps, orders = averaged(steps, value, seed)
     one, two = (
-        summarize(_assigned(tables, rules, threads), threads=threads) for rules in (first, last)
+        summarize(_assigned((table, detections), rules, threads), threads=threads)
+        for table, rules in zip(tables, (first, last), strict=True)
     )
     moves = classes_moved(one, two)
     (name, before), (metric, after) = headline(one), headline(two)
@@ -124,10 +141,30 @@ def _explain_rules(
         after,
         steps,
         moves,
-        decided(Side(truth, detections, one), Side(truth, detections, two), moves),
+        decided(Side(tables[0], detections, one), Side(tables[1], detections, two), moves),
         seed,
         orders,
     )
+
+
+def _both_tables(truths: TruthByProtocol, first: Protocol, last: Protocol) -> tuple[Truth, Truth]:
+    """The ground truth for either end, with what both name, because a step between them may need
+    it; the flags of formats as each reads them.
+    """
+    one, two = truths.table(first), truths.table(last)
+    roles = {**one.roles, **two.roles}
+    named = {name: column for name, column in roles.items() if name not in FLAGS}
+    numbers = {**one.attributes, **two.attributes}
+    one = replace(one, roles={**named, **one.roles}, attributes=numbers)
+    same = one.roles.keys() == {*named, *two.roles}
+    return one, one if same else replace(two, roles={**named, **two.roles}, attributes=numbers)
+
+
+def _flags_read(one: Truth, two: Truth) -> list[tuple[str, str, str]]:
+    """The part of a change that is in the flags: one end reads some that the other does not."""
+    texts = [f"{name}: read -> not read" for name in one.roles if name not in two.roles]
+    texts += [f"{name}: not read -> read" for name in two.roles if name not in one.roles]
+    return [(FLAGS_READ, "flags of objects in the file", "; ".join(texts))] if texts else []
 
 
 def _other(

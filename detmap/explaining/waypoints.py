@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.errors import DataError
 from detmap.evaluate import summarize
 from detmap.explaining import explain
@@ -29,12 +30,18 @@ class Waypoint:
     ----------
     title, detail : of the step, for users
     truth, detections : evaluated at this point
+    truths : the ground truth as other protocols read it; None if all share the table
     """
 
     title: str
     detail: str
     truth: Truth
     detections: Detections
+    truths: TruthByProtocol | None = None
+
+    def table(self, rules: Protocol) -> Truth:
+        """The ground truth as a protocol reads it."""
+        return self.truth if self.truths is None else self.truths.table(rules)
 
 
 def explained(
@@ -56,7 +63,7 @@ def explained(
     if one.rules is None or other.rules is None:
         raise DataError("explain", "the rules of one result are unknown", "give a receipt")
     last = waypoints[-1]
-    found = explain(last.truth, last.detections, one.rules, other.rules, **how)
+    found = explain(last.truths or last.truth, last.detections, one.rules, other.rules, **how)
     start = found.before if len(waypoints) == 1 else _value(waypoints[0], one.rules)
     before = start if one.number is None else one.number
     after = found.after if other.number is None else other.number
@@ -94,7 +101,7 @@ def _end_name(record: Record, other: Record) -> str:
 
 
 def _value(waypoint: Waypoint, rules: Protocol) -> float:
-    return headline(summarize(match(waypoint.truth, waypoint.detections, rules)))[1]
+    return headline(summarize(match(waypoint.table(rules), waypoint.detections, rules)))[1]
 
 
 def _step(name: str, title: str, detail: str, before: float, after: float) -> list[Step]:
@@ -105,10 +112,10 @@ def _step(name: str, title: str, detail: str, before: float, after: float) -> li
 
 def _between(here: Waypoint, there: Waypoint, rules: Protocol) -> Explanation | None:
     """The differences between two waypoints; None if their images or classes differ."""
-    other, found = there.truth, there.detections
+    other, found = there.table(rules), there.detections
     try:
         return explain(
-            here.truth, here.detections, rules, other_truth=other, other_detections=found
+            here.table(rules), here.detections, rules, other_truth=other, other_detections=found
         )
     except DataError:
         return None

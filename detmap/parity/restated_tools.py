@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.base.crowding import limit_compared
 from detmap.base.last_values import LastValues
 from detmap.curves.aggregation import classes_without_truth
@@ -101,7 +102,7 @@ def headline(result: Result) -> tuple[str, float]:
 
 
 def numbers(
-    truth: Truth,
+    truth: Truth | TruthByProtocol,
     detections: Detections,
     stock: Protocol,
     names: Iterable[str] | None = None,
@@ -116,7 +117,9 @@ def numbers(
 
     Parameters
     ----------
-    truth, detections : tables with boxes
+    truth, detections : tables with boxes. All tools share the roles of a `Truth`: one that was read
+        for VOC's rules has the ``difficult`` of COCO JSON for COCO's tools too. Give a
+        `TruthByProtocol` for the numbers of `detmap.evaluate` with the file
     stock : the protocol to compare with
     names : of tools; default: all
     threads : default: all processors
@@ -126,7 +129,7 @@ def numbers(
     DataError : not tables; boxes with an IoU of 0/0 or inf/inf under `stock`
     ProtocolError : an unknown name
     """
-    if not isinstance(truth, Truth) or not isinstance(detections, Detections):
+    if not isinstance(truth, Truth | TruthByProtocol) or not isinstance(detections, Detections):
         raise DataError(
             "tools", "tables are required", "pass the results of read_truth and read_detections"
         )
@@ -140,7 +143,7 @@ def compare_tools(
 
     Tools with similar rules follow each other, because matching shares the last orders and lists.
     """
-    limit_crowds("tools", known.truth, known.detections)
+    limit_crowds("tools", known.truths.first, known.detections)
     base = quantities(known.result(stock))
     wanted = [(name, _restated(name, stock)) for name in (tools() if names is None else names)]
     own = matching_rules(stock)
@@ -239,11 +242,19 @@ def quantities(result: Result) -> dict[tuple[Any, ...], tuple[str, float]]:
 
 
 class MatchedOnce:
-    """Results under many protocols; protocols with the same matching rules share matches."""
+    """Results under many protocols; protocols with the same matching rules share matches.
 
-    def __init__(self, truth: Truth, detections: Detections, threads: int | None = None) -> None:
-        self.truth, self.detections, self.threads = truth, detections, threads
-        self._matches: dict[str, Matches] = {}
+    Parameters
+    ----------
+    truth : one table for all protocols, or the table of each
+    """
+
+    def __init__(
+        self, truth: Truth | TruthByProtocol, detections: Detections, threads: int | None = None
+    ) -> None:
+        self.truths = TruthByProtocol(truth) if isinstance(truth, Truth) else truth
+        self.detections, self.threads = detections, threads
+        self._matches: dict[tuple[int, str], tuple[Truth, Matches]] = {}
         self._shared = LastValues()
 
     def result(self, protocol: Protocol) -> Result:
@@ -252,23 +263,26 @@ class MatchedOnce:
 
     def matches(self, protocol: Protocol) -> Matches:
         """The match results under a protocol."""
-        key = matching_rules(protocol)
+        truth = self.truths.table(protocol)
+        key = id(truth), matching_rules(protocol)
         if key not in self._matches:
-            self._matches[key] = match(
-                self.truth, self.detections, protocol, threads=self.threads, shared=self._shared
+            self._forget()
+            self._matches[key] = (
+                truth,
+                match(truth, self.detections, protocol, threads=self.threads, shared=self._shared),
             )
-        found = self._matches[key]
+        found = self._matches[key][1]
         return found if found.protocol == protocol else replace(found, protocol=protocol)
+
+    def _forget(self) -> None:
+        """Called before matching."""
 
 
 class MatchedLast(MatchedOnce):
     """Same as `MatchedOnce`, but keeps only the last matches."""
 
-    def matches(self, protocol: Protocol) -> Matches:
-        """The match results under a protocol."""
-        if matching_rules(protocol) not in self._matches:
-            self._matches.clear()
-        return super().matches(protocol)
+    def _forget(self) -> None:
+        self._matches.clear()
 
 
 AFTER_MATCHING = ("name", "version", "summary", "source", "metrics", "ap", "mean", "groups")

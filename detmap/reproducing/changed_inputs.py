@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.doctor import examine
 from detmap.doctor.box_hypotheses import PIXELS
 from detmap.doctor.duplicates import suppressed, too_many
@@ -22,7 +23,7 @@ from detmap.errors import DetmapError
 from detmap.tables import Detections, Truth, boxes_as, selection
 from detmap.tables.catalog import Categories
 
-Tables = tuple[Truth, Detections]
+Tables = tuple[Truth | TruthByProtocol, Detections]
 
 CUTS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.5)
 """Score thresholds below which detections are removed."""
@@ -71,7 +72,7 @@ def _taken(truth: Truth, detections: Detections, keep: NDArray[np.bool_]) -> Tab
     return truth, detections.take(np.flatnonzero(keep))
 
 
-def _both(truth: Truth, detections: Detections) -> Tables:
+def _both(truth: Truth | TruthByProtocol, detections: Detections) -> Tables:
     return truth, detections
 
 
@@ -254,7 +255,7 @@ def splits(path: Path, truth: Truth, read: Callable[[str], Tables]) -> list[Supp
             continue
         if tables is None or not len(tables[1]):
             continue
-        if not np.array_equal(tables[0].images.ids, truth.images.ids):
+        if not np.array_equal(tables[1].images.ids, truth.images.ids):
             text = f"the split {name}"
             found.append(Supposition("images-other-split", text, partial(_both, *tables)))
     return found

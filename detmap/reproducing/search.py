@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.errors import DataError, DetmapError
 from detmap.parity.restated_tools import MatchedLast, limit_crowds
 from detmap.protocol import Protocol, load, names, tools
@@ -127,7 +128,7 @@ class Search:
 
 def reproduce(
     number: str,
-    truth: Truth,
+    truth: Truth | TruthByProtocol,
     detections: Detections,
     *,
     metric: str | None = None,
@@ -141,7 +142,8 @@ def reproduce(
     Parameters
     ----------
     number : as printed
-    truth, detections : tables with boxes
+    truth, detections : tables with boxes; the roles of a `Truth` are those of all rules, a
+        `TruthByProtocol` has those of each
     metric : name of the number; by default the first metric, AP50 and AP75
     depth : 0: named protocols and tools, and their orders of tied scores; 1: also one change of the
         default protocol and of the closest tools, and changed inputs under the named tools
@@ -158,9 +160,10 @@ def reproduce(
     wanted = parse(number)
     if depth not in (0, 1, 2):
         raise DataError("reproduce: depth", f"{depth!r}", "give 0, 1 or 2")
-    limit_crowds("reproduce", truth, detections, EVALUATIONS)
-    seen = _Seen(truth, detections, wanted, metric, threads)
-    stock = choose_protocol(None, truth)
+    truths = TruthByProtocol(truth) if isinstance(truth, Truth) else truth
+    limit_crowds("reproduce", truths.first, detections, EVALUATIONS)
+    seen = _Seen(truths, detections, wanted, metric, others, threads)
+    stock = choose_protocol(None, truths.first)
     shipped = [load(name) for name in (*names(), *tools())]
     boxes = [rules for rules in shipped if rules.iou.of == "boxes" and not rules.groups]
     every = list(changed_rules.ordered([*boxes, *([] if stock in boxes else [stock])]))
@@ -175,9 +178,8 @@ def reproduce(
             changed for rules in around.values() for changed in changed_rules.changed(rules, 1)
         ]
         seen.look("one change", list(changed_rules.ordered(singles)), progress)
-        inputs = [*others, *suppositions(truth, detections)]
         unlike = changed_rules.different([stock, *seen.closest(every, len(every))])
-        seen.suppose("input", inputs, unlike, progress)
+        seen.suppose("input", unlike, progress)
     if depth == 0:
         seen.untried.append("changed rules and changed inputs: not tried at depth 0")
     elif depth == 1 or seen.found:
@@ -187,7 +189,7 @@ def reproduce(
         seen.look(
             "two changes", list(changed_rules.ordered(changed_rules.changed(stock, 2))), progress
         )
-        seen.suppose("input and change", inputs, list(changed_rules.changed(stock, 1)), progress)
+        seen.suppose("input and change", list(changed_rules.changed(stock, 1)), progress)
     return seen.search()
 
 
@@ -196,19 +198,21 @@ class _Seen:
 
     def __init__(
         self,
-        truth: Truth,
+        truths: TruthByProtocol,
         detections: Detections,
         wanted: Wanted,
         metric: str | None,
+        others: Iterable[Supposition],
         threads: int | None,
     ) -> None:
-        self.truth, self.detections, self.threads = truth, detections, threads
+        self.truths, self.detections, self.threads = truths, detections, threads
+        self.others, self._inputs = list(others), dict[int, list[Supposition]]()
         self.wanted, self.metric = wanted, metric
         self.digests: set[str] = set()
         self.metrics: dict[str, None] = {}
         self.all: list[Candidate] = []
         self.found: list[Candidate] = []
-        self.known = MatchedLast(truth, detections, threads)
+        self.known = MatchedLast(truths, detections, threads)
         self.untried: list[str] = []
 
     def look(self, kind: str, rules: list[Protocol], progress: Progress) -> None:
@@ -222,12 +226,11 @@ class _Seen:
             for name, value in self._numbers(self.known, each):
                 self._take(Candidate(kind, each.name, each.changes, name, value))
 
-    def suppose(
-        self, kind: str, inputs: list[Supposition], rules: list[Protocol], progress: Progress
-    ) -> None:
+    def suppose(self, kind: str, rules: list[Protocol], progress: Progress) -> None:
         """Evaluates changed inputs, under the closest rules if there are too many; skips equal
         numbers.
         """
+        inputs = self._inputs_of(self.truths.first)
         rows = max(1, len(inputs) * len(self.detections))
         some = list(changed_rules.ordered(rules[: max(LEAST_RULES, MOST_ROWS[kind] // rows)]))
         if inputs and len(some) < len(rules):
@@ -236,16 +239,34 @@ class _Seen:
                 f"closest of {len(rules)} rules, which limits the time"
             )
         before = {(each.rules, each.changes, each.metric, each.value) for each in self.all}
-        for place, supposed in enumerate(inputs):
+        work = [
+            (one, mine) for truth, mine in self._by_truth(some) for one in self._inputs_of(truth)
+        ]
+        done, total = 0, sum(len(mine) for _, mine in work)
+        for supposed, mine in work:
             known = MatchedLast(*supposed.make(), self.threads)
-            for done, each in enumerate(some, 1):
-                progress(kind, place * len(some) + done, len(inputs) * len(some))
+            for each in mine:
+                progress(kind, done := done + 1, total)
                 for name, value in self._numbers(known, each):
                     if (each.name, each.changes, name, value) not in before:
                         told = supposed.name, supposed.text
                         self._take(
                             Candidate(kind, each.name, each.changes, name, value, input=told)
                         )
+
+    def _by_truth(self, rules: list[Protocol]) -> list[tuple[Truth, list[Protocol]]]:
+        """The rules of each table of ground truth, in order."""
+        found: dict[int, tuple[Truth, list[Protocol]]] = {}
+        for each in rules:
+            truth = self.truths.table(each)
+            found.setdefault(id(truth), (truth, []))[1].append(each)
+        return list(found.values())
+
+    def _inputs_of(self, truth: Truth) -> list[Supposition]:
+        """The changed inputs of a table of ground truth."""
+        if id(truth) not in self._inputs:
+            self._inputs[id(truth)] = [*self.others, *suppositions(truth, self.detections)]
+        return self._inputs[id(truth)]
 
     def _take(self, candidate: Candidate) -> None:
         self.all.append(candidate)
@@ -289,7 +310,7 @@ class _Seen:
 
     def search(self) -> Search:
         """The result, ordered by kind, by search order, and with the default protocol first."""
-        stock = choose_protocol(None, self.truth).name
+        stock = choose_protocol(None, self.truths.first).name
         plain = {each.rules for each in self.found if each.kind == KINDS[0]}
         news = [each for each in self.found if each.kind in KINDS[:2] or each.rules not in plain]
         inputs = list(dict.fromkeys(each.input for each in news))
@@ -323,6 +344,7 @@ class _Seen:
 
     def _numbers(self, known: MatchedLast, rules: Protocol) -> Iterator[tuple[str, float]]:
         """The metrics to compare; none if the rules need data that the tables lack."""
+        known.truths.table(rules)  # an error in the file is no lack of data
         try:
             result = known.result(rules)
         except DetmapError:

@@ -48,7 +48,8 @@ def read(kind: str, text: str) -> Gate:
 
     Raises
     ------
-    DataError : the value is not a number from 0 to 100
+    DataError : the value is not a number from 0 to 100; 0 for ``require-within``: no drop is
+        smaller
     """
     of, _, number = text.rpartition("=")
     metric, _, name = of.partition("/")
@@ -59,6 +60,12 @@ def read(kind: str, text: str) -> Gate:
     if not 0 <= points <= 100:
         fix = "give percentage points from 0 to 100: 0.5, AP50=0.5 or AP50/person=1"
         raise DataError(f"--{kind}", f"{text[:80]!r}", fix)
+    if not points and kind == "require-within":
+        what = "a drop cannot be smaller than 0 points"
+        fix = (
+            "give the largest drop to accept, above 0; --fail-if-drop 0 fails on a significant one"
+        )
+        raise DataError(f"--{kind}", f"{text[:80]!r}: {what}", fix)
     return Gate(kind, points, metric, name)
 
 
@@ -72,7 +79,8 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     pair = _pair(comparison, gate)
     of = f"{pair.metric} of {gate.name}" if gate.name else pair.metric
     drop = gate.points / 100
-    asked = "allowed" if gate.kind == "fail-if-drop" else "to show: no drop of more than"
+    drops = gate.kind == "fail-if-drop"
+    asked = "allowed" if drops else "to show: a drop smaller than"
     told = (
         f"{asked} {gate.points:g} (alpha {alpha:g}; standard error "
         f"{'unknown' if math.isnan(pair.se) else f'{100 * pair.se:.2f}'}; "
@@ -97,10 +105,11 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
         return Verdict(False, f"FAIL: {of} is undefined")
     if pair.se > 0:
         ratio = margin / pair.se
-        passed = ratio >= -z if gate.kind == "fail-if-drop" else ratio > z
+        passed = ratio >= -z if drops else ratio > z
+    elif drops:
+        passed = margin >= 0
     else:
-        unknown = math.isnan(pair.se) and gate.kind == "require-within"
-        passed = margin >= 0 and not unknown
+        passed = margin > 0 and not math.isnan(pair.se)
     verdict = "PASS" if passed else "FAIL"
     return Verdict(passed, f"{verdict}: {of} {_change(pair.difference)}, {told}")
 

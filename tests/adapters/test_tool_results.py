@@ -300,7 +300,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "file_name in some records": (
         ("a.jpg", "b.jpg"),
         [{"file_name": "a.jpg"}, {"image_id": 101}],
-        "have a file_name, some",
+        "no file_name, and earlier records have one",
     ),
     "file_name that the ground truth lacks": (
         ("a.jpg", "b.jpg"),
@@ -432,3 +432,77 @@ def test_rotated_boxes_are_read_as_the_boxes_around_them(tmp_path: Path) -> None
         make.write(path, [{**row, "poly": points}])
         with pytest.raises(DataError, match=what):
             detmap.read_detections(path, truth)
+
+
+# ---- a name that only later records have
+
+
+LATER: dict[str, tuple[Callable[[int], dict[str, Any]], str]] = {
+    "the right name": (lambda i: {"file_name": FILE[ROWS[i]["image_id"]]}, ""),
+    "the name of another image": (lambda i: {"file_name": next(iter(FILE.values()))}, ""),
+    "no name where the first has one": (
+        lambda i: {} if i in (7, 9) else {"file_name": FILE[ROWS[i]["image_id"]]},
+        "no ",
+    ),
+}
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("case", LATER)
+def test_a_file_name_of_some_records(
+    case: str, fast: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0 if fast else 1 << 60)
+    change, lacking = LATER[case]
+    records = [
+        {**row, **(change(i) if lacking or i in (7, 9) else {})} for i, row in enumerate(ROWS[:20])
+    ]
+    truth = detmap.read_truth(TRUTH)
+    for tree, where in ((records, "[7]"), ({"annotations": records}, ": annotations[7]")):
+        path = make.write(tmp_path / "results.json", tree)
+        with pytest.raises(DataError, match="earlier records have") as caught:
+            detmap.read_detections(path, truth)
+        assert caught.value.where.removeprefix(str(path)).endswith(
+            f"{where}.file_name".lstrip(": ")
+        )
+        assert caught.value.what.startswith(lacking or "a file_name")
+
+
+def test_a_file_name_of_some_records_in_bounded_memory(tmp_path: Path) -> None:
+    rows = [dict(row) for row in ROWS]
+    rows[7]["file_name"] = FILE[rows[7]["image_id"]]
+    path = make.write(tmp_path / "results.json", rows)
+    outcome = run("eval", TRUTH, path, "--memory", "3GB")
+    assert outcome.code == 2
+    assert "[7]: records without image_id and category_id, or with file_name" in outcome.err
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_class_name_of_some_records(
+    fast: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0 if fast else 1 << 60)
+    truth = detmap.read_truth(TRUTH)
+    rows = [dict(row) for row in ROWS]
+    rows[7]["category_name"] = CLASS[rows[7]["category_id"]]
+    plain = detmap.read_detections(PLAIN, truth)
+    found = detmap.read_detections(make.write(tmp_path / "results.json", rows), truth)
+    assert (found.label == plain.label).all()
+    del rows[7]["category_id"]
+    path = make.write(tmp_path / "results.json", rows)
+    with pytest.raises(DataError) as caught:
+        detmap.read_detections(path, truth)
+    assert "[7]" in caught.value.where
+
+
+def test_the_drop_in_skips_file_names_as_pycocotools_does(tmp_path: Path) -> None:
+    from detmap.adapters.coco.scan_json import scan_detections
+
+    rows = [{**row, "file_name": "other.jpg"} for row in ROWS]
+    path = make.write(tmp_path / "results.json", rows * 9)
+    assert path.stat().st_size > coco_scan.LEAST_SIZE
+    known = (lambda ids: ids, lambda ids: ids)
+    assert scan_detections(path, *known) is None
+    columns = scan_detections(path, *known, file_names=True)
+    assert columns is not None
+    assert columns.image.tolist() == [row["image_id"] for row in rows * 9]

@@ -524,6 +524,30 @@ def test_each_edit_of_results_by_image_is_noticed(edit: Callable[[Any], None]) -
         assert same(expected.value.stats, found.value.stats)
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        tuple,
+        lambda cells: np.array(cells, dtype=object),
+        lambda cells: np.array(cells[:1], dtype=object),
+        lambda cells: np.array([], dtype=object),
+        lambda cells: dict(enumerate(cells)),
+        lambda cells: [],
+    ],
+    ids=["tuple", "array", "array of one", "empty array", "dict", "empty list"],
+)
+def test_results_by_image_in_another_container(kind: Callable[[Any], Any]) -> None:
+    def script(classes: Classes) -> Any:
+        made = evaluation(classes, load(classes, *records()), {})
+        made.evalImgs = kind(made.evalImgs)
+        return finish(made)
+
+    expected, found = run(script, OFFICIAL), run(script, OURS)
+    assert (found.error, found.text) == (expected.error, expected.text)
+    if not expected.error:
+        assert_same_arrays(expected.value, found.value)
+
+
 def test_results_by_image_that_were_only_read_are_not_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -56,6 +56,13 @@ def test_what_is_no_gate(text: str) -> None:
         gates.read("k", text)
 
 
+def test_no_drop_is_smaller_than_none() -> None:
+    assert gates.read("fail-if-drop", "0").points == 0
+    for text in ("0", "AP50=0.0", "AP50/person=0"):
+        with pytest.raises(DataError, match="smaller than 0 points"):
+            gates.read("require-within", text)
+
+
 @pytest.mark.parametrize("kind, edge", [("fail-if-drop", 2 - Z), ("require-within", 2 + Z)])
 def test_a_gate_passes_from_its_edge_on(kind: str, edge: float) -> None:
     assert not judge(Gate(kind, edge - 1e-6)).passed
@@ -72,8 +79,9 @@ def test_a_gate_passes_from_its_edge_on(kind: str, edge: float) -> None:
 @pytest.mark.parametrize("se", [0.0, math.nan])
 @pytest.mark.parametrize("kind", gates.KINDS)
 def test_without_a_standard_error_the_margin_decides(kind: str, se: float) -> None:
-    known = kind == "fail-if-drop" or se == 0
-    assert judge(Gate(kind, 1.0), difference=-0.01, se=se).passed is known
+    drops = kind == "fail-if-drop"
+    assert judge(Gate(kind, 1.0), difference=-0.01, se=se).passed is drops  # exactly as much
+    assert judge(Gate(kind, 1.0), difference=-0.0099, se=se).passed is (drops or se == 0)
     assert not judge(Gate(kind, 1.0), difference=-0.0101, se=se).passed
     undefined = judge(Gate(kind, 1.0), difference=math.nan, se=se)
     assert undefined == gates.Verdict(False, "FAIL: mAP is undefined")
@@ -87,7 +95,7 @@ def test_the_line_says_why() -> None:
     )
     seen = judge(Gate("require-within", 3.0, "", "cat"), difference=0.02346, mdd=0.03, bias=0.0123)
     assert seen.line == (
-        "PASS: AP of cat rose 2.35 points, to show: no drop of more than 3 (alpha 0.05; "
+        "PASS: AP of cat rose 2.35 points, to show: a drop smaller than 3 (alpha 0.05; "
         "standard error 1.00; bias +1.23, taken off; this split of 1,000 images sees 3.00)"
     )
     none = judge(Gate("fail-if-drop", 0.0), difference=0.0, se=math.nan, why_not="few images")

@@ -48,6 +48,8 @@ def read(path: Path, truth: Truth, policy: Policy) -> Iterator[Piece]:
 
     def strictly(text: bytes, row: int) -> Detections:
         first = record_errors.first_of_list(text) or {}
+        if tool_results.may_name(text):
+            _require_all_plain(path, text, row)
         try:
             return instances.decode_text(path, tool_results.Text(text, first), truth, policy)
         except DataError as error:
@@ -77,6 +79,17 @@ def _require_plain(path: Path, first: Any) -> None:
     if not tool_results.is_plain(first):
         what = "records without image_id and category_id, or with file_name, are read as a whole"
         raise DataError(shown(path), what, f"leave out --memory, or {LIST}")
+
+
+def _require_all_plain(path: Path, text: bytes, row: int) -> None:
+    """Raises `DataError` for a record that names its image or class, in a list from `row` on."""
+    try:
+        records = json.loads(text)
+    except (ValueError, RecursionError):
+        return  # the reader reports it
+    for i, record in enumerate(records, start=row):
+        if isinstance(record, dict):
+            _require_plain(Path(f"{path}[{i}]"), record)
 
 
 def _first_line(path: Path, file: InputFile, begin: int) -> Any:

@@ -7,6 +7,7 @@ file is not memory-mapped, so truncation by others is safe.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +28,7 @@ SMALL_PIECE = 1 << 16  # for what is beside the records
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is handed back
 USUAL_RECORD = 100  # bytes; those of a row in memory
 ROW = 57
+FILE_NAME = re.compile(b'"file_name"')
 SHORTEST_RECORD = 40  # of those that have an image, a category and a box
 
 
@@ -104,7 +106,12 @@ def opened(path: Path | JsonFile) -> Iterator[JsonFile]:
 
 
 def scan_detections(
-    path: Path | JsonFile, locate_image: Locate, locate_category: Locate, *, masks: bool = False
+    path: Path | JsonFile,
+    locate_image: Locate,
+    locate_category: Locate,
+    *,
+    masks: bool = False,
+    file_names: bool = False,
 ) -> Columns | None:
     """Returns the records of a results file, or None for the reference reader.
 
@@ -113,6 +120,7 @@ def scan_detections(
     path : a JSON file, or an open one
     locate_image, locate_category : map ids to positions in the ground truth, -1 if unknown
     masks : whether to read segmentations; then all records may be without boxes
+    file_names : whether to skip a ``file_name`` beside the id; else the reference reader reads it
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -124,7 +132,8 @@ def scan_detections(
             if byte != ord("["):
                 return None
             more = scan.SEGMENTATION * masks
-            columns, at = scan_list(file, at + 1, wanted | more, (locate_image, locate_category))
+            locate = (locate_image, locate_category)
+            columns, at = scan_list(file, at + 1, wanted | more, locate, file_names=file_names)
             alike = any((columns.seen == keys).all() for keys in {wanted, boxless})
             if file.byte(at)[1] != -1 or not alike or not _all_known(columns):
                 return None
@@ -193,11 +202,17 @@ def scan_instances(
 
 
 def scan_list(
-    file: JsonFile, at: int, wanted: int, locate: tuple[Locate, Locate] | None = None
+    file: JsonFile,
+    at: int,
+    wanted: int,
+    locate: tuple[Locate, Locate] | None = None,
+    *,
+    file_names: bool = True,
 ) -> tuple[Columns, int]:
     """Returns the records of the list that opens just before `at`, and the position after it.
 
-    Images and categories are positions, or int64 ids without `locate`.
+    Images and categories are positions, or int64 ids without `locate`. A text with `FILE_NAME` is
+    not supported unless `file_names` is set; it is looked for where records have further keys.
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -223,6 +238,8 @@ def scan_list(
             end = buffer.scan(text, first, stop if stop >= 0 else len(text), wanted)
         n, last, _ = buffer.state.tolist()
         if end < 0 or (stop < 0 and not last):
+            raise HandBack
+        if not file_names and buffer.state[scan.MORE] and FILE_NAME.search(text.data):
             raise HandBack
         if locate:
             image, category = buffer.records.image, buffer.records.category

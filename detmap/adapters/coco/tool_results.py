@@ -85,7 +85,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
     begin = data[:64].lstrip()[:1]
     if begin == b"[":
         first = record_errors.first_of_list(data) or {}
-        if is_plain(first):
+        if is_plain(first) and not may_name(data):
             return Text(data, first)
         return _made_plain(path, truth, policy, data, "", _loads(path, data), {})
     if begin != b"{":
@@ -102,7 +102,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
     records: msgspec.Raw = getattr(wrapper, lists[0])
     first = record_errors.first_of_list(bytes(records)) or {}
     own = bytes(wrapper.images) or bytes(wrapper.categories)
-    if lists == ["annotations"] and not own and is_plain(first):
+    if lists == ["annotations"] and not own and is_plain(first) and not may_name(data):
         return Text(data, first)
     tree = _loads(path, data)
     if not isinstance(tree, dict):
@@ -114,6 +114,11 @@ def is_plain(first: Mapping[str, Any]) -> bool:
     """Checks by the first record if a file needs no conversion."""
     named = "file_name" not in first and {"image_id", "category_id"} <= first.keys()
     return not first or (named and not _is_rotated(first))
+
+
+def may_name(data: bytes) -> bool:
+    """Checks if any record may have the name of its image or class: the first one may have none."""
+    return b'"file_name"' in data or b'"category_name"' in data
 
 
 def _is_rotated(row: Mapping[str, Any]) -> bool:
@@ -214,8 +219,10 @@ def _name_images(
         if not named[i] and row.get("image_id") is None:
             return "image_id", ()  # the reader reports that it is missing
     if not all(named):
-        where = f"{record_errors.place(path, group, named.index(True))}.file_name"
-        what = "some records have a file_name, some do not"
+        other = named.index(not named[0])
+        where = f"{record_errors.place(path, group, other)}.file_name"
+        what = "a file_name, and earlier records have none"
+        what = what if named[other] else "no file_name, and earlier records have one"
         raise DataError(where, what, "give all records a file_name, or none")
     if not all("image_id" in row for row in rows):
         for row in rows:

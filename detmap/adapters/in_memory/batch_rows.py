@@ -187,7 +187,7 @@ class Reader(Joiner):
         }
         required = dict.fromkeys((*self.roles, *self.attributes))
         rows, sizes = self._rows(where, images, asked | required, sizes)
-        for key in (*(asked.keys() & FLAG_KEYS.keys()), *self.roles):
+        for key in (*(key for key in FLAG_KEYS if key in asked), *self.roles):
             given = rows.more[key]
             bad, what = (given != 0) & (given != 1), "{} is not a flag"
             _refuse_first(bad, rows.count, (where, key), given, what, "flags are 0 or 1")

@@ -218,6 +218,40 @@ def renamed(
     return (Note("image-renamed", text, count, source),) if count else ()
 
 
+STEM_IS_ID, ID_IS_STEM = "image-stem-is-id", "image-id-is-stem"
+"""Codes of notes: detections were joined by file stem, or by id, and the other is another image."""
+
+
+def two_meanings(
+    truth: Truth, names: Sequence[Any] | NDArray[Any], image: NDArray[np.int32], source: str
+) -> tuple[Note, ...]:
+    """Returns a note on detections whose image was found by its file stem, which is the id of
+    another image, or the other way round.
+    """
+    if not (len(names) and isinstance(names[0], str)):
+        return ()
+    by_stem = {stem: i for i, stem in enumerate(truth.images.stems)}
+    by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
+    if all(by_stem[name] == by_id[name] for name in by_stem.keys() & by_id.keys()):
+        return ()
+    rows = coded(names)
+    places = np.full(len(rows.names), -1, dtype=np.int32)
+    places[rows.code] = image
+    notes = []
+    for code, way, other, used, unused in (
+        (STEM_IS_ID, "file stem", "id", by_stem, by_id),
+        (ID_IS_STEM, "id", "file stem", by_id, by_stem),
+    ):
+        own = zip(rows.names, places.tolist(), strict=True)
+        both = [i >= 0 and used.get(name) == i != unused.get(name, i) for name, i in own]
+        if any(both):
+            count = int(np.array(both)[rows.code].sum())
+            text = f"detections name their image by the {way} of one image and the {other} of "
+            text += f"another: joined by {way}; `detmap doctor` tries the other"
+            notes.append(Note(code, text, count, source))
+    return tuple(notes)
+
+
 def notes_of(counts: Counter[str], source: str) -> tuple[Note, ...]:
     """Returns notes on images that were not found by the ground truth's own ids."""
     return tuple(

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import box_conventions, text_fields
-from detmap.adapters.joining import join
+from detmap.adapters.coded_names import CodedNames
+from detmap.adapters.joining import image_lookup, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.voc import annotation_xml, folder_layout, result_files, scan_voc, xml_boxes
 from detmap.adapters.voc.folder_layout import folder_with as folder_with
@@ -151,9 +152,17 @@ def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detec
     found = next((rows for rows in map(partial(_scan_all, files), tables) if rows), None)
     if found is None or not _are_joined_so(truth, found):
         return None
-    _, image, labels, boxes, score = found
+    names, image, labels, boxes, score = found
+    used = CodedNames(names, image)
     return join.joined(
-        truth, image, labels, boxes, score, box_format="voc", origin=join.Origin(shown(path), str)
+        truth,
+        image,
+        labels,
+        boxes,
+        score,
+        box_format="voc",
+        origin=join.Origin(shown(path), str),
+        notes=image_lookup.two_meanings(truth, used, image, shown(path)),
     )
 
 

@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     streams.progress("evaluating each step")
     found = explain(
-        truth,
+        evaluation_inputs.truth_of_protocols(arguments, truth, start),
         detections,
         start,
         _end(arguments),

@@ -53,8 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     rules = [parity.rules_of(peer, arguments.protocol, changes) for peer in peers]
     arguments.protocol = arguments.protocol or rules[0].name
     begin = time.perf_counter()
-    truth, detections, _ = evaluation_inputs.read(arguments, empty=True)
+    truth, detections, read_for = evaluation_inputs.read(arguments, empty=True)
     seconds = time.perf_counter() - begin
+    truths = evaluation_inputs.truth_of_protocols(arguments, truth, read_for)
     told = any(getattr(arguments, name) is not None for name in WRITTEN_IN)
     files = None if told else (arguments.truth, arguments.detections)
 
@@ -62,7 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     for peer, its_rules in zip(peers, rules, strict=True):
         streams.progress(f"running detmap and {peer.name}")
         try:
-            found.append(parity.beside(peer, its_rules, truth, detections, files, seconds))
+            table = truths.table(its_rules)
+            found.append(parity.beside(peer, its_rules, table, detections, files, seconds))
         except DetmapError as error:
             if len(peers) == 1:
                 raise

@@ -17,6 +17,7 @@ from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
+    from detmap.adapters.truth_by_protocol import TruthByProtocol
     from detmap.reproducing.changed_inputs import Supposition
     from detmap.reproducing.search import Search
 
@@ -60,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_to_overwrite(arguments.output, inputs)
     parse(arguments.number)
     truth, detections, rules = doctor_notes.read(arguments)
+    truths = evaluation_inputs.truth_of_protocols(arguments, truth, rules)
 
     counters: dict[str, Callable[[int, int], None]] = {}
 
@@ -68,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     found = reproduce(
         arguments.number,
-        truth,
+        truths,
         detections,
         metric=arguments.metric,
         depth=arguments.depth,
@@ -92,20 +94,22 @@ def run(arguments: argparse.Namespace) -> int:
         command_output.write_json(content, arguments)
     else:
         command_output.write_tables([_table(found)], arguments)
-        command_output.write_notes(_remarks(found, (truth, detections), rules))
+        command_output.write_notes(_remarks(found, truths, detections, rules))
         if not found.found:
             streams.say("note: `detmap doctor` checks the files for mistakes\n")
     return 0 if found.found else 1
 
 
-def _remarks(found: Search, tables: tuple[Truth, Detections], rules: Protocol) -> list[str]:
+def _remarks(
+    found: Search, truths: TruthByProtocol, detections: Detections, rules: Protocol
+) -> list[str]:
     """Return remarks on how exactly detmap restates the tools that match."""
     from detmap.parity import restated_tools
 
     names = dict.fromkeys(each.rules for each in found.found if each.kind == "named")
     mine = [name for name in names if name in protocol.tools()]
     remarks: dict[str, list[str]] = {}
-    for row in restated_tools.numbers(*tables, rules, mine):
+    for row in restated_tools.numbers(truths, detections, rules, mine):
         for word in filter(None, row.remark.split(", ")):
             remarks.setdefault(word, []).append(row.tool)
     return [f"{', '.join(who)}: {restated_tools.WORDS[word]}" for word, who in remarks.items()]
@@ -115,9 +119,10 @@ def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:
     """Return the other splits of the ground truth, with their detections."""
     from detmap.reproducing.changed_inputs import splits
 
-    def read(split: str) -> tuple[Truth, Detections]:
+    def read(split: str) -> tuple[TruthByProtocol, Detections]:
         again = argparse.Namespace(**{**vars(arguments), "split": split, "unknown": "drop"})
-        return evaluation_inputs.read(again)[:2]
+        table, detections, rules = evaluation_inputs.read(again)
+        return evaluation_inputs.truth_of_protocols(again, table, rules), detections
 
     return splits(Path(arguments.truth), truth, read)
 

@@ -60,7 +60,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     for kind, what in (
         ("fail-if-drop", "drops significantly by more than POINTS"),
-        ("require-within", "is not shown to drop by less than POINTS"),
+        ("require-within", "is not shown to drop by less than POINTS (above 0)"),
     ):
         command.add_argument(
             f"--{kind}",

@@ -1,0 +1,104 @@
+"""The ground truth of one path under several protocols.
+
+Protocols read different columns of a file: ``difficult`` in COCO JSON counts under VOC's rules only
+(`detmap.protocol.named_columns.named_flags`). A table that was read for one protocol may lack a
+column of another one, or have one that the other does not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from detmap.adapters import read_truth_for, registry
+from detmap.errors import DataError
+from detmap.protocol import Protocol
+from detmap.protocol.named_columns import named_columns, named_flags
+from detmap.tables import Truth
+
+
+class TruthByProtocol:
+    """The ground truth as each protocol reads it; equal tables are one table.
+
+    Parameters
+    ----------
+    first : as it was read, for `protocol`
+    protocol : its protocol; None if all protocols share the table
+    read : reads it for another protocol
+    """
+
+    def __init__(
+        self,
+        first: Truth,
+        protocol: Protocol | None = None,
+        read: Callable[[Protocol], Truth] | None = None,
+    ) -> None:
+        self.first, self._read = first, None if protocol is None else read
+        self._known = {} if protocol is None else {_columns(protocol): first}
+
+    def table(self, protocol: Protocol) -> Truth:
+        """The ground truth with the roles and attributes that `read_truth_for` reads for a
+        protocol, on the images of the first table.
+
+        Raises
+        ------
+        DataError : as of `read_truth_for`; the file holds other objects than before
+        """
+        if self._read is None:
+            return self.first
+        columns = _columns(protocol)
+        if columns not in self._known:
+            self._known[columns] = self._like_known(self._read(protocol))
+        return self._known[columns]
+
+    def _like_known(self, read: Truth) -> Truth:
+        """A known table with the same columns, or the first one with the columns of `read`."""
+        if not np.array_equal(read.boxes, self.first.boxes):
+            what = "was read again for another protocol and now holds other objects"
+            fix = "do not change it during the run, and choose its format with --truth-format"
+            raise DataError(self.first.source, what, fix)
+        for known in self._known.values():
+            if _same(known.roles, read.roles) and _same(known.attributes, read.attributes):
+                return known
+        return replace(self.first, roles=read.roles, attributes=read.attributes, notes=read.notes)
+
+
+def truth_by_protocol(
+    path: Any, truth: Truth, protocol: Protocol, *, format: str | None = None, **options: Any
+) -> TruthByProtocol:
+    """The ground truth of a path, which `truth` was read from for `protocol`.
+
+    It is read again only in a format with roles or attributes by name, and for a protocol that
+    names others. A table, given as `path`, is the same for all protocols.
+
+    Parameters
+    ----------
+    format, options : as of `read_truth_for`
+    """
+    if not isinstance(path, str | Path):
+        return TruthByProtocol(truth)
+    path = registry.checked_path(path)
+    row = registry.choose(
+        registry.FORMATS, path, lambda row: row.truth_looks, format, protocol.files.truth
+    )
+    if not {"roles", "attributes"} <= set(row.options):
+        return TruthByProtocol(truth)
+    return TruthByProtocol(
+        truth, protocol, lambda rules: read_truth_for(path, rules, format=row.name, **options)
+    )
+
+
+def _columns(protocol: Protocol) -> tuple[tuple[str, ...], ...]:
+    """The roles, attributes and flags that a protocol reads by name."""
+    return tuple(tuple(sorted(each)) for each in (*named_columns(protocol), named_flags(protocol)))
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(
+        np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f")
+        for name in one
+    )
