@@ -190,8 +190,9 @@ def test_a_detector_against_itself(integrator: str, n_images: int) -> None:
         assert [str(p) for p in (one.p, one.p_adjusted)] == ["nan" if n_images < 100 else "1.0"] * 2
         assert (one.low, one.high) == (0, 0)
     assert not found.images
-    for kind in gates.KINDS:
-        assert gates.judge(found, gates.Gate(kind, 0.0), 0.05).passed
+    for kind, points in (("fail-if-drop", 0.0), ("require-within", 1e-9)):
+        assert gates.judge(found, gates.Gate(kind, points), 0.05).passed
+    assert not gates.judge(found, gates.Gate("require-within", 0.0), 0.05).passed
     again = detmap.compare(matches, matches, replicates=5, test="permutation")
     assert {str(one.p) for one in again.pairs} == {"nan" if n_images < 100 else "1.0"}
     for adjust in ("maxt", "bh", "none"):
