@@ -215,6 +215,9 @@ def read_truth_and_protocol(
     return table, rules
 
 
+LEAST_WEIGHT = 1e-3  # of the image that has the most
+
+
 def summarize(
     matches: Matches, *, weights: ArrayLike | None = None, threads: int | None = None
 ) -> Result:
@@ -231,4 +234,10 @@ def summarize(
         raise DataError("summarize", what, "give what `match`, `merge` or `Matches.load` returned")
     if weights is not None:
         weights = arguments.weights("weights", weights, matches.n_images)
+        if len(weights) and weights.max() < LEAST_WEIGHT:
+            what = (
+                f"the largest is {weights.max():g}, and rules such as COCO's add 2.2e-16 to counts"
+            )
+            fix = f"multiply all by one number, so that one is at least {LEAST_WEIGHT:g}"
+            raise DataError("weights", what, fix)
     return Result(matches, scores(matches, weights=weights, threads=threads), weights)

@@ -940,7 +940,7 @@ TEXT: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
         {"test_cta": "000001 1 1 1 2 2"},
         "/comp4_det_test_cta.txt",
         "class 'cta' is not in VOC2007",
-        "did you mean cat?",
+        "did you mean 'cat'?",
     ),
     "a class twice": (
         {"comp3_det_test_cat": "", "comp4_det_test_cat": ""},
@@ -1129,7 +1129,7 @@ OWN = {
         "a shipped protocol or a TOML file",
     ),
     "empty": ("", "own.toml: name", "missing", "detmap show coco-bbox"),
-    "an unknown key": ("nmae = 'x'", "own.toml: nmae", "unknown key", "did you mean name?"),
+    "an unknown key": ("nmae = 'x'", "own.toml: nmae", "unknown key", "did you mean 'name'?"),
 }
 
 
@@ -1151,8 +1151,8 @@ def test_a_bad_protocol_of_ones_own(
 @pytest.mark.parametrize(
     "name, fix",
     [
-        ("coco-box", "did you mean coco-bbox?"),
-        ("voc2008", "did you mean voc20"),
+        ("coco-box", "did you mean 'coco-bbox'?"),
+        ("voc2008", "did you mean 'voc20"),
         ("", "there are "),
         ("zzz", "there are "),
     ],
@@ -1167,7 +1167,7 @@ SETTINGS = {
         "limit.max_dets=1",
         "--set: limit.max_dets",
         "unknown key",
-        "did you mean limits.max_dets?",
+        "did you mean 'limits.max_dets'?",
     ),
     "an unknown key of a table": (
         "limits.max_det=1",

@@ -13,8 +13,7 @@ import io
 import json
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,12 +22,12 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters import written_names
 from detmap.adapters.coco import decode
-from detmap.adapters.joining import image_names
 from detmap.adapters.text_per_image.yolo import FAR_OUTSIDE, OUTSIDE
 from detmap.adapters.voc import xml_boxes
 from detmap.base import atomic_files
-from detmap.errors import DataError, counted, few
+from detmap.errors import DataError, counted
 from detmap.tables import Detections, Note, Truth, boxes_as
 
 Table = Truth | Detections
@@ -40,7 +39,14 @@ SPLIT = "test"
 SHAPES_UNREAD = ("shape-and-box", "bbox-missing")
 """Codes of notes on detections whose shapes are not read."""
 _ID_TEXT = "image ids are not kept: join detections by the file names of the images"
-_UNSAFE = re.compile(r"[/\\\x00-\x1f\x7f]|^\.")
+_ORDER = (
+    "images are in another order when read again, by name: equal scores of different images may be "
+    "ranked otherwise, which changes AP"
+)
+_ORDER_OF_DETECTIONS = (
+    "detections have a score that another image has too; when read again, images or rows are in "
+    "another order, by name, so AP may change"
+)
 
 
 def write(
@@ -113,14 +119,20 @@ def _losses(table: Table, target: str, shapes: ShapeKeys) -> Iterator[Note]:
     unread = sum(each.count for each in table.notes if each.code in SHAPES_UNREAD)
     n_shapes = len(table) if table.shapes is not None else max(int(shaped.sum()), unread)
     yield from note("lost-shapes", "masks or keypoints are left out", n_shapes)
-    if target != "coco" and _image_names(table) != list(table.images.stems):
+    stems, names = table.images.stems, written_names.names_of_images(table)
+    if not all(stems) if target == "csv" else target != "coco" and names != list(stems):
         text = "images are named by their ids, since file stems are missing or repeated"
         yield from note("lost-image-names", text, len(table.images))
+    moved = written_names.moved_images(table, target)
     if isinstance(table, Detections):
+        if moved.any() or (target == "yolo" and written_names.rows_move(table)):
+            tied = written_names.tied_between_images(table)
+            yield from note("image-order", _ORDER_OF_DETECTIONS, tied)
         return
-    yield from note("lost-image-ids", _ID_TEXT, _has_new_ids(table, target))
+    yield from note("image-order", _ORDER, moved)
+    yield from note("lost-image-ids", _ID_TEXT, written_names.new_ids(table, target))
     folders = [re.search(r"[/\\]", file) is not None for file in table.images.files]
-    if target != "coco" and not any("/" in name for name in _image_names(table)):
+    if target in FOLDERS and not any("/" in name for name in names):
         text = "images are in folders, and their names are written without them"
         yield from note("lost-folders", text, folders)
     crowd, difficult, ignore = table.crowd, table.difficult, table.role("ignore")
@@ -163,43 +175,7 @@ def _voc_boxes(table: Truth) -> tuple[NDArray[np.float64], str]:
     return np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]]), "xyxy"
 
 
-def _has_new_ids(truth: Truth, target: str) -> NDArray[np.bool_]:
-    """Returns (I,) bool, images whose id is another one in what is written."""
-    ids = truth.images.ids
-    if target == "coco":
-        return np.full(len(ids), ids.dtype.kind != "i")
-    names = _image_names(truth)
-    numbers = image_names.plain_numbers(names)
-    kept = np.array(names if numbers is None else numbers).astype(str)
-    return np.asarray(ids.astype(str) != kept, dtype=bool)
-
-
-# --- names ----------------------------------------------------------------------------------------
-
-
-def _image_names(table: Table) -> list[str]:
-    """Returns a name of each image: its stem, or its id if a stem is missing or repeated."""
-    images = table.images
-    if all(images.stems) and len(set(images.stems)) == len(images):
-        return list(images.stems)
-    return list(map(str, images.ids.tolist()))
-
-
-def _safe(names: Iterable[str], what: str, target: str, also: Sequence[str] = ()) -> None:
-    """Refuses names that cannot be names of files."""
-    bad = [name for name in names if _UNSAFE.search(name) or any(part in name for part in also)]
-    if bad:
-        text = f"{counted(len(bad), what)} with names that {target} files cannot have: {few(bad)}"
-        raise DataError("convert", text, "rename them, or write coco or csv")
-
-
-def _class_names(table: Table, target: str) -> tuple[str, ...]:
-    names = table.categories.names
-    twice = [name for name, n in Counter(names).items() if n > 1 or not name.strip()]
-    if twice:
-        what = f"class names that are empty or repeated: {few(map(repr, twice))}"
-        raise DataError("convert", what, f"{target} knows classes by name: write coco")
-    return names
+# --- targets --------------------------------------------------------------------------------------
 
 
 def _rows_per_image(table: Table, line: Callable[[int], str]) -> list[list[str]]:
@@ -215,9 +191,6 @@ def _words(*values: Any) -> str:
 
 def _xywh(table: Table) -> NDArray[np.float64]:
     return boxes_as(table.boxes, table.box_format, "xywh")
-
-
-# --- targets --------------------------------------------------------------------------------------
 
 
 def _coco(table: Table, shapes: ShapeKeys = MappingProxyType({})) -> Files:
@@ -237,7 +210,10 @@ def _coco(table: Table, shapes: ShapeKeys = MappingProxyType({})) -> Files:
     names = [
         file if file and decode.file_stem(file) == stem else f"{file or name}.jpg"
         for file, stem, name in zip(
-            images.files or [""] * len(ids), images.stems, _image_names(table), strict=True
+            images.files or [""] * len(ids),
+            images.stems,
+            written_names.names_of_images(table),
+            strict=True,
         )
     ]
     flags = {"iscrowd": table.crowd | table.difficult, "ignore": table.role("ignore")}
@@ -270,9 +246,14 @@ def _coco(table: Table, shapes: ShapeKeys = MappingProxyType({})) -> Files:
 
 
 def _csv(table: Table) -> Files:
-    names, classes = _image_names(table), _class_names(table, "CSV")
+    names, classes = written_names.names_of_images(table), written_names.class_names(table, "CSV")
     images, ids = table.images, table.categories.ids.tolist()
-    header = ["image", "class", "class_id", "x", "y", "w", "h"]
+    written_names.require_bare([*names, *images.stems], "image", "CSV")
+    called, images_header = [[name] for name in names], ["image"]
+    if isinstance(table, Truth) and (files := written_names.file_names(table)):
+        called = [[str(i), file] for i, file in zip(images.ids.tolist(), files, strict=True)]
+        images_header = ["image_id", "file_name"]
+    header = [*images_header, "class", "class_id", "x", "y", "w", "h"]
     columns: dict[str, list[Any]] = {}
     if isinstance(table, Detections):
         columns["score"] = table.score.tolist()
@@ -294,17 +275,18 @@ def _csv(table: Table) -> Files:
         zip(table.image.tolist(), table.label.tolist(), _xywh(table).tolist(), strict=True)
     ):
         more = [column[row] for column in columns.values()]
-        writer.writerow([names[image], classes[label], ids[label], *box, *more, *size(image)])
+        writer.writerow([*called[image], classes[label], ids[label], *box, *more, *size(image)])
     if isinstance(table, Truth):
         for image in sorted(set(range(len(images))) - set(table.image.tolist())):
-            writer.writerow([names[image], *[""] * (6 + len(columns)), *size(image)])
+            writer.writerow([*called[image], *[""] * (6 + len(columns)), *size(image)])
     return {"": out.getvalue()}
 
 
 def _voc(table: Table) -> Files:
-    names, classes = _image_names(table), _class_names(table, "VOC")
-    _safe(names, "image", "VOC", ('"',) if isinstance(table, Truth) else ("\t", "  "))
-    _safe(classes, "class", "VOC")
+    names, classes = written_names.names_of_images(table), written_names.class_names(table, "VOC")
+    unread = ('"',) if isinstance(table, Truth) else ("\t", "  ")
+    written_names.require_safe(names, "image", "VOC", unread)
+    written_names.require_safe(classes, "class", "VOC")
     if isinstance(table, Detections):
         boxes = boxes_as(table.boxes, table.box_format, "voc").tolist()
         lines: list[list[str]] = [[] for _ in classes]
@@ -346,8 +328,8 @@ def _voc(table: Table) -> Files:
 
 
 def _yolo(table: Table) -> Files:
-    names, classes = _image_names(table), table.categories.names
-    _safe(names, "image", "YOLO")
+    names, classes = written_names.names_of_images(table), table.categories.names
+    written_names.require_safe(names, "image", "YOLO")
     sides = np.column_stack([table.images.width, table.images.height])
     used = sides[table.image] if isinstance(table, Detections) else sides
     if np.isnan(used).any():

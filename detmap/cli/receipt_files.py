@@ -34,7 +34,7 @@ def made(
 ) -> Receipt:
     """Return the receipt of an evaluation."""
     inputs = {name: getattr(arguments, name, None) for name in ("truth", "detections", *FILES)}
-    how = {name: _plain(getattr(arguments, name, None)) for name in receipt.OPTIONS}
+    how = {name: plain(getattr(arguments, name, None)) for name in receipt.OPTIONS}
     contents = content_digests(truth, detections)
     return receipt.make(result, contents, inputs, how, ["detmap", *sys.argv[1:]])
 
@@ -57,5 +57,6 @@ def place_of(known: Receipt, role: str) -> str | None:
     return None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Returns the value of an option as JSON holds it."""
     return list(value) if isinstance(value, tuple) else value

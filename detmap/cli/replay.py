@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from detmap.cli import options, receipt_files
 from detmap.cli.commands import eval as command
@@ -47,7 +48,37 @@ def compared(known: Receipt, arguments: argparse.Namespace) -> tuple[Result, tup
     truth, detections, result, _ = command.evaluated(again)
     now = receipt_files.made(truth, detections, result, again)
     before = record_changes.receipt_record(known, arguments.receipt)
-    return result, record_changes.compared(before, record_changes.receipt_record(now, "now"))
+    parts = record_changes.compared(before, record_changes.receipt_record(now, "now"))
+    return result, (*parts, *_other_options(known))
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises the errors of a command line, which is that of a receipt."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+def _other_options(known: Receipt) -> Iterator[Part]:
+    """Yields the reader options that differ from those in the receipt's command, if it is one of
+    `detmap eval`.
+    """
+    words = known.content["command"]
+    if words[1:2] != ["eval"]:  # of Python code
+        return
+    parser = _Parser(exit_on_error=False, add_help=False)
+    command.add(parser)
+    try:
+        given = vars(parser.parse_args(words[2:]))
+    except (argparse.ArgumentError, ValueError):  # of another version
+        return
+    for name, stated in known.content["options"].items():
+        default = parser.get_default(name)
+        stated, said = (
+            record_changes.option_text(receipt_files.plain(default if each is None else each))
+            for each in (stated, given.get(name))
+        )
+        yield Part(f"{record_changes.ITSELF}options.{name}", stated, said)
 
 
 def evaluated(known: Receipt, paths: Mapping[str, str | None]) -> tuple[Truth, Detections, Result]:

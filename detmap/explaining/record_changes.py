@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ EDITED_LIST = "the lists of files are equal: one record was changed"
 EDITED_FILE = "the same file: one record was changed later"
 OF_THE_PLACE = ("path-moved", "folder-above", "images-unannotated")
 """Notes on where files are, or on pictures, which the next reader may not have."""
+_NUMBER = re.compile(r"(?<![\w./\\-])[0-9]+(?:\.[0-9]+)?(?![\w/\\-]|\.\w)")
+"""A number in a text, not the digits of a name or a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +249,13 @@ def _data_changes(one: Record, other: Record) -> Iterator[Part]:
             yield _file_changes(role, a["inputs"].get(role), b["inputs"].get(role))
     if "options" in a and "options" in b:
         for name in sorted({*a["options"], *b["options"]}):
-            x, y = (_option(each["options"].get(name)) for each in (a, b))
+            x, y = (option_text(each["options"].get(name)) for each in (a, b))
             if x != y:
                 yield Part(f"--{name.replace('_', '-')}", x, y, "how the inputs are read")
 
 
-def _option(value: Any) -> str:
+def option_text(value: Any) -> str:
+    """Returns the value of an option for messages."""
     if value is None or value == []:
         return "none"
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
@@ -325,8 +329,8 @@ def _number_changes(one: Record, other: Record) -> Iterator[Part]:
 
 
 def _note_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
-    """Compares notes; codes and counts decide if files, rules and version are equal, wording does
-    not.
+    """Compares notes; codes, counts and the numbers in texts decide if files, rules and version are
+    equal, wording does not.
     """
     if "notes" not in a or "notes" not in b:
         return
@@ -344,8 +348,10 @@ def _note_changes(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Part]:
             texts = ["; ".join(text for _, text in each) for each in (x, y)]
             worded = counts[0] == counts[1]
             first, other = texts if worded else counts
+            edited = worded and _NUMBER.findall(texts[0]) != _NUMBER.findall(texts[1])
             remark = "different wording" if worded else texts[1] or texts[0]
-            decides = same and not worded and code not in OF_THE_PLACE
+            remark = "different numbers" if edited else remark
+            decides = same and (edited or not worded) and code not in OF_THE_PLACE
             yield Part(f"note {code}", first, other, remark, decides)
 
 

@@ -84,7 +84,7 @@ def load(name_or_path: str | Path) -> Protocol:
         wanted = str(name_or_path)
         close = [f"{wanted}-bbox"] if f"{wanted}-bbox" in known else []
         close += difflib.get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
+        hint = f"did you mean {close[0]!r}? " if close else ""
         raise ProtocolError(
             "protocol",
             f"no protocol {str(name_or_path)[:LONG]!r}",
@@ -305,7 +305,7 @@ def _unknown(where: str, key: str, legal: Iterable[str]) -> ProtocolError:
     import difflib  # for messages alone
 
     close = difflib.get_close_matches(key, keys(), n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
+    hint = f"did you mean {close[0]!r}? " if close else ""
     legal = list(legal)
     if len(legal) > MOST_SHOWN:
         legal = [

@@ -272,6 +272,8 @@ def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
         shipped, changed = protocols.load(rules.name), {key for key, _ in rules.changes}
         for key in {"summary", "source"} - changed if shipped.version == rules.version else ():
             found.append((f"protocol.{key}", getattr(rules, key), getattr(shipped, key)))
+    if version == __version__:  # a value that is read as another one, such as limits out of order
+        found += _respelled(content["protocol"], json.loads(json.dumps(rules.to_dict())))
     known = {"": {*WHOLE, *LATER}, "inputs": set(ROLES)}
     known |= {f"inputs.{role}": set(INPUT_KEYS) for role in content["inputs"]}
     trees = {"": content, "inputs": content["inputs"]}
@@ -280,6 +282,17 @@ def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
     found += [(name, "present", "no part of a receipt") for name in extra]
     found += [(name, "missing", "a part of every receipt") for name in _lacking(content, rules)]
     return sorted(each for each in found if each[1] != each[2])
+
+
+def _respelled(
+    stated: Any, written: Any, place: str = "protocol"
+) -> Iterator[tuple[str, str, str]]:
+    """Yields the values that detmap would write otherwise; see `contradictions`."""
+    if isinstance(stated, dict) and isinstance(written, dict):
+        for key in stated.keys() & written.keys():
+            yield from _respelled(stated[key], written[key], f"{place}.{key}")
+    elif (one := json.dumps(stated)) != (other := json.dumps(written)):
+        yield place, one, other
 
 
 def _lacking(content: Mapping[str, Any], rules: Protocol) -> list[str]:

@@ -144,3 +144,11 @@ def test_bad_arrays_are_refused_by_row_and_field(
     assert caught.value.where == f"{kind} arrays: {place}"
     assert what in caught.value.what
     assert caught.value.fix
+
+
+def test_arrays_take_the_name_of_their_own_box_format() -> None:
+    given = ([1], [1], [[0, 0, 9, 9]])
+    truth = detmap.truth_from_arrays(*given, box_format="xywh")
+    assert (truth.boxes == detmap.truth_from_arrays(*given).boxes).all()
+    with pytest.raises(detmap.DataError, match="boxes of arrays are x, y, width, height"):
+        detmap.truth_from_arrays(*given, box_format="xyxy")

@@ -305,7 +305,7 @@ def test_shapes_of_detections_are_counted(tmp_path: Path) -> None:
     ("target", "codes"),
     [
         ("coco", set()),
-        ("csv", {"lost-image-ids", "lost-folders"}),
+        ("csv", set()),
         ("voc", {"lost-image-ids", "lost-folders"}),
         ("yolo", {"lost-image-ids", "lost-folders"}),
     ],
@@ -331,6 +331,93 @@ def test_lost_names_of_images_are_counted(tmp_path: Path) -> None:
     images = [make.image(id=i, file_name=f"a.{end}") for i, end in enumerate(["jpg", "png"])]
     content = make.instances(images=images, annotations=[])
     truth = detmap.read_truth(make.write(tmp_path / "t.json", content))
-    for target in ("csv", "voc"):
+    for target, lost in (("csv", False), ("voc", True)):
         notes = conversion.write(truth, tmp_path / target, target)
-        assert "lost-image-names" in {note.code for note in notes}
+        assert ("lost-image-names" in {note.code for note in notes}) is lost
+
+
+def tied_pair(folder: Path, stems: tuple[str, ...]) -> tuple[Path, Path]:
+    """COCO files whose AP depends on which of two images comes first: their scores are equal."""
+    images = [make.image(id=5 + i, file_name=f"{stem}.jpg") for i, stem in enumerate(stems)]
+    box = [1.0, 1.0, 20.0, 20.0]
+    truth = make.instances(images=images, annotations=[make.annotation(image_id=5, bbox=box)])
+    rows = [make.detection(image_id=image, bbox=box, score=0.5) for image in (5, 6)]
+    return make.write(folder / "t.json", truth), make.write(folder / "d.json", rows)
+
+
+@pytest.mark.parametrize("stems", [("b", "a"), ("10", "9"), ("a", "b")])
+@pytest.mark.parametrize("target", conversion.TARGETS)
+def test_another_order_of_images_is_a_note_or_the_number_is_equal(
+    tmp_path: Path, target: str, stems: tuple[str, ...]
+) -> None:
+    truth_file, found_file = tied_pair(tmp_path, stems)
+    truth = detmap.read_truth(truth_file)
+    found = detmap.read_detections(found_file, truth)
+    suffix = {"coco": ".json", "csv": ".csv"}.get(target, "")
+    places = tmp_path / f"truth{suffix}", tmp_path / f"found{suffix}"
+    notes = [
+        {note.code: note.count for note in conversion.write(table, place, target)}
+        for table, place in zip((truth, found), places, strict=True)
+    ]
+    sizes = places[0] / "sizes.csv" if target == "yolo" else None
+    again = detmap.read_truth(places[0], image_sizes=sizes)
+    rows = detmap.read_detections(places[1], again)
+    before, after = (
+        detmap.evaluate(*pair, "coco-bbox").metrics["AP"]
+        for pair in ((truth, found), (again, rows))
+    )
+    moved = list(again.images.stems) != list(truth.images.stems)
+    assert (after != pytest.approx(before)) is moved
+    assert [each.get("image-order") for each in notes] == ([2, 2] if moved else [None, None])
+    assert not (moved and target in ("coco", "csv"))
+
+
+@pytest.mark.parametrize(("target", "counts"), [("yolo", [2]), ("voc", []), ("csv", [])])
+def test_rows_in_another_order_are_a_note_if_scores_are_equal(
+    tmp_path: Path, target: str, counts: list[int]
+) -> None:
+    truth_file, found_file = tied_pair(tmp_path, ("a", "b"))
+    make.write(found_file, json.loads(found_file.read_text())[::-1])
+    truth = detmap.read_truth(truth_file)
+    found = detmap.read_detections(found_file, truth)
+    notes = conversion.write(found, tmp_path / "found.csv", target)
+    assert [note.count for note in notes if note.code == "image-order"] == counts
+    again = detmap.read_detections(tmp_path / "found.csv", truth)
+    before, after = (
+        detmap.evaluate(truth, each, "voc2012").metrics["mAP"] for each in (found, again)
+    )
+    assert (after != pytest.approx(before)) is bool(counts)
+
+
+def test_ids_of_images_are_kept_in_csv(tmp_path: Path) -> None:
+    truth_file, found_file = tied_pair(tmp_path, ("b", "a"))
+    table = tmp_path / "t.csv"
+    assert run("convert", truth_file, table, "--to", "csv").code == 0
+    truth = detmap.read_truth(table)
+    assert (truth.images.ids.tolist(), truth.images.stems) == ([5, 6], ("b", "a"))
+    assert len(detmap.read_detections(found_file, truth)) == 2
+
+
+@pytest.mark.parametrize("target", conversion.TARGETS)
+@pytest.mark.parametrize(
+    ("stem", "name"), [("end ", "cat"), (" a", "cat"), ("a", "person "), ("a", "\tcat")]
+)
+def test_white_space_at_the_end_of_names_is_kept_or_refused(
+    tmp_path: Path, target: str, stem: str, name: str
+) -> None:
+    one = one_box(stem, [1.0, 1, 9, 9])
+    truth = Truth(
+        *(one.images, Categories(np.array([1]), (name,)), one.image, one.label, one.boxes, {}),
+        *({"area": np.array([81.0])}, "xywh", "coco"),
+    )
+    place = tmp_path / {"coco": "t.json", "csv": "t.csv"}.get(target, "t")
+    if target == "coco" or (target == "yolo" and stem == "a"):
+        conversion.write(truth, place, target)
+        sizes = place / "sizes.csv" if target == "yolo" else None
+        again = detmap.read_truth(place, image_sizes=sizes)
+        assert (again.images.stems, again.categories.names) == ((stem,), (name,))
+        return
+    with pytest.raises(DataError, match=r"1 (image|class) with names that .*rename them") as raised:
+        conversion.write(truth, place, target)
+    assert repr(stem if stem != "a" else name)[1:-1].strip() in str(raised.value)
+    assert not place.exists()

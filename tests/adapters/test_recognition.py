@@ -233,7 +233,9 @@ def test_inspect_counts_two_classes_of_one_name(tmp_path: Path) -> None:
 
 
 def test_a_name_with_other_separators_is_suggested() -> None:
-    assert unknown_policy.nearest("stop sign", ["go", "Stop_sign"]).startswith("did you mean Stop_")
+    assert unknown_policy.nearest("stop sign", ["go", "Stop_sign"]).startswith(
+        "did you mean 'Stop_"
+    )
 
 
 ROW = {"image": "a.jpg", "objects": {"bbox": [[1, 2, 3, 4]], "category": [0]}}

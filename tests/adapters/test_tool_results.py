@@ -290,7 +290,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         "but file_name 'c.jpg' is not in it",
     ),
     "ids and names": (("a.jpg", "b.jpg"), [{"image_id": 100}, {"image_id": "b"}], "while record 0"),
-    "case": (("Img.jpg",), [{"image_id": "img"}], "did you mean Img? only the case differs"),
+    "case": (("Img.jpg",), [{"image_id": "img"}], "did you mean 'Img'? only the case differs"),
     "Unicode normalisation": (
         (f"{E}.jpg",),
         [{"image_id": unicodedata.normalize("NFD", E)}],
@@ -320,7 +320,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "a class of other case": (
         ("a.jpg",),
         [{"image_id": 100, "category_id": "CAT"}],
-        "did you mean cat? only the case differs",
+        "did you mean 'cat'? only the case differs",
     ),
     "own categories that the ground truth lacks": (
         ("a.jpg",),

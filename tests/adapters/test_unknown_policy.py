@@ -95,8 +95,8 @@ def test_names_that_are_near_are_asked_for(tmp_path: Path) -> None:
         coco(tmp_path, ("cat", "dog", "r\N{LATIN SMALL LETTER E WITH ACUTE}"))
     )
     for given, near in (
-        ("Cat", "did you mean cat? only the case differs"),
-        ("dogs", "did you mean dog?"),
+        ("Cat", "did you mean 'cat'? only the case differs"),
+        ("dogs", "did you mean 'dog'?"),
         (
             unicodedata.normalize("NFD", truth.categories.names[2]),
             "only the Unicode normalization differs",
@@ -128,7 +128,7 @@ def test_files_of_classes_that_the_truth_lacks(tmp_path: Path) -> None:
     outcome = run("eval", truth, text)
     assert outcome.code == 2
     assert "class 'dgo' is not in" in outcome.err
-    assert "did you mean dog?" in outcome.err
+    assert "did you mean 'dog'?" in outcome.err
     assert "--unknown drop" in outcome.err
     found = detmap.evaluate(truth, text, unknown="drop")
     assert {(note.code, note.count) for note in found.notes} >= {("class-unknown", 2)}
@@ -212,7 +212,7 @@ def test_ids_that_the_names_lack_are_unknown_too(tmp_path: Path) -> None:
     truth, file = voc(tmp_path), results(tmp_path, {"category_id": 1}, {"category_id": 5})
     with pytest.raises(DataError, match="no class 5 in"):
         detmap.evaluate(truth, file, class_names=["dog", "cat"])
-    with pytest.raises(DataError, match=r"no class 'cta' in .*did you mean cat"):
+    with pytest.raises(DataError, match=r"no class 'cta' in .*did you mean 'cat'"):
         detmap.evaluate(truth, file, class_names=["dog", "cta"])
 
 

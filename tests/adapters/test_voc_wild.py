@@ -173,7 +173,7 @@ def test_traps_of_wild_files_are_refused_or_noted(tmp_path: Path) -> None:
     make.write(dt / "circle.txt", "")
     make.write(dt / "square.txt", "")
     make.write(dt / "cirle.txt", "")
-    with pytest.raises(DataError, match=r"'cirle' is not in .*did you mean circle"):
+    with pytest.raises(DataError, match=r"'cirle' is not in .*did you mean 'circle'"):
         detmap.read_detections(dt, detmap.read_truth(SAMPLE))
 
 

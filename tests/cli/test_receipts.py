@@ -289,6 +289,68 @@ def test_a_forged_signature_is_found_and_harms_no_terminal(
         assert "\x1b" not in each.out
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "name"),
+    [
+        ("limits", {"max_dets": [1, 10, 100, 100]}, "protocol.limits.max_dets"),
+        ("limits", {"max_dets": [100, 10, 1]}, "protocol.limits.max_dets"),
+    ],
+)
+def test_a_protocol_in_another_spelling_is_found(
+    known: Path, key: str, value: Any, name: str
+) -> None:
+    content = json.loads(known.read_text())
+    content["protocol"][key].update(value)
+    forged = receipt.parse(json.dumps(receipt.sealed(content)).encode(), "x")
+    assert name in {each for each, *_ in receipt.contradictions(forged)}
+
+
+OPTIONS = ("--classes", "circle,star", "--unknown=drop", "--set", "limits.max_dets=[100,1]")
+
+
+def test_options_that_contradict_the_command_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "run.json"
+    words = ["eval", str(COCO), str(FIRST), *OPTIONS, "--receipt", str(file)]
+    monkeypatch.setattr("sys.argv", ["detmap", *words])
+    assert run(*words).code == 0
+    assert verify(file).code == 0
+    whole = json.loads(file.read_text())
+    for name, value in (("unknown", "error"), ("classes", ["star", "circle"])):
+        content = copy.deepcopy(whole)
+        content["options"][name] = value
+        file.write_text(json.dumps(receipt.sealed(content)))
+        outcome = verify(file)
+        assert outcome.code == 1
+        assert f"options.{name}: " in outcome.out
+        assert cite(file).code == 2
+    whole["command"][2:] = ["--no-such-option", "x"]  # of another version: not comparable
+    file.write_text(json.dumps(receipt.sealed(whole)))
+    assert verify(file).code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda text: text.upper(), 0),
+        (lambda text: text.replace("0.", "0.9"), 1),
+        (lambda _: "an official result", 1),
+    ],
+)
+def test_other_numbers_in_a_note_are_found(
+    known: Path, tmp_path: Path, change: Any, code: int
+) -> None:
+    content = json.loads(known.read_text())
+    note = next(each for each in content["notes"] if "0." in each[1])
+    note[1] = change(note[1])
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(receipt.sealed(content)))
+    outcome = verify(file)
+    assert outcome.code == code
+    assert ("different numbers" in outcome.out) is bool(code)
+
+
 def test_a_citation_needs_its_counts(known: Path, tmp_path: Path) -> None:
     content = json.loads(known.read_text())
     del content["counts"]["images"]

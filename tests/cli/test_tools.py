@@ -136,7 +136,7 @@ def test_a_huge_box_leaves_the_table_of_the_other_tools(tmp_path: Path) -> None:
 def test_an_unknown_tool_is_refused() -> None:
     found = run("tools", *FILES, "--only", "yolov6")
     assert found.code == 2
-    assert "did you mean yolov5" in found.err
+    assert "did you mean 'yolov5" in found.err
 
 
 def test_ties_are_told_in_a_note() -> None:

@@ -161,7 +161,7 @@ def test_every_key_but_the_prose_is_in_the_digest() -> None:
 @pytest.mark.parametrize(
     "key, value, says",
     [
-        ("limits.max_det", "[1]", "did you mean limits.max_dets"),
+        ("limits.max_det", "[1]", "did you mean 'limits.max_dets'"),
         ("limits", "3", "not a table"),
         ("limits.max_dets.x", "1", "unknown key"),
         ("limits.max_dets", "[0]", "positive whole numbers"),
@@ -214,7 +214,7 @@ def test_what_is_refused_says_what_is_legal(key: str, value: str, says: str) -> 
 
 
 def test_an_unknown_protocol_gets_a_suggestion() -> None:
-    with pytest.raises(ProtocolError, match="did you mean voc2007"):
+    with pytest.raises(ProtocolError, match="did you mean 'voc2007'"):
         protocol.load("voc07")
 
 
@@ -538,7 +538,7 @@ def test_a_name_cannot_part_the_signature(tmp_path: Path) -> None:
 
 
 def test_a_word_that_begins_a_protocol_is_taken_up_in_the_hint() -> None:
-    with pytest.raises(detmap.ProtocolError, match=r"did you mean coco-bbox\?"):
+    with pytest.raises(detmap.ProtocolError, match=r"did you mean 'coco-bbox'\?"):
         detmap.load_protocol("coco")
 
 

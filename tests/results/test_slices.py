@@ -144,6 +144,13 @@ def test_slices_are_read_from_json(tmp_path: Path, truth: detmap.Truth) -> None:
     }
 
 
+def test_slices_without_images_are_a_note(tmp_path: Path) -> None:
+    file = make.write(tmp_path / "s.json", {"night": [3, 1], "none": []})
+    outcome = run("eval", COCO, RESULTS, "--slices", file)
+    assert outcome.code == 0
+    assert "1 slice has no images: 'none'" in outcome.err + outcome.out
+
+
 def test_slices_are_made_of_attributes(tmp_path: Path, truth: detmap.Truth) -> None:
     text = "image,weather,hour\n000001,rain,day\n2,,night\n000003,sun,day\n".replace(
         "\n2,", "\n000002,"
@@ -171,6 +178,15 @@ BAD = {
     "an image twice": ("s.json", '{"a": [1, 1]}', "image 1 occurs twice"),
     "a slice twice": ("s.json", '{"a": [1], "a": [2]}', "already exists"),
     "no list": ("s.json", '{"a": 1}', "is not a list"),
+    "no names": ("s.json", " [1, 2]", "a list, where slices have names"),
+    "no names in another file": ("s.txt", "[[1], [2]]", "a list, where slices have names"),
+    "a text": ("s.json", '"night"', "where slices have names"),
+    "no slices": ("s.json", "{}", "no slices"),
+    "a header alone": ("a.csv", "image,hour\n", "no slices"),
+    "empty cells": ("a.csv", "image,hour\n000001, \n", "no slices"),
+    "an empty name": ("s.json", '{"": [1]}', "the name ''"),
+    "a blank name": ("s.json", '{" ": [1]}', "the name ' '"),
+    "a blank column": ("a.csv", "image, \n000001,a\n", "a column without a name"),
     "mixed ids": ("s.json", '{"a": [1, "000002"]}', "not all images are strings"),
     "no ids": ("s.json", '{"a": [null]}', "not all images are strings"),
     "broken": ("s.json", '{"a": [1', "not JSON"),

@@ -161,3 +161,10 @@ def test_weights_of_images_without_objects_or_detections() -> None:
 def test_weights_that_cannot_be(weights: object) -> None:
     with pytest.raises(detmap.DataError, match="weights"):
         detmap.summarize(draw(0), weights=weights)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-320, 1e-16, 9e-4])
+def test_weights_that_are_all_tiny_are_refused(weight: float) -> None:
+    matches = draw(0)
+    with pytest.raises(detmap.DataError, match=r"weights: the largest is .*multiply all"):
+        detmap.summarize(matches, weights=np.full(matches.n_images, weight))

@@ -216,7 +216,7 @@ def _needed(where: str, box_format: str | None, **arrays: ArrayLike | None) -> l
     for name, array in arrays.items():
         if array is None:
             raise DataError(f"{where}: {name}", "missing", "give every array, or one table")
-    if box_format is not None:
+    if box_format not in (None, "xywh"):
         fix = "boxes of arrays are x, y, width, height; give a table for other formats"
         raise DataError(f"{where}: box_format", f"{box_format!r}", fix)
     return list(arrays.values())

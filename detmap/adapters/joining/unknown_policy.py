@@ -290,12 +290,12 @@ def nearest(name: Any, known: Sequence[Any]) -> str:
     ):
         same = [each for each in names if change(each) == change(name)]
         if same:
-            return f"did you mean {same[0]}? only the {how} differs; "
+            return f"did you mean {short(same[0])}? only the {how} differs; "
     if len(names) > MOST_COMPARED:
         at = bisect(names, name)
         names = names[max(0, at - MOST_COMPARED // 2) : at + MOST_COMPARED // 2]
     close = difflib.get_close_matches(name[:200], names, n=1)
-    return f"did you mean {close[0]}? " if close else ""
+    return f"did you mean {short(close[0])}? " if close else ""
 
 
 def short(value: Any) -> str:

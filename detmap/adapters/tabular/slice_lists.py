@@ -24,6 +24,10 @@ from detmap.tables import Truth
 
 MOST_VALUES = 100  # of an attribute: more are measurements, not slices
 MOST_SLICES = 2000  # that anybody looks at
+FORMS = (
+    'write a JSON object such as {"night": [1, 2]}, or CSV with a column of images and one per '
+    "attribute"
+)
 
 
 def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
@@ -38,8 +42,10 @@ def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
     """
     path = registry.checked_path(path)
     content = text_fields.decoded(path)
-    read = _read_json_slices if content.lstrip().startswith("{") else _read_csv_slices
-    named = read(path, content)
+    is_json = path.suffix.lower() == ".json" or content.lstrip()[:1] in ("{", "[")
+    named = (_read_json_slices if is_json else _read_csv_slices)(path, content)
+    if not named:
+        raise DataError(shown(path), "no slices", FORMS)
     if len(named) > MOST_SLICES:
         what = f"{len(named)} slices, where {MOST_SLICES} are plenty"
         raise DataError(shown(path), what, "write several files")
@@ -73,14 +79,19 @@ def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
 
 def _read_json_slices(path: Path, content: str) -> Named:
     try:
-        pairs = json.loads(content, object_pairs_hook=list)
+        pairs = json.loads(content, object_pairs_hook=tuple)
         json.dumps(pairs)  # what is nested too deeply for this is for messages too
     except (ValueError, RecursionError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
         raise DataError(shown(path), what, "write a JSON object of lists of images") from None
+    if not isinstance(pairs, tuple):
+        kind = "a list" if isinstance(pairs, list) else text_fields.short(str(pairs))
+        raise DataError(shown(path), f"{kind}, where slices have names", FORMS)
     slices: Named = {}
     for name, images in pairs:
         where = f"{shown(path)}: {name}"
+        if not name.strip():
+            raise DataError(shown(path), f"a slice has the name {name!r}", "give it a visible name")
         if name in slices:
             raise DataError(where, "a slice of this name already exists", "name each slice once")
         if not isinstance(images, list):
@@ -106,6 +117,8 @@ def _read_csv_slices(path: Path, content: str) -> Named:
         )
     if len(set(header)) < len(header):
         raise DataError(f"{shown(path)}: line 1", "a column twice", "name every column once")
+    if not all(name.strip() for name in header[1:]):
+        raise DataError(f"{shown(path)}: line 1", "a column without a name", "name each attribute")
     seen: set[str] = set()
     for line, row in lines:
         where = f"{shown(path)}: line {line}"
@@ -123,7 +136,7 @@ def _value_slices(path: Path, header: list[str], rows: list[list[str]]) -> Named
     slices: Named = {}
     for c, attribute in list(enumerate(header))[1:]:
         where = f"{shown(path)}: column {attribute}"
-        values = sorted({row[c] for row in rows if row[c]})
+        values = sorted({row[c] for row in rows if row[c].strip()})
         if len(values) > MOST_VALUES:
             what = f"{len(values)} values, the limit for slices is {MOST_VALUES}"
             raise DataError(where, what, "write ranges instead of numbers")

@@ -23,9 +23,10 @@ from detmap.cli import (
     streams,
     uncertainty_tables,
 )
+from detmap.errors import few
 from detmap.evaluate import evaluate
 from detmap.results.result import Result
-from detmap.tables import Detections, Truth
+from detmap.tables import Detections, Note, Truth
 
 EXAMPLES = (
     "detmap eval instances_val2017.json results.json",
@@ -117,6 +118,10 @@ def evaluated(
         tables = (truth, detections, rules)
         truth, detections, rules = selected_classes.select(tables, images, arguments.classes)
     slices = {name: ids[np.isin(ids, truth.images.ids)] for name, ids in slices.items()}
+    if empty := [name for name, ids in slices.items() if not len(ids)]:
+        text = f"slices have no images: {few(map(repr, empty))}"
+        note = Note("slice-empty", text, len(empty), str(arguments.slices))
+        command_output.write_notes((note,))
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")
     result = evaluate(truth, detections, rules, threads=arguments.threads)
