@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detmap.adapters.coco import decode, lvis, record_errors, scan_json, tool_results
+from detmap.adapters.coco import decode, json_lines, lvis, record_errors, scan_json, tool_results
 from detmap.adapters.coco.decode import Annotations, Boxes, Category, Image, Instances
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
@@ -142,7 +142,10 @@ def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detection
     ):
         return None
     ids, labels = policy.class_ids(truth, str(path))
-    rows = scan_json.scan_detections(path, Positions(truth.images.ids), Positions(ids))
+    places = Positions(truth.images.ids), Positions(ids)
+    rows = scan_json.scan_detections(path, *places)
+    if rows is None:
+        rows = json_lines.scan_detections(path, *places)
     if rows is None:
         return None
     return join.joined(
