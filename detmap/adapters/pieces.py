@@ -20,7 +20,7 @@ from detmap.errors import DataError
 from detmap.tables import Detections, Note, Truth
 from detmap.tables.catalog import DROPPED
 
-ADDED = (*DROPPED, "region-ignored", "box-outside", "box-reversed", "score-vast")
+ADDED = (*DROPPED, "region-ignored", "box-outside", "box-reversed", "score-vast", "shape-and-box")
 """Codes of notes that count rows; all others describe how the file is read."""
 
 JSON, PARQUET = (".json", ".jsonl", ".ndjson"), (".parquet", ".pq")

@@ -87,19 +87,23 @@ def test_the_rows_are_those_of_a_list(
     "records",
     [
         [{**row, "ex\u00e9": "}{"} for row in ROWS],
+        [{**row, "segmentation": {"counts": "04", "size": [9, 9]}} for row in ROWS],
         [{**row, "bbox": [1000.0, 1000.0, 5, 5]} for row in ROWS],
         [{k: v for k, v in row.items() if k != "score"} for row in ROWS],
         [{**row, "image_id": 99} if i % 3 else row for i, row in enumerate(ROWS)],
     ],
-    ids=["other keys", "outside", "no scores", "dropped"],
+    ids=["other keys", "masks", "outside", "no scores", "dropped"],
 )
 def test_notes_and_rows_are_those_of_bounded_memory(
-    tmp_path: Path, fast: None, records: list[dict[str, Any]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: None, records: list[dict[str, Any]]
 ) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text("\n".join(map(json.dumps, records)))
     whole = detmap.read_detections(path, COCO_TRUTH, unknown="drop")
+    monkeypatch.setattr(scan_json, "LEAST_SIZE", 1 << 20)
+    reference = detmap.read_detections(path, COCO_TRUTH, unknown="drop")
     (part,) = in_pieces(path, unknown="drop")
+    assert whole.notes == reference.notes
     assert [getattr(whole, name).tolist() for name in COLUMNS] == [
         getattr(part, name).tolist() for name in COLUMNS
     ]
@@ -147,11 +151,15 @@ def test_errors_are_those_of_bounded_memory(tmp_path: Path, fast: None, name: st
     assert found[0] == found[1]
 
 
-def test_file_names_are_joined_as_in_a_list(tmp_path: Path) -> None:
+def test_file_names_are_joined_as_in_a_list(tmp_path: Path, fast: None) -> None:
     truth = detmap.read_truth(write_truth(tmp_path / "truth.json"))
     path = tmp_path / "lines.jsonl"
     path.write_text('{"file_name": "1.jpg", "category_id": 3, "bbox": [1, 2, 3, 4], "score": 1}\n')
     assert detmap.read_detections(path, truth).label.tolist() == [1]
+    path.write_text(
+        '{"image_id": 9, "file_name": "1.jpg", "category_id": 3, "bbox": [1, 2, 3, 4], "score": 1}'
+    )
+    assert detmap.read_detections(path, truth).image.tolist() == [0]
     with pytest.raises(DataError, match="are read as a whole"):
         list(pieces.source(path, truth).pieces())
 

@@ -138,7 +138,7 @@ def decode_instances(path: Path, boxes_are: Boxes = "required") -> Instances:
 def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections | None:
     """Fast reader of `read_detections`: returns None if the reference reader must read the file."""
     if truth.images.ids.dtype.kind != "i" or not tool_results.is_plain(
-        record_errors.first_record(path)
+        json_lines.first_of_file(path)
     ):
         return None
     ids, labels = policy.class_ids(truth, str(path))

@@ -7,19 +7,20 @@ lines. In memory and in bounded memory, the same reader reads them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import numpy as np
 
-from detmap.adapters.coco import scan_json
+from detmap.adapters.coco import record_errors, scan_json
 from detmap.adapters.coco.scan_columns import ARRAYS, Columns
 from detmap.base import memory, open_files
 from detmap.base.open_files import InputFile, shown
 from detmap.errors import DataError
 
+FIRST_LINE = 1 << 22  # bytes that are searched for the first record
 PIECE = 1 << 23  # bytes of text that are read at a time
 MOST_RECORD = 1 << 26  # bytes of one record
 ONE_EACH = "JSON lines have one record per line"
@@ -61,6 +62,15 @@ def first_record(text: bytes) -> dict[str, Any] | None:
     if not isinstance(record, dict) or not record.keys() & {"image_id", "file_name"}:
         return None
     return record
+
+
+def first_of_file(path: Path) -> Mapping[str, Any]:
+    """Returns the first record of a results list or of JSON lines, {} if not found quickly."""
+    with open_files.opened(path) as file:
+        begin, head = start(file)
+        if head[:1] == b"{":
+            return first_record(head) or first_record(file.read(begin, FIRST_LINE)) or {}
+    return record_errors.first_record(path)
 
 
 def split(text: bytes) -> list[bytes]:

@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from detmap.adapters.coco import instances, json_lines, record_errors, scan_json, tool_results
+from detmap.adapters.coco import (
+    instances,
+    json_lines,
+    record_errors,
+    scan_json,
+    shapes,
+    tool_results,
+)
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import Policy
 from detmap.adapters.pieces import Piece, moved
@@ -55,13 +62,15 @@ def read(path: Path, truth: Truth, policy: Policy) -> Iterator[Piece]:
         begin, head = json_lines.start(file)
         if head[:1] == b"[":
             first = record_errors.first_record(path)
-            _require_plain(path, first)
-            yield from _list(file, begin + 1, fast, strictly)
+            pieces = _list(file, begin + 1, fast, strictly)
         elif head[:1] == b"{":
-            _require_plain(path, _first_line(path, file, begin))
-            yield from _lines(path, file, begin, fast, strictly)
+            first = _first_line(path, file, begin)
+            pieces = _lines(path, file, begin, fast, strictly)
         else:
             raise record_errors.explain(path, head, record_errors.RESULTS, ValueError("no list"))
+        _require_plain(path, first)
+        for detections, done in pieces:
+            yield Piece(shapes.with_boxes(path, first, detections), done)
 
 
 def _require_plain(path: Path, first: Any) -> None:
@@ -72,7 +81,7 @@ def _require_plain(path: Path, first: Any) -> None:
 
 def _first_line(path: Path, file: InputFile, begin: int) -> dict[str, Any]:
     """The first record of JSON lines."""
-    record = json_lines.first_record(file.read(begin, 1 << 22))
+    record = json_lines.first_record(file.read(begin, json_lines.FIRST_LINE))
     if record is None:
         raise DataError(shown(path), "neither a list of records nor JSON lines", LIST)
     return record

@@ -33,7 +33,6 @@ from detmap.tables import MAX_PIXEL, Note, Truth
 DECODED = 6  # bytes of memory that a byte of JSON takes as typed records and columns
 LISTS = ("annotations", "predictions")
 READ = ("image_id", "file_name", "category_id", "category_name", "bbox", "score", "segmentation")
-FIRST_LINE = 1 << 22  # bytes that are searched for the first record
 PICKLED = (".pkl", ".pickle")
 
 
@@ -142,7 +141,7 @@ def _of_lines(path: Path, truth: Truth, policy: Policy, data: bytes) -> Text:
 
     Raises `DataError` for a line that is not one record.
     """
-    first = json_lines.first_record(data[:FIRST_LINE])
+    first = json_lines.first_record(data[: json_lines.FIRST_LINE])
     if first is None:
         return Text(data, {})
     records = json_lines.split(data)
