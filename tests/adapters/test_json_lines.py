@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -197,7 +198,7 @@ def test_long_records_do_not_need_the_disk_of_short_ones(
 
     def free(n: int) -> None:
         usage = type("Usage", (), {"free": n})
-        monkeypatch.setattr(limits.shutil, "disk_usage", lambda folder: usage)
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
 
     path = tmp_path / "results.jsonl"
     path.write_text("\n".join(json.dumps({**row, "x": "y" * 2000}) for row in ROWS))
