@@ -64,7 +64,7 @@ def test_the_rows_are_those_of_a_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, size: int, scanned: bool
 ) -> None:
     monkeypatch.setattr(scan_json, "LEAST_SIZE", 0 if scanned else 1 << 20)
-    monkeypatch.setattr(json_lines.pieces, "__defaults__", (size,))
+    monkeypatch.setattr(json_lines, "PIECE", size)
     path, listed = tmp_path / "lines.jsonl", tmp_path / "list.json"
     path.write_bytes(FORMS[form])
     listed.write_text(json.dumps(ROWS))

@@ -83,7 +83,7 @@ def listed(records: list[bytes]) -> bytes:
     return b"[%b]" % b",\n".join(records)
 
 
-def pieces(file: InputFile, at: int, size: int = PIECE) -> Iterator[tuple[list[bytes], int]]:
+def pieces(file: InputFile, at: int, size: int) -> Iterator[tuple[list[bytes], int]]:
     """Yields the lines from `at` on, about `size` bytes at a time, and how far the file is read.
 
     Raises `DataError` for a line that does not end.
@@ -114,7 +114,7 @@ def scan_detections(
             return None
         n_rows = file.size // scan_json.USUAL_RECORD
         memory.require(2 * n_rows * scan_json.ROW, shown(path), "reading the file")
-        for records, _ in pieces(file, begin):
+        for records, _ in pieces(file, begin, PIECE):
             text = scan_json.JsonFile(cast(InputFile, Text(path, listed(records))))
             rows = scan_json.scan_detections(text, locate_image, locate_category)
             if rows is None or len(rows.image) != len(records):
