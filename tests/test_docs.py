@@ -21,6 +21,7 @@ from detmap.matching.matches import Matches
 from detmap.protocol import keys
 from tests.support.drawing import CocoData, coco_data, many_detections, round_recall
 from tests.support.drawn_tables import read_coco
+from tests.support.running import python
 from tests.support.tier import drawn
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -154,3 +155,12 @@ def test_the_table_of_rules_names_functions_that_are_there_and_every_group_of_ke
         "summary",
         "source",
     }
+
+
+def test_the_functions_for_clusters_are_there_after_the_import_of_the_package() -> None:
+    """In a fresh process: a module that another test imports would hide a wrong name."""
+    text = "".join(page.read_text() for page in (ROOT / "README.md", *DOCS.glob("*.md")))
+    names = sorted(set(re.findall(r"detmap\.(?:\w+\.)*distributed\.\w+", text)))
+    assert "detmap.distributed.evaluate" in names
+    done = python("-c", f"import detmap; print(*map(callable, [{', '.join(names)}]))")
+    assert done.out.split() == ["True"] * len(names), done.err

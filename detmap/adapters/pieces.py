@@ -12,18 +12,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from detmap.adapters import detection_reader, folder_files, readable
+from detmap.adapters import detection_reader, explained, folder_files, readable
 from detmap.adapters.joining.unknown_policy import Policy
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Note, Truth
 from detmap.tables.catalog import DROPPED
 
-ADDED = (*DROPPED, "region-ignored", "box-outside", "box-reversed", "score-vast")
+ADDED = (*DROPPED, "region-ignored", "box-outside", "box-reversed", "score-vast", "shape-and-box")
 """Codes of notes that count rows; all others describe how the file is read."""
 
-PARQUET = (".parquet", ".pq")
-ROW_BYTES = 90  # of a JSON record, about
+JSON, PARQUET = (".json", ".jsonl", ".ndjson"), (".parquet", ".pq")
+SAMPLES, SAMPLE = 16, 1 << 16  # parts of a JSON file whose records are counted, and their bytes
+LOW = 0.75  # of the estimate: so many detections there are at least
 
 
 class Piece(NamedTuple):
@@ -40,7 +42,7 @@ class Source:
     Parameters
     ----------
     path, size : the path, and its bytes
-    n_rows : number of detections, estimated for JSON
+    n_rows : number of detections; a low estimate for JSON
     memory : bytes that reading takes, estimated
     pieces : starts to read
     """
@@ -91,6 +93,7 @@ def source(path: str | Path, truth: Truth, **options: Any) -> Source:
     ------
     DataError : a format that is read as a whole; invalid options
     """
+    wanted = options.get("format") or options.get("preferred_format") or None
     with detection_reader(path, truth, **options) as reader:
         place = reader.path
         if reader.row.name == "coco" and place.suffix.lower() != ".gz":
@@ -100,13 +103,13 @@ def source(path: str | Path, truth: Truth, **options: Any) -> Source:
             start = Source(
                 place,
                 size,
-                size // ROW_BYTES,
+                int(LOW * _n_records(place)),
                 result_pieces.memory(size),
                 lambda: result_pieces.read(place, truth, reader.policy),
             )
-            return _guarded(start)
+            return _guarded(start, wanted)
         if reader.row.name == "parquet":
-            return _parquet(place, truth, reader.policy, reader.options)
+            return _guarded(_parquet(place, truth, reader.policy, reader.options), wanted)
     raise DataError(
         shown(place),
         f"format {reader.row.name} is read as a whole, not in bounded memory",
@@ -118,8 +121,8 @@ def estimated_rows(path: str | Path) -> int:
     """Returns about how many detections a path has; 0 if its name is not of JSON or Parquet."""
     place = Path(path)
     try:
-        if place.suffix.lower() in (".json", ".jsonl"):
-            return place.stat().st_size // ROW_BYTES
+        if place.suffix.lower() in JSON:
+            return _n_records(place)
         if place.suffix.lower() in PARQUET or folder_files.has(place, *PARQUET):
             from detmap.adapters.tabular import csv_parquet, parquet_pieces
 
@@ -129,27 +132,38 @@ def estimated_rows(path: str | Path) -> int:
     return 0
 
 
+def _n_records(path: Path) -> int:
+    """Returns about how many records a JSON file has, from samples of it: they have one image each.
+
+    The length of a record differs by 30 times, with masks and other keys.
+    """
+    with open_files.opened(path) as file:
+        step = max(file.size // SAMPLES, SAMPLE)
+        texts = [file.read(at, SAMPLE) for at in range(0, file.size, step)]
+    found = sum(open_files.plain_letters(text).count(b'"image_id"') for text in texts)
+    return found * file.size // max(sum(map(len, texts)), 1)
+
+
 def _parquet(path: Path, truth: Truth, policy: Policy, options: Mapping[str, Any]) -> Source:
     from detmap.adapters.tabular import csv_parquet, parquet_pieces
 
     files = csv_parquet.shards(path)
     sizes = [file.stat().st_size for file in files]
     n_rows = sum(map(parquet_pieces.n_rows, files))
-    start = Source(
+    return Source(
         path,
         sum(sizes),
         n_rows,
         parquet_pieces.memory(n_rows, truth),
         lambda: parquet_pieces.read(files, truth, policy, **options),
     )
-    return _guarded(start)
 
 
-def _guarded(source: Source) -> Source:
-    """A source whose errors of the system are those of `read_detections`."""
+def _guarded(source: Source, wanted: str | None) -> Source:
+    """A source with the errors of `read_detections`; the user or the protocol wants a format."""
 
     def pieces() -> Iterator[Piece]:
-        with readable(source.path):
+        with readable(source.path), explained(source.path, "detections", wanted):
             yield from source.pieces()
 
     return replace(source, pieces=pieces)

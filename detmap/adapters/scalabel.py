@@ -94,7 +94,7 @@ def looks(path: Path) -> int:
     if path.is_dir() or path.suffix.lower() != ".json":
         return 0
     with open_files.opened(path) as file:
-        head = file.read(0, LOOKED_AT)
+        head = open_files.plain_letters(file.read(0, LOOKED_AT))
     if b'"box2d"' in head:
         return 2
     other = any(word in head for word in (b'"image_id"', b'"images"', b'"annotations"'))

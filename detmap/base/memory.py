@@ -15,8 +15,9 @@ MEMINFO = Path("/proc/meminfo")
 STATUS = Path("/proc/self/status")
 SPARE = 64 << 20  # bytes that are always assumed to be there: small work is never refused
 WAY_OUT = (
-    "evaluate parts of the images with `detmap match --images` and join them with `detmap merge`, "
-    "or use a larger machine"
+    "evaluate in bounded memory with --memory, such as --memory 3GB (COCO results, JSON lines, "
+    "Parquet; memory= in Python); or evaluate parts of the images with `detmap match --images` and "
+    "join them with `detmap merge`, or use a larger machine"
 )
 
 

@@ -26,7 +26,7 @@ FIXED = 40 << 20  # bytes that matching and ranking take, whatever the number of
 IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
 READ_WHOLE = 150  # bytes per detection that a Parquet file adds while it is read
 OTHER_FOLDER = "create it, or set TMPDIR to another folder"
-ON_DISK = 92  # bytes per detection in the temporary file
+ON_DISK = 80  # bytes per detection in the temporary files
 SHARE = 0.8  # of the available memory that a bound takes if the user gives none
 
 
@@ -115,14 +115,17 @@ def scores_suffice(protocol: Protocol) -> bool:
 
 
 def require_disk(n_rows: int, folder: Path) -> None:
-    """Raises `DataError` if the temporary file certainly does not fit on the disk."""
+    """Raises `DataError` if the temporary files of that many detections do not fit on the disk.
+
+    `n_rows` is a low estimate: with more of them, a full disk is found when it is full.
+    """
     import shutil  # an evaluation that fits does not need it
 
     free, needed = shutil.disk_usage(folder).free, ON_DISK * n_rows
     if needed > free:
         raise DataError(
             str(folder),
-            f"about {n_rows} detections need {memory.shown(needed)} for temporary files, "
+            f"{n_rows} detections or more need {memory.shown(needed)} for temporary files, "
             f"{memory.shown(free)} are free",
             MORE_SPACE,
         )
@@ -153,7 +156,7 @@ def automatic(path: str | Path, protocol: Protocol | None = None) -> int | None:
     None if it fits, or if the path or the protocol has no evaluation in parts.
     """
     n_rows, free = pieces.estimated_rows(path), memory.available()
-    is_json = Path(path).suffix.lower() in (".json", ".jsonl")
+    is_json = Path(path).suffix.lower() in pieces.JSON
     if free is None or n_rows * (IN_MEMORY + (0 if is_json else READ_WHOLE)) <= free:
         return None
     try:

@@ -79,7 +79,8 @@ def dispatch(words: Sequence[str]) -> int:
         detail = f" ({error})" if str(error) else ""
         streams.say(
             f"detmap: error: memory: this input does not fit{detail}\n"
-            "  fix: use a machine with more memory, or a smaller input: fewer images or classes\n"
+            "  fix: evaluate in parts with --memory (COCO results, JSON lines, Parquet), or use a "
+            "machine with more memory, or a smaller input: fewer images or classes\n"
         )
         return 2
     except RecursionError:

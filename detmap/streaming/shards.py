@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from detmap.adapters.in_memory.nested_arrow import images_from_table
-from detmap.errors import DataError
+from detmap.errors import DataError, MergeError
 from detmap.evaluate import summarize
 from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
@@ -53,4 +55,16 @@ def reduce(parts: Iterable[bytes | Matches]) -> Result:
     read = [part if isinstance(part, Matches) else Matches.from_bytes(part) for part in parts]
     if not read:
         raise DataError("reduce", "no parts", "give what `match_shard` returned on the workers")
-    return summarize(read[0].merge(*read[1:]))
+    try:
+        return summarize(read[0].merge(*read[1:]))
+    except MergeError as error:
+        if "more than one part" not in error.what or not all(map(_is_numbered, read)):
+            raise
+        fix = "give image_id in every image, unique in the whole data set; or merge the evaluators"
+        what = f"{error.what}: the images of all parts are numbered from 0, as without image_id"
+        raise MergeError(error.where, what, fix) from None
+
+
+def _is_numbered(part: Matches) -> bool:
+    """Whether the image ids are 0, 1, 2 ..., as an `Evaluator` numbers images without ids."""
+    return np.array_equal(part.image_ids, np.arange(part.n_images))

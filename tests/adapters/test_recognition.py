@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters import recognition
+from detmap.adapters import pieces, recognition
 from detmap.adapters.joining import unknown_policy
 from detmap.errors import DataError
 from tests.support import builders as make
@@ -272,3 +272,27 @@ def test_a_folder_above_that_of_a_reader_names_it(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="reads from another folder") as refused:
         detmap.read_truth(tmp_path / "new")
     assert str(folder) in refused.value.fix
+
+
+def test_escaped_keys_are_recognized(tmp_path: Path) -> None:
+    """A JSON writer may escape any letter; COCO was taken for Scalabel or COCO."""
+    truth, rows = make.instances(), [make.detection(image_id=1)]
+
+    def escaped(thing: Any) -> str:
+        text = json.dumps(thing)
+        keys = ("images", "annotations", "categories", "image_id", "category_id", "id", "bbox")
+        for key in keys:
+            text = text.replace(f'"{key}"', f'"\\u{ord(key[0]):04X}{key[1:]}"')
+        return text
+
+    places = [tmp_path / "truth.json", tmp_path / "results.json", tmp_path / "results.jsonl"]
+    for place, thing in zip(places, (truth, rows, rows[0]), strict=True):
+        place.write_text(escaped(thing))
+        assert '"id"' not in place.read_text()
+    found = detmap.read_truth(places[0])
+    plain = detmap.read_truth(make.write(tmp_path / "plain.json", truth))
+    assert found.boxes.tolist() == plain.boxes.tolist()
+    assert found.images.ids.tolist() == plain.images.ids.tolist()
+    for place in places[1:]:
+        assert detmap.read_detections(place, found).score.tolist() == [rows[0]["score"]]
+        assert pieces.estimated_rows(place) == 1

@@ -356,7 +356,7 @@ def test_a_bad_record_is_named_by_its_number(tmp_path: Path, form: str, kind: st
         ("[{good}, {{]", "not JSON"),
         ('[{good}, {{"image_id": 1, "x": "\udcff"}}]', "not UTF-8"),
         ("{good}\n7\n", "not a JSON object"),
-        ("{good}\n{good}, {good}\n", "not a JSON object"),
+        ("{good}\n{good}, {good}\n", r"\[1\]: text after the object: ', \{"),
         ('{{"annotations": [{good}]}}', "neither a list of records nor JSON lines"),
         ('[{{"file_name": "a.jpg", "category_id": 1, "bbox": [1,2,3,4], "score": 1}}]', "as a w"),
         ("", "the file is empty"),

@@ -146,3 +146,27 @@ def test_bad_tables_and_parts_are_named() -> None:
         reduce([part, part])
     with pytest.raises(DataError):
         reduce([b"x"])
+
+
+def test_rows_without_columns_or_ids_are_errors() -> None:
+    for table in ([{}], [{}, {}]):
+        with pytest.raises(DataError, match=r"table: no column 'image_id'.*the columns are none"):
+            match_shard(table, CLASSES)
+    assert match_shard([], CLASSES)
+    table = [row | {"image_id": None if i == 2 else i} for i, row in enumerate(rows())]
+    with pytest.raises(DataError, match=r"table: image_id\[2\]: None \(give every row the id"):
+        match_shard(table, CLASSES)
+
+
+def test_parts_whose_images_have_no_ids_are_reported_as_such() -> None:
+    box = {"boxes": [[0, 0, 5, 5]], "labels": [1]}
+    parts = []
+    for _ in range(2):
+        evaluator = detmap.Evaluator("coco-bbox", classes=CLASSES)
+        evaluator.update([{**box, "scores": [0.5]}], [box])
+        parts.append(evaluator.matches)
+    with pytest.raises(MergeError, match=r"numbered from 0, as without image_id \(give image_id"):
+        reduce(parts)
+    part = match_shard(rows()[3:], CLASSES)
+    with pytest.raises(MergeError, match=r"\[3, 4, 5\] \(put every image into one part only"):
+        reduce([part, part])

@@ -34,7 +34,8 @@ def head(path: Path) -> bytes:
     """
     try:
         with open_files.opened(path) as file:
-            return file.read(0, HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+            text = file.read(0, HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+            return open_files.plain_letters(text)
     except (DataError, OSError):
         return b""
 

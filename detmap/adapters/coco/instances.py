@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detmap.adapters.coco import decode, lvis, record_errors, scan_json, tool_results
+from detmap.adapters.coco import decode, json_lines, lvis, record_errors, scan_json, tool_results
 from detmap.adapters.coco.decode import Annotations, Boxes, Category, Image, Instances
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
@@ -138,11 +138,14 @@ def decode_instances(path: Path, boxes_are: Boxes = "required") -> Instances:
 def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections | None:
     """Fast reader of `read_detections`: returns None if the reference reader must read the file."""
     if truth.images.ids.dtype.kind != "i" or not tool_results.is_plain(
-        record_errors.first_record(path)
+        json_lines.first_of_file(path)
     ):
         return None
     ids, labels = policy.class_ids(truth, str(path))
-    rows = scan_json.scan_detections(path, Positions(truth.images.ids), Positions(ids))
+    places = Positions(truth.images.ids), Positions(ids)
+    rows = scan_json.scan_detections(path, *places)
+    if rows is None:
+        rows = json_lines.scan_detections(path, *places)
     if rows is None:
         return None
     return join.joined(

@@ -11,7 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from detmap.adapters.coco import instances, record_errors, scan_json, tool_results
+from detmap.adapters.coco import (
+    instances,
+    json_lines,
+    record_errors,
+    scan_json,
+    shapes,
+    tool_results,
+)
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import Policy
 from detmap.adapters.pieces import Piece, moved
@@ -22,10 +29,8 @@ from detmap.tables import Detections, Truth
 from detmap.tables.catalog import DROPPED
 from detmap.tables.grouping import Positions
 
-PIECE = 1 << 23  # bytes of text that are read at a time
+PIECE = json_lines.PIECE  # bytes of text that are read at a time
 FIXED, PER_BYTE = (16 << 20, 14)  # bytes that reading takes, and those per byte of a piece
-MOST_RECORD = 1 << 26  # bytes of one record
-SPACE = b" \t\r\n"
 LIST = "give a list of records or JSON lines with image_id and without file_name, or Parquet"
 
 Fast = Callable[[bytes], Detections | None]
@@ -56,23 +61,18 @@ def read(path: Path, truth: Truth, policy: Policy) -> Iterator[Piece]:
             raise moved(error, str(path), row) from None
 
     with open_files.opened(path) as file:
-        begin, head = _head(file)
-        if not head:
-            raise record_errors.explain(path, b"", record_errors.RESULTS, ValueError("empty"))
+        begin, head = json_lines.start(file)
         if head[:1] == b"[":
             first = record_errors.first_record(path)
-            _require_plain(path, first)
-            yield from _list(file, begin + 1, fast, strictly)
+            pieces = _list(file, begin + 1, fast, strictly)
+        elif head[:1] == b"{":
+            first = _first_line(path, file, begin)
+            pieces = _lines(path, file, begin, fast, strictly)
         else:
-            _require_plain(path, _first_line(path, file, begin))
-            yield from _lines(path, file, begin, fast, strictly)
-
-
-def _head(file: InputFile) -> tuple[int, bytes]:
-    """The position of the first character, and some text from there on."""
-    text = file.read(0, 4096)
-    bare = text.removeprefix(b"\xef\xbb\xbf").lstrip(SPACE)
-    return len(text) - len(bare), bare
+            raise record_errors.explain(path, head, record_errors.RESULTS, ValueError("no list"))
+        _require_plain(path, first)
+        for detections, done in pieces:
+            yield Piece(shapes.with_boxes(path, first, detections), done)
 
 
 def _require_plain(path: Path, first: Any) -> None:
@@ -92,14 +92,10 @@ def _require_all_plain(path: Path, text: bytes, row: int) -> None:
             _require_plain(Path(f"{path}[{i}]"), record)
 
 
-def _first_line(path: Path, file: InputFile, begin: int) -> Any:
+def _first_line(path: Path, file: InputFile, begin: int) -> dict[str, Any]:
     """The first record of JSON lines."""
-    line = file.read(begin, 1 << 22).partition(b"\n")[0]
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict) or not record.keys() & {"image_id", "file_name"}:
+    record = json_lines.first_record(file.read(begin, json_lines.FIRST_LINE))
+    if record is None:
         raise DataError(shown(path), "neither a list of records nor JSON lines", LIST)
     return record
 
@@ -113,7 +109,7 @@ def _fast_reader(path: Path, truth: Truth, policy: Policy) -> Fast:
     origin = join.Origin(shown(path), str)
 
     def scanned(text: bytes) -> Detections | None:
-        memory = cast(InputFile, _Text(path, text))
+        memory = cast(InputFile, json_lines.Text(path, text))
         rows = scan_json.scan_detections(scan_json.JsonFile(memory), images, classes)
         if rows is None:
             return None
@@ -135,17 +131,6 @@ def _fast_reader(path: Path, truth: Truth, policy: Policy) -> Fast:
     return scanned
 
 
-class _Text:
-    """Text in memory, as `InputFile`."""
-
-    def __init__(self, path: Path, text: bytes) -> None:
-        self.path, self.text, self.size = path, text, len(text)
-
-    def read(self, at: int, size: int) -> bytes:
-        """Returns a part."""
-        return self.text[at : at + size]
-
-
 # --- a list ---------------------------------------------------------------------------------------
 
 
@@ -155,9 +140,9 @@ def _list(file: InputFile, at: int, fast: Fast, strictly: Strict) -> Iterator[Pi
     while True:
         text += file.read(at, size)
         at = min(at + size, file.size)
-        body = text.lstrip(SPACE)
+        body = text.lstrip(json_lines.SPACE)
         if before == b"}" and body[:1] == b",":
-            before, body = b",", body[1:].lstrip(SPACE)
+            before, body = b",", body[1:].lstrip(json_lines.SPACE)
         if body[:1] == b"]" and before != b",":
             _require_end(file, at, body[1:], row)
             return
@@ -173,7 +158,7 @@ def _list(file: InputFile, at: int, fast: Fast, strictly: Strict) -> Iterator[Pi
             row += _n_records(made)
             yield Piece(made, at)
             text, size, before = body[end:], PIECE, b"}"
-        elif at >= file.size or len(body) > MOST_RECORD:
+        elif at >= file.size or len(body) > json_lines.MOST_RECORD:
             raise _unfinished(path, body, row)
         else:
             text, size = body, 2 * size
@@ -234,11 +219,12 @@ def _unfinished(path: Path, body: bytes, row: int) -> DataError:
 
 def _require_end(file: InputFile, at: int, text: bytes, row: int) -> None:
     """Raises `DataError` for text after the list."""
-    while not text.strip(SPACE) and at < file.size:
+    while not text.strip(json_lines.SPACE) and at < file.size:
         text = file.read(at, PIECE)
         at += len(text)
-    if text.strip(SPACE):
-        what = f"not JSON: text after the list of {row} records: {_short(text.lstrip(SPACE))}"
+    if text.strip(json_lines.SPACE):
+        rest = _short(text.lstrip(json_lines.SPACE))
+        what = f"not JSON: text after the list of {row} records: {rest}"
         raise DataError(str(file.path), what, "write it with a JSON library")
 
 
@@ -247,33 +233,12 @@ def _require_end(file: InputFile, at: int, text: bytes, row: int) -> None:
 
 def _lines(path: Path, file: InputFile, at: int, fast: Fast, strictly: Strict) -> Iterator[Piece]:
     """Yields the records of JSON lines that begin at `at`."""
-    row, text, size = 0, b"", PIECE
-    while at < file.size or text:
-        text += file.read(at, size)
-        at = min(at + size, file.size)
-        end = len(text) if at >= file.size else text.rfind(b"\n") + 1
-        if not end:
-            if len(text) > MOST_RECORD:
-                raise DataError(f"{path}: record {row}", "the line does not end", LIST)
-            size *= 2
-            continue
-        records = [line for line in text[:end].splitlines() if line.strip()]
-        listed, text, size = _listed(b",".join(records)), text[end:], PIECE
+    row = 0
+    for records, read in json_lines.pieces(file, at, PIECE):
+        listed = json_lines.listed(records)
         made = fast(listed)
         if made is None or _n_records(made) != len(records):
-            _require_objects(path, records, row)
+            json_lines.require_objects(path, records, row)
             made = strictly(listed, row)
         row += len(records)
-        yield Piece(made, at)
-
-
-def _require_objects(path: Path, lines: list[bytes], row: int) -> None:
-    """Raises `DataError` for the first line that is not one record."""
-    for number, line in enumerate(lines, start=row):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
-            what = f"not a JSON object: {_short(line)}"
-            raise DataError(f"{path}[{number}]", what, "JSON lines have one record per line")
+        yield Piece(made, read)

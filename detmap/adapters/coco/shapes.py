@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from detmap.adapters.coco import (
     decode,
     instances,
+    json_lines,
     named_columns,
     record_errors,
     scan_json,
@@ -119,13 +120,13 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     """
     reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
     if reader is None and (scanned := instances.scan_results(path, truth, policy)) is not None:
-        return _with_boxes(path, record_errors.first_record(path), scanned)
+        return with_boxes(path, json_lines.first_of_file(path), scanned)
     if reader is not None and (found := _scan_masks(path, truth, policy, reader)) is not None:
         return found
     text = tool_results.results(path, truth, policy)
     given_shape = _shape_alone(text.first)
     if reader is None and given_shape is None:
-        return _with_boxes(path, text.first, instances.decode_text(path, text, truth, policy))
+        return with_boxes(path, text.first, instances.decode_text(path, text, truth, policy))
     if reader is None:
         assert given_shape is not None
         return read_shaped(path, text, truth, policy, given_shape, only_boxes=True)[0]
@@ -256,7 +257,7 @@ def _around(detections: Detections, reader: ShapeReader, shapes: Any) -> Detecti
     return replace(detections, boxes=boxes, notes=tuple(notes))
 
 
-def _with_boxes(path: Path, first: Mapping[str, Any], detections: Detections) -> Detections:
+def with_boxes(path: Path, first: Mapping[str, Any], detections: Detections) -> Detections:
     """Adds a note if results have shapes that are not used."""
     for row in KINDS:
         if row.reader is not None and first.get(row.reader.field) and len(detections):

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from detmap.adapters.coco import record_errors
+from detmap.adapters.coco import json_lines, record_errors
 from detmap.adapters.joining import image_lookup, image_names, unknown_policy
 from detmap.adapters.joining.unknown_policy import FLAG, Policy
 from detmap.base import open_files
@@ -93,12 +93,10 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
     try:
         wrapper = msgspec.json.decode(data, type=_Wrapper)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        rows = _lines(path, data)
-        return _made_plain(path, truth, policy, data, "", rows, {})
+        return _of_lines(path, truth, policy, data)
     lists = [name for name in LISTS if bytes(getattr(wrapper, name))]
     if len(lists) != 1:
-        rows = None if lists else _lines(path, data)
-        return _made_plain(path, truth, policy, data, "", rows, {})
+        return Text(data, {}) if lists else _of_lines(path, truth, policy, data)
     records: msgspec.Raw = getattr(wrapper, lists[0])
     first = record_errors.first_of_list(bytes(records)) or {}
     own = bytes(wrapper.images) or bytes(wrapper.categories)
@@ -143,23 +141,20 @@ def _loads(path: Path, data: bytes) -> Any:
         return None
 
 
-def _lines(path: Path, data: bytes) -> list[Any] | None:
-    """Returns the records of JSON lines, None for other files."""
-    lines = data.splitlines()
-    rows: list[Any] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        row = _loads(path, line)
-        if not isinstance(row, dict):
-            if not rows:
-                return None
-            where = f"{shown(path)}: line {number}"
-            raise DataError(where, "not a JSON object", "JSON lines have one record per line")
-        if not rows and not row.keys() & {"image_id", "file_name"}:
-            return None
-        rows.append(row)
-    return rows
+def _of_lines(path: Path, truth: Truth, policy: Policy, data: bytes) -> Text:
+    """Converts JSON lines; other files are unchanged.
+
+    Raises `DataError` for a line that is not one record.
+    """
+    first = json_lines.first_record(data[: json_lines.FIRST_LINE])
+    if first is None:
+        return Text(data, {})
+    records = json_lines.split(data)
+    json_lines.require_objects(path, records)
+    text = json_lines.listed(records)
+    if is_plain(first):
+        return Text(text, first)
+    return _made_plain(path, truth, policy, text, "", _loads(path, text), {})
 
 
 def _made_plain(

@@ -38,14 +38,17 @@ def images_from_table(
         numbers
     """
     arrow = require("pyarrow", "parquet")
+    n_given = len(table) if isinstance(table, list) else 0  # Arrow has no rows without columns
     table = _arrow_table(arrow, table)
-    if not table.num_rows:
+    if not table.num_rows and not n_given:
         return [], []  # its columns may have no type
     for name in ("image_id", truth, detections):
         if name not in table.column_names:
-            fix = f"the columns are {', '.join(table.column_names)}"
+            fix = f"the columns are {', '.join(table.column_names) or 'none'}"
             raise DataError("table", f"no column {name!r}", fix)
-    ids = table.column("image_id").to_pylist()
+    column = table.column("image_id")
+    _require_given("table: image_id", column, "give every row the id of its image")
+    ids = column.to_pylist()
     return _images(ids, table, detections, truth), _images(ids, table, truth, truth)
 
 
@@ -85,9 +88,14 @@ def _images(ids: list[Any], table: Any, name: str, truth: str) -> list[dict[str,
 
 def _require_lists(where: str, column: Any) -> None:
     """Raises `DataError` for a row that is null: null does not mean that the image has no boxes."""
+    _require_given(where, column, "give an empty list to an image without any")
+
+
+def _require_given(where: str, column: Any, fix: str) -> None:
+    """Raises `DataError` for the first row that is null."""
     if column.null_count:
         row = column.is_null().index(True).as_py()
-        raise DataError(f"{where}[{row}]", "None", "give an empty list to an image without any")
+        raise DataError(f"{where}[{row}]", "None", fix)
 
 
 def _fields(arrow: Any, name: str, column: Any) -> list[tuple[str, Any]]:
