@@ -5,10 +5,12 @@ a test fails.
     python tools/mutate.py --sample 20         # the same twenty of each module in every run
     python tools/mutate.py counts --sample 50  # modules whose path contains the word
     python tools/mutate.py --kills FILE        # go on where an earlier run of this ended
+    python tools/mutate.py --check             # run none; see whether each one listed exists
 
 The bodies of functions and methods are changed. `tools/mutants.toml` names the modules with their
 tests, and the mutants that no test can kill, each with the reason; where a test kills one of these,
-the reason is wrong, and the run fails as it does where a mutant survives.
+the reason is wrong, and the run fails as it does where a mutant survives, or where one that is
+listed does not exist, because the code has changed.
 
 pytest collects the tests once. A first pass sees which of them pass, how long each takes and which
 functions it enters; then each mutant is a fork of that process, in which the code of one function
@@ -165,10 +167,10 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
             yield from functions(node, f"{prefix}{node.name}.")
 
 
-def mutants(module: str, skipped: list[str]) -> Iterator[Mutant]:
-    """All mutants of a module, in the order of its text."""
-    source = Path(module).read_text(encoding="utf-8")
-    tree, lines = ast.parse(source), source.splitlines()
+def changes(tree: ast.AST, lines: list[str], skipped: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Function, line, mutation and line number of each mutant, in the order of the text; the tree
+    is that of the mutant until the next one is asked for.
+    """
     for function, body in functions(tree):
         seen: Counter[tuple[str, str]] = Counter()
         for holder, key, node in places(body, skipped):
@@ -179,9 +181,40 @@ def mutants(module: str, skipped: list[str]) -> Iterator[Mutant]:
                 if seen[line, what] > 1:
                     what += f" (number {seen[line, what]})"
                 holder[key] = new
-                code = compile(ast.fix_missing_locations(tree), module, "exec")
+                yield function, line, what, number
                 holder[key] = node
-                yield Mutant(module, function, line, what, number, inner(code, function))
+
+
+def parsed(module: str) -> tuple[ast.AST, list[str]]:
+    """The tree and the lines of a module."""
+    source = Path(module).read_text(encoding="utf-8")
+    return ast.parse(source), source.splitlines()
+
+
+def mutants(module: str, skipped: list[str]) -> Iterator[Mutant]:
+    """All mutants of a module."""
+    tree, lines = parsed(module)
+    for function, *rest in changes(tree, lines, skipped):
+        code: Any = compile(ast.fix_missing_locations(tree), module, "exec")
+        yield Mutant(module, function, *rest, inner(code, function))
+
+
+def missing(listed: dict[str, Any], words: list[str]) -> list[tuple[str, ...]]:
+    """The mutants listed as equivalent that do not exist: their code has changed."""
+    keys = [key for key in equivalent(listed) if any(word in key[0] for word in words)]
+    there = {
+        (module, *change[:3])
+        for module in listed["modules"].keys() & {key[0] for key in keys}
+        for change in changes(*parsed(module), listed.get("skip", []))
+    }
+    return sorted(key for key in keys if key not in there)
+
+
+def equivalent(listed: dict[str, Any]) -> dict[tuple[str, ...], str]:
+    """The reasons of the mutants that no test can kill."""
+    names = ("module", "function", "line", "mutation")
+    entries = listed.get("equivalent", [])
+    return {tuple(each[name] for name in names): each["reason"] for each in entries}
 
 
 def inner(code: CodeType, name: str) -> CodeType:
@@ -401,6 +434,9 @@ def main() -> int:
     parser.add_argument("--list", type=Path, default=Path("tools/mutants.toml"))
     parser.add_argument("--sample", type=int, help="mutants of each module; all when left out")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    parser.add_argument(
+        "--check", action="store_true", help="run no mutant; see whether each one listed exists"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
         "--kills", type=Path, help="file with the mutants killed so far: read, and appended to"
@@ -409,13 +445,12 @@ def main() -> int:
     listed = tomllib.loads(arguments.list.read_text(encoding="utf-8"))
     words = arguments.words or [""]
     modules = {m: t for m, t in listed["modules"].items() if any(word in m for word in words)}
-    every = {module: list(mutants(module, listed.get("skip", []))) for module in modules}
-    entries = [each for each in listed.get("equivalent", []) if each["module"] in modules]
-    names = ("module", "function", "line", "mutation")
-    reasons = {tuple(each[name] for name in names): each["reason"] for each in entries}
-    stale = reasons.keys() - {m.key for found in every.values() for m in found}
-    for key in sorted(stale):
+    stale = missing(listed, words)
+    for key in stale:
         print(f"listed, but there is no such mutant: {', '.join(key)}")
+    if arguments.check:
+        return 1 if stale else 0
+    every = {module: list(mutants(module, listed.get("skip", []))) for module in modules}
     chosen = [m for v in every.values() for m in sample(v, arguments.sample, arguments.seed)]
     runner = Runner(modules, chosen, arguments.jobs, arguments.kills)
     files = sorted({file for tests in modules.values() for file in tests})
@@ -426,7 +461,7 @@ def main() -> int:
     if not runner.entered:
         print(said.getvalue())
         return 2
-    return 0 if report(modules, runner, reasons) and not stale else 1
+    return 0 if report(modules, runner, equivalent(listed)) and not stale else 1
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import MetricRow
 from detmap.results.result import Result
 from detmap.statistics.intervals import Intervals, intervals
+from detmap.statistics.support import with_intervals
 from detmap.tables import Detections, Truth
 
 GRID = np.linspace(0, 1, 101)
@@ -196,11 +197,10 @@ def _added(known: Known) -> dict[str, Table]:
 
 def _tested(result: Result, threads: int | None) -> Result:
     """The result by a rule that has intervals."""
-    rules = result.protocol
-    if rules.ap.integrator != "eleven_point":
+    rules = with_intervals(result.protocol)
+    if rules is result.protocol:
         return result
-    restated = rules.override({"ap.integrator": "all_points"})
-    return summarize(replace(result.matches, protocol=restated), threads=threads)
+    return summarize(replace(result.matches, protocol=rules), threads=threads)
 
 
 def _shown(sweep: Points) -> NDArray[np.int64]:

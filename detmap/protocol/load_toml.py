@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from detmap.base import open_files as opening
+from detmap.base.immutable import vouched
 from detmap.base.resources import folder
 from detmap.errors import DataError, ProtocolError
 from detmap.protocol import bounded_toml as toml
@@ -43,12 +44,17 @@ TOOLS = "tools"
 
 def names() -> list[str]:
     """The protocols of benchmarks that detmap ships."""
-    return sorted(path.stem for path in folder("configs").glob("*.toml"))
+    return list(_stems(folder("configs")))
 
 
 def tools() -> list[str]:
     """The protocols of named tools that detmap ships."""
-    return sorted(path.stem for path in (folder("configs") / TOOLS).glob("*.toml"))
+    return list(_stems(folder("configs") / TOOLS))
+
+
+@cache  # the package does not change while it runs
+def _stems(place: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in place.glob("*.toml")))
 
 
 def shipped(name: str) -> Path | None:
@@ -224,7 +230,9 @@ def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
     changes = _differences(stock if known and stock is not None else protocol, changed)
     if not known:  # keep earlier changes
         changes = (*(c for c in protocol.changes if c[0] not in dict(changes)), *changes)
-    return replace(changed, changes=changes, stock=protocol.stock)
+    columns = {each.name: getattr(changed, each.name) for each in fields(changed)}
+    columns |= {"changes": changes, "stock": protocol.stock}
+    return vouched(Protocol, **columns)  # the values are checked already
 
 
 def _differences(stock: Protocol, changed: Protocol) -> tuple[tuple[str, str], ...]:

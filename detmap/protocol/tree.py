@@ -203,8 +203,8 @@ class Protocol(Immutable):
 
     def box_only_keys(self) -> list[str]:
         """The keys with values that only boxes support, as KEY=VALUE."""
-        tree = self.to_dict()
-        values = {key: tree[key.split(".")[0]][key.split(".")[1]] for key in OF_BOXES}
+        places = {key: key.split(".") for key in OF_BOXES}
+        values = {key: spelled(getattr(self, at), name) for key, (at, name) in places.items()}
         found = [f"{key}={value}" for key, value in values.items() if value not in OF_BOXES[key]]
         if (
             self.matching.equal == "sorted_own"
@@ -352,6 +352,8 @@ def _metric_rows(protocol: Protocol) -> tuple[list[MetricRow], list[str]]:
 
 def values_of(value: Any) -> Any:
     """A node or value of the tree as TOML values."""
+    if type(value) in (str, int, float, bool):  # most are; the other questions take time
+        return value
     if isinstance(value, Grid):
         return list(value.recipe) if isinstance(value.recipe, tuple) else value.recipe
     if isinstance(value, Subset):

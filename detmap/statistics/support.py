@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from detmap.protocol import Protocol
 from detmap.statistics.sampling_units import Units
 
+ELEVEN, ALL = "eleven_point", "all_points"  # a rule without intervals, and one to take in its place
 LEAST_UNITS = (
     81  # of a single class: with fewer, the coverage of a strong detector's interval is too low
 )
@@ -33,7 +34,7 @@ def has_influence(protocol: Protocol) -> bool:
     """
     ap = protocol.ap
     if ap.integrator != "grid_envelope":
-        return ap.integrator != "eleven_point"
+        return ap.integrator != ELEVEN
     points = ap.points()
     even = np.linspace(0.0, 1.0, len(points))
     return len(points) >= LEAST_POINTS and bool(np.allclose(points, even, rtol=0, atol=1e-6))
@@ -47,14 +48,21 @@ def refuse_rule(protocol: Protocol, kind: str) -> str:
     """
     if kind != "AP" or has_influence(protocol):
         return ""
-    if protocol.ap.integrator != "eleven_point":
+    if protocol.ap.integrator != ELEVEN:
         return (
             f"intervals need at least {LEAST_POINTS} evenly spaced recall points from 0 to 1: "
             "--set ap.grid=0:0.01:1, or --ci jackknife"
         )
     return (
         "intervals of the 11-point rule have too low coverage; the all-point rule has intervals: "
-        "--set ap.integrator=all_points"
+        f"--set ap.integrator={ALL}"
+    )
+
+
+def with_intervals(protocol: Protocol) -> Protocol:
+    """The protocol by the all-point rule, if it is by the 11-point rule, which has no intervals."""
+    return (
+        protocol.override({"ap.integrator": ALL}) if protocol.ap.integrator == ELEVEN else protocol
     )
 
 

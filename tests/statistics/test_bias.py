@@ -104,3 +104,16 @@ def test_a_class_on_one_image_has_the_bias_of_the_others() -> None:
     assert found[1:3, 0] == pytest.approx(step[1:3, 0] / scale)
     assert found[:3, 1].tolist() == [0.0, 0.0, 0.0]  # no class shows any step
     assert np.isnan(found[3]).all()
+
+
+def test_the_error_of_a_difference_is_that_of_the_classes_apart() -> None:
+    one, other = (
+        made.Bias(terms.sum(axis=1), terms, np.zeros((1, 2)))
+        for terms in (np.array([[0.5, 0.1], [0.2, 0.2]]), np.array([[0.2, 0.5], [0.2, 0.2]]))
+    )
+    assert one.errors_of_difference(other) == pytest.approx([0.5, 0.0])
+
+
+def test_the_error_of_a_value_minus_its_bias() -> None:
+    assert made.total_error(0.3, 0.4, is_ap=False) == pytest.approx(0.5)
+    assert made.total_error(3 / 1.08, 4.0, is_ap=True) == pytest.approx(5.0)

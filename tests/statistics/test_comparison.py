@@ -17,6 +17,7 @@ from detmap.statistics import gate as gates
 from detmap.statistics import permutation
 from detmap.statistics import replicates as drawing
 from detmap.statistics.bias import bias
+from detmap.statistics.comparison import TESTS
 from detmap.statistics.formulas import multiple_comparisons as multiple
 from detmap.statistics.influence import each_batch, influence, variance
 from detmap.statistics.paired_differences import pair_up
@@ -229,6 +230,27 @@ def test_the_permutation_test_agrees_with_z() -> None:
             assert other.p >= 1 / 61
     plain = detmap.compare(first, second, replicates=20, test="plain-permutation")
     assert [note.code for note in plain.notes] == ["plain-permutation"]
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_no_p_value_of_ap_by_the_eleven_point_rule(test: str) -> None:
+    """It has no influence function to divide by, and no measured level; recalls have tests."""
+    first, second = two(2, 100, "eleven_point")
+    for adjust in multiple.ADJUSTMENTS:
+        found = detmap.compare(first, second, replicates=5, test=test, adjust=adjust)
+        rows = [*found.pairs, *found.classes]
+        assert {row.metric[:2] for row in rows} == {"AP", "AR"}
+        for row in rows:
+            by_eleven_points = row.metric.startswith("AP")
+            assert ("11-point rule" in row.why_not) == by_eleven_points
+            numbers = [row.low, row.high, row.p, row.p_adjusted, row.mdd]
+            assert not by_eleven_points or all(map(math.isnan, numbers))
+        assert not math.isnan(found.pairs[-1].p)  # of a recall
+        assert [letters for *_, letters in found.leaderboard] == ["", ""]
+        pairs = found.tables()[1]
+        assert [row[5:7] for row in pairs.rows[:3]] == [(None, None)] * 3
+        verdict = gates.judge(found, gates.Gate("fail-if-drop", 0.5), 0.05)
+        assert "no test of it holds its level: intervals of the 11-point rule" in verdict.line
 
 
 def test_threads_change_no_bit() -> None:

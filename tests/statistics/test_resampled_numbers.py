@@ -225,7 +225,7 @@ def test_fractions_are_evaluated_by_image_weights() -> None:
 
 @pytest.mark.parametrize("integrator", ["all_points", "eleven_point"])
 def test_ap_with_its_replicates_and_influence(integrator: str) -> None:
-    matches = draw(5, 90, integrator)
+    matches = draw(5, 110, integrator)
     rules = matches.protocol.override({"limits.max_dets": [], "metrics": ["AP"]})
     matches, of = replace(matches, protocol=rules), units(matches.image_ids)
     found = resample_ap(matches, of, 20, 3)
@@ -238,6 +238,10 @@ def test_ap_with_its_replicates_and_influence(integrator: str) -> None:
     if found.moved is not None:
         assert found.moved[0] == pytest.approx(influence(own, of).corrected[0], abs=1e-15)
         assert found.intervals[0].low < found.values[0]
+    tp = matches.tp.copy()
+    tp[::7] = 0
+    (apart,) = differences(resample_ap(replace(matches, tp=tp), of, 20, 3), found)
+    assert math.isnan(apart.p) == math.isnan(apart.low) == (integrator == "eleven_point")
     assert normal(0.975) == pytest.approx(1.959963984540054)
 
 

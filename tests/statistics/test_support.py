@@ -170,6 +170,14 @@ def test_reasons_and_their_edges() -> None:
     assert support.refuse_rule(detmap.load_protocol("voc2012"), "AP") == ""
 
 
+def test_the_rule_with_intervals_is_the_all_point_rule_for_the_eleven_point_rule_alone() -> None:
+    eleven = detmap.load_protocol("voc2007")
+    assert support.with_intervals(eleven) == eleven.override({"ap.integrator": "all_points"})
+    for name in ("voc2012", "coco-bbox"):
+        protocol = detmap.load_protocol(name)
+        assert support.with_intervals(protocol) is protocol
+
+
 @pytest.mark.parametrize(
     ("grid", "known"),
     [
