@@ -10,8 +10,9 @@ from typing import Any
 from detmap.base.open_files import read_bytes
 from detmap.cli import command_output, evaluation_inputs, options, receipt_files, replay, streams
 from detmap.errors import DataError, DetmapError
-from detmap.explaining import record_changes
-from detmap.explaining.record_changes import Part, Record
+from detmap.explaining import record_changes, records
+from detmap.explaining.record_changes import Part
+from detmap.explaining.records import Record
 from detmap.explaining.steps import Explanation
 from detmap.explaining.waypoints import Waypoint, explained
 from detmap.output.table import Table
@@ -81,7 +82,7 @@ def run(arguments: argparse.Namespace, words: list[str]) -> int:
         streams.progress("evaluating")
         result = evaluate(truth, detections, rules, threads=arguments.threads)
         now = receipt_files.made(truth, detections, result, arguments)
-        one, other = found[0][0], record_changes.receipt_record(now, "now")
+        one, other = found[0][0], records.receipt_record(now, "now")
     parts = record_changes.compared(one, other)
     waypoints = [Waypoint("input options", _options(parts), truth, detections, truths)]
     if found[0][1] is not None and len(found) == 1:
@@ -167,22 +168,22 @@ def _tell(parts: tuple[Part, ...], steps: Explanation | None, arguments: argpars
 
 def _read(word: str) -> tuple[Record, Receipt | None]:
     """Read a record from a signature or file, and its receipt if it is one."""
-    if record_changes.is_signature(word):
-        return record_changes.signature_record(word), None
+    if records.is_signature(word):
+        return records.signature_record(word), None
     data = read_bytes(word, most=receipt.MAX_BYTES)
     try:
         tree = json.loads(data, object_pairs_hook=receipt.unique)
     except (ValueError, RecursionError):
         tree = {"receipt": None}  # `receipt.parse` reports the error
     if isinstance(tree, dict) and "receipt" not in tree and "signature" in tree:
-        return record_changes.json_record(tree, word), None
+        return records.json_record(tree, word), None
     known = receipt.parse(data, word)
-    return record_changes.receipt_record(known, word), known
+    return records.receipt_record(known, word), known
 
 
 def _is_record(word: str) -> bool:
     """Whether a word is a signature, or the path of a receipt or result JSON."""
-    if record_changes.is_signature(word):
+    if records.is_signature(word):
         return True
     try:
         if Path(word).stat().st_size > receipt.MAX_BYTES:

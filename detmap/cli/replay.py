@@ -10,7 +10,7 @@ from typing import NoReturn
 from detmap.cli import options, receipt_files
 from detmap.cli.commands import eval as command
 from detmap.errors import DataError
-from detmap.explaining import record_changes
+from detmap.explaining import record_changes, records
 from detmap.explaining.record_changes import Part
 from detmap.results import receipt
 from detmap.results.receipt import Receipt
@@ -47,8 +47,8 @@ def compared(known: Receipt, arguments: argparse.Namespace) -> tuple[Result, tup
     again.threads = arguments.threads
     truth, detections, result, _ = command.evaluated(again)
     now = receipt_files.made(truth, detections, result, again)
-    before = record_changes.receipt_record(known, arguments.receipt)
-    parts = record_changes.compared(before, record_changes.receipt_record(now, "now"))
+    before = records.receipt_record(known, arguments.receipt)
+    parts = record_changes.compared(before, records.receipt_record(now, "now"))
     return result, (*parts, *_other_options(known))
 
 

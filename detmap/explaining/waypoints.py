@@ -14,7 +14,7 @@ from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.errors import DataError
 from detmap.evaluate import summarize
 from detmap.explaining import explain
-from detmap.explaining.record_changes import Record
+from detmap.explaining.records import Record
 from detmap.explaining.steps import Explanation, Step, exact
 from detmap.matching.engine import match
 from detmap.parity.restated_tools import headline

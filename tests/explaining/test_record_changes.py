@@ -14,7 +14,7 @@ import pytest
 import detmap
 from detmap import protocol
 from detmap.base.resources import folder
-from detmap.explaining.record_changes import signature_record
+from detmap.explaining.records import signature_record
 from detmap.protocol import load_toml as reading
 from detmap.results import receipt
 from tests.support import builders as make

@@ -15,7 +15,8 @@ from detmap import explaining, protocol
 from detmap.base.resources import folder
 from detmap.explaining import shapley
 from detmap.explaining.deciding_examples import GONE
-from detmap.explaining.record_changes import compared, signature_record
+from detmap.explaining.record_changes import compared
+from detmap.explaining.records import signature_record
 from detmap.overlaps.box_edges import written
 from tests.protocol.test_keys import FAR, A, B, data
 from tests.support.running import run

@@ -288,6 +288,9 @@ def test_weights_of_any_size_are_results_with_weights(integrator: str, most: int
     values, images = drawing.reader(own)(weights)
     metrics = drawing.means(own, values, images)
     for lane in range(drawing.LANES):
+        if lane == 1:
+            assert np.isnan(metrics[lane]).all()  # no image
+            continue
         alone = detmap.summarize(matches, weights=weights[:, lane])
         np.testing.assert_allclose(metrics[lane], list(alone.metrics.values()), rtol=0, atol=1e-13)
 
