@@ -152,7 +152,7 @@ def _of_lines(path: Path, truth: Truth, policy: Policy, data: bytes) -> Text:
     records = json_lines.split(data)
     json_lines.require_objects(path, records)
     text = json_lines.listed(records)
-    if is_plain(first):
+    if is_plain(first) and not may_name(data):
         return Text(text, first)
     return _made_plain(path, truth, policy, text, "", _loads(path, text), {})
 
