@@ -9,7 +9,8 @@ from typing import Any
 from detmap.errors import DataError, ProtocolError
 from detmap.protocol import Protocol, from_dict, load
 from detmap.protocol.protocol_digest import protocol_digest
-from detmap.results.receipt import Receipt, contradictions
+from detmap.results.receipt import Receipt
+from detmap.results.receipt_contradictions import contradictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Record:
     name : shown to users
     content : parts of a receipt
     rules : the whole protocol; None if unknown
-    contradictions : of a receipt, as `detmap.results.receipt.contradictions`
+    contradictions : of a receipt, as `detmap.results.receipt_contradictions`
     """
 
     name: str

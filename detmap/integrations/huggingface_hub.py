@@ -14,7 +14,7 @@ from typing import Any
 from detmap.base.open_files import read_bytes
 from detmap.errors import require
 from detmap.integrations.host_errors import HostError, value_errors
-from detmap.results import receipt
+from detmap.results import receipt, receipt_contradictions
 
 _hub = require("huggingface_hub", "huggingface")
 
@@ -38,7 +38,7 @@ def eval_results(
     """
     with value_errors():
         known = receipt.parse(read_bytes(path), str(path))
-    odd = [name for name, *_ in receipt.contradictions(known)]
+    odd = [name for name, *_ in receipt_contradictions.contradictions(known)]
     if odd:
         fix = "write the receipt again"
         raise HostError(str(path), f"was edited: {', '.join(odd)} do not agree", fix)

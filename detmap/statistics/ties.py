@@ -131,25 +131,20 @@ def ties(
     if protocol.ap.integrator == "step" and cells is None:
         by_step = metrics(_expected(matches, scores, threads))
         expected = [by_step[q] if row.kind == "AP" else value[q] for q, row in enumerate(rows)]
-    table = np.array(drawn).reshape(len(drawn), len(rows))
-    nothing = np.full(len(rows), math.nan)
-    mean = table.mean(axis=0) if len(table) else nothing
-    mean = np.clip(mean, low, high)  # the sum may round beyond equal values
-    sd = table.std(axis=0, ddof=1) if len(table) > 1 else nothing
-    sd = np.where(np.array(low) == np.array(high), 0.0 * sd, sd)
-    return {
-        row.name: Tied(
-            value[q],
-            low[q],
-            high[q],
-            attained[q],
-            expected[q],
-            float(mean[q]),
-            float(sd[q]),
-            len(drawn),
-        )
-        for q, row in enumerate(rows)
-    }
+    mean, sd = _spread(np.array(drawn).reshape(len(drawn), len(rows)), ends)
+    columns = zip(value, low, high, attained, expected, mean.tolist(), sd.tolist(), strict=True)
+    return {row.name: Tied(*one, len(drawn)) for row, one in zip(rows, columns, strict=True)}
+
+
+def _spread(
+    drawn: NDArray[np.float64], ends: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean and standard deviation of the rows of (n, Q) metrics, whose bounds are (2, Q)."""
+    nothing = np.full(drawn.shape[1], math.nan)
+    mean = drawn.mean(axis=0) if len(drawn) else nothing
+    mean = np.clip(mean, *ends)  # the sum may round beyond equal values
+    sd = drawn.std(axis=0, ddof=1) if len(drawn) > 1 else nothing
+    return mean, np.where(ends[0] == ends[1], 0.0 * sd, sd)
 
 
 def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:

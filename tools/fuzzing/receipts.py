@@ -7,7 +7,7 @@ import random
 
 import detmap
 from detmap.base.resources import folder
-from detmap.results import receipt
+from detmap.results import receipt, receipt_contradictions
 from tools.fuzzing import _bounds
 
 PIECES = [b"0", b"1", b'"', b",", b"{", b"[", b"e9", b"null", b'"digest": "",', b'"AP": 0.9,']
@@ -39,4 +39,6 @@ def case(seed: int) -> str | None:
         return None
     if json.dumps(found.content, sort_keys=True) == content:
         return None
-    return None if receipt.contradictions(found) else "a changed receipt was believed"
+    return (
+        None if receipt_contradictions.contradictions(found) else "a changed receipt was believed"
+    )

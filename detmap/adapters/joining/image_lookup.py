@@ -188,7 +188,14 @@ def stems_as_numbers(truth: Truth) -> NDArray[np.int64] | None:
     return numbers if len(np.unique(numbers)) == len(numbers) else None
 
 
-def renamed(
+def doubtful_names(
+    truth: Truth, names: Sequence[Any] | NDArray[Any], image: NDArray[np.int32], source: str
+) -> tuple[Note, ...]:
+    """Returns notes on detections whose image has another name, or whose name another image."""
+    return (*_renamed(truth, names, image, source), *two_meanings(truth, names, image, source))
+
+
+def _renamed(
     truth: Truth, names: Sequence[Any] | NDArray[Any], image: NDArray[np.int32], source: str
 ) -> tuple[Note, ...]:
     """Returns a note on detections whose image was found by its name before an upload."""

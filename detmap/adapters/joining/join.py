@@ -94,8 +94,7 @@ def joined(
     """
     if box_format == "xywh":
         _require_sides(boxes, origin)
-    notes += image_lookup.renamed(truth, origin.images, image, origin.source)
-    notes += image_lookup.two_meanings(truth, origin.images, image, origin.source)
+    notes += image_lookup.doubtful_names(truth, origin.images, image, origin.source)
     images, categories = truth.images, truth.categories
     if policy.unknown == "add" and truth.scope is None:
         images, image, added = additions.add_images(images, image, origin.images, origin.source)

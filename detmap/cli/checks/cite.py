@@ -10,7 +10,7 @@ from detmap.base.printable import shown
 from detmap.cli import options, receipt_files, replay, streams
 from detmap.errors import DataError, few
 from detmap.explaining import record_changes
-from detmap.results import citation, receipt
+from detmap.results import citation, receipt_contradictions
 from detmap.results.receipt import Receipt
 
 EXAMPLES = (
@@ -51,7 +51,7 @@ def _verify(known: Receipt, arguments: argparse.Namespace) -> None:
     ------
     DataError : such a receipt, or missing inputs
     """
-    odd = [name for name, *_ in receipt.contradictions(known)]
+    odd = [name for name, *_ in receipt_contradictions.contradictions(known)]
     if odd:
         what = f"is inconsistent in {few(odd)}: it was changed after it was written"
         fix = "`detmap verify` lists the values; write the receipt again"
