@@ -71,7 +71,7 @@ class Tied:
 
 def _n_orders(scores: Scores, wanted: int) -> int:
     """The number of random orders of so many classes."""
-    size = max(1, math.prod(scores.terms.shape))
+    size: int = max(1, math.prod(scores.terms.shape))
     return min(wanted, max(ORDERS_OF_MANY, MOST_TERMS // size))
 
 
