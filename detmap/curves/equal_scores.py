@@ -26,7 +26,7 @@ from detmap.kernels.pairs import Pairs
 from detmap.matching.engine import judge, kernel_columns
 from detmap.matching.matches import Matches
 from detmap.matching.matches_checks import effective_thresholds, least_overlap
-from detmap.matching.roles import read_roles
+from detmap.matching.roles import Roles, read_roles
 from detmap.matching.scope import clipped
 from detmap.overlaps import producer
 from detmap.protocol import Protocol
@@ -126,6 +126,8 @@ class Orders:
         if protocol.limits.order == "score":
             free = replace(protocol, limits=replace(protocol.limits, max_dets=(NO_LIMIT,)))
         roles = read_roles(truth, detections, free, threads)
+        if protocol.limits.order == "score":
+            _limit_pairs(truth, detections, free, roles)
         whole = judge(truth, detections, free, roles, threads=threads)
         columns = {each.name: getattr(whole, each.name) for each in fields(Matches)}
         self.whole = vouched(Matches, **{**columns, "protocol": protocol})
@@ -218,20 +220,10 @@ class Orders:
 
     def _pairs(self, produce: Any) -> None:
         """The pairs of images and classes with objects and tied scores."""
-        whole, cell = self.whole, self.cell[self.by_cell]
-        off = runs(cell)
-        same = (cell[1:] == cell[:-1]) & (
-            whole.score[self.by_cell][1:] == whole.score[self.by_cell][:-1]
-        )
-        tied = np.add.reduceat(np.append(same, False), off[:-1]) > 0 if len(cell) else off[:-1] > 0
-        own = cell[off[:-1]]
-        objects = object_cells(whole)
-        first, last = (np.searchsorted(objects, own, side) for side in ("left", "right"))
-        some = np.flatnonzero(tied & (last > first))
-        bounds = np.stack([off[:-1][some], off[1:][some], first[some], last[some]], axis=1)
-        cells = Cells(self.by_cell.astype(np.int32), np.ascontiguousarray(bounds, dtype=np.int64))
-        parts, left = [], max(MOST_PAIRS, PAIRS_PER_ROW * (len(whole) + len(self.judging.find)))
-        for n, pairs in produce(cells, len(some), whole.position):
+        whole = self.whole
+        cells = _tied_cells(self.by_cell, self.cell, whole.score, object_cells(whole))
+        parts, left = [], _most_pairs(len(whole), len(self.judging.find))
+        for n, pairs in produce(cells, len(cells.bounds), whole.position):
             size = int(pairs.off[n])
             left -= size
             if left < 0:
@@ -390,6 +382,49 @@ class Orders:
         objects = object_cells(self.whole)
         own = self.cell[rows[:, 0]]
         return np.searchsorted(objects, own, "left"), np.searchsorted(objects, own, "right")
+
+
+def _limit_pairs(truth: Truth, detections: Detections, free: Protocol, roles: Roles) -> None:
+    """Raises `TooManyPairsError` before a matching without a limit that would take minutes."""
+    columns, objects = kernel_columns(truth, detections, free, roles)
+    n_images, rows = len(truth.images), columns.rows
+    cell = detections.label[rows].astype(np.int64) * n_images + detections.image[rows]
+    own = truth.label[objects.row].astype(np.int64) * n_images + objects.image
+    score = detections.score[rows]
+    cells = _tied_cells(np.lexsort((-score, cell)), cell, score, own)
+    size, some = np.diff(cells.bounds.reshape(-1, 2, 2)), _most_pairs(len(rows), len(own))
+    if int(size.prod(axis=1).sum()) <= some:
+        return
+    n_pairs = 0
+    produce = producer(truth, detections, objects, free, least_overlap(free))
+    for n, pairs in produce(cells, len(cells.bounds), rows):
+        n_pairs += int(pairs.off[n])
+        if n_pairs > some:
+            raise TooManyPairsError
+
+
+def _most_pairs(n_rows: int, n_objects: int) -> int:
+    return max(MOST_PAIRS, PAIRS_PER_ROW * (n_rows + n_objects))
+
+
+def _tied_cells(order: Rows, cell: Rows, score: NDArray[np.float64], objects: Rows) -> Cells:
+    """The images and classes with objects and tied scores.
+
+    Parameters
+    ----------
+    order : (D,) rows by cell and descending score
+    cell, score : (D,) of each row
+    objects : (G,) the cell of each object, ascending
+    """
+    cell, score = cell[order], score[order]
+    off = runs(cell)
+    same = (cell[1:] == cell[:-1]) & (score[1:] == score[:-1])
+    tied = np.add.reduceat(np.append(same, False), off[:-1]) > 0 if len(cell) else off[:-1] > 0
+    own = cell[off[:-1]]
+    first, last = (np.searchsorted(objects, own, side) for side in ("left", "right"))
+    some = np.flatnonzero(tied & (last > first))
+    bounds = np.stack([off[:-1][some], off[1:][some], first[some], last[some]], axis=1)
+    return Cells(order.astype(np.int32), np.ascontiguousarray(bounds, dtype=np.int64))
 
 
 def _as_words(table: NDArray[Any]) -> NDArray[Any]:

@@ -163,13 +163,18 @@ def limit_crowds(
     where: str, truth: Truth, detections: Detections, evaluations: int = EVALUATIONS
 ) -> None:
     """Raises `CrowdedError` if images are too crowded to be matched under so many rules."""
+    n_rows = len(truth) + len(detections)
+    limit_compared(where, count_pairs(truth, detections), n_rows, evaluations)
+
+
+def count_pairs(truth: Truth, detections: Detections) -> int:
+    """Counts the pairs of a detection and an object of the same image and class."""
     n_images = len(truth.images)
     objects, own = (
         table.label.astype(np.int64) * n_images + table.image for table in (truth, detections)
     )
     first, last = cell_bounds(np.sort(objects), own, n_images * len(truth.categories))
-    n_rows = len(truth) + len(detections)
-    limit_compared(where, int((last - first).sum()), n_rows, evaluations)
+    return int((last - first).sum())
 
 
 def _restated(name: str, stock: Protocol) -> Protocol | None:

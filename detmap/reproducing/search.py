@@ -19,7 +19,7 @@ from typing import Any
 
 from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.errors import DataError, DetmapError
-from detmap.parity.restated_tools import MatchedLast, limit_crowds
+from detmap.parity.restated_tools import MatchedLast, count_pairs, limit_crowds
 from detmap.protocol import Protocol, load, names, tools
 from detmap.protocol.default_protocol import choose_protocol
 from detmap.protocol.protocol_digest import protocol_digest
@@ -43,6 +43,8 @@ MOST_ROWS = {"input": 100_000_000, "input and change": 50_000_000}
 """Detections that are evaluated at most, over all rules, of inputs that are changed,"""
 EVALUATIONS = 150
 """Evaluations that compare every pair of an image and class, about."""
+MOST_COMPARED, COMPARED_PER_ROW = 400_000_000, 100_000
+"""Pairs of an image and class in all evaluations: about 20 s of processor time in a crowd."""
 LEAST_RULES = 8  # and the rules that each is evaluated under even so: those that come closest
 
 
@@ -214,6 +216,18 @@ class _Seen:
         self.found: list[Candidate] = []
         self.known = MatchedLast(truths, detections, threads)
         self.untried: list[str] = []
+        n_rows = len(truths.first) + len(detections)
+        most = max(MOST_COMPARED, COMPARED_PER_ROW * n_rows)
+        self.left = max(LEAST_RULES, most // max(1, count_pairs(truths.first, detections)))
+
+    def _spend(self, kind: str, done: int, n: int) -> bool:
+        """Counts an evaluation; False, with a sentence in `untried`, if none is left."""
+        self.left -= 1
+        if self.left < 0:
+            self.untried.append(
+                f"{kind}: {done} of {n} evaluations were made, because the images are crowded"
+            )
+        return self.left >= 0
 
     def look(self, kind: str, rules: list[Protocol], progress: Progress) -> None:
         """Evaluates under each protocol that was not tried before."""
@@ -222,6 +236,8 @@ class _Seen:
             digest = protocol_digest(each)
             if digest in self.digests and kind != KINDS[0]:
                 continue
+            if not self._spend(kind, done - 1, len(rules)):
+                return
             self.digests.add(digest)
             for name, value in self._numbers(self.known, each):
                 self._take(Candidate(kind, each.name, each.changes, name, value))
@@ -246,6 +262,8 @@ class _Seen:
         for supposed, mine in work:
             known = MatchedLast(*supposed.make(), self.threads)
             for each in mine:
+                if not self._spend(kind, done, total):
+                    return
                 progress(kind, done := done + 1, total)
                 for name, value in self._numbers(known, each):
                     if (each.name, each.changes, name, value) not in before:
@@ -281,9 +299,10 @@ class _Seen:
             if (len(self.detections) <= FEW or abs(each.value - self.wanted.value) <= NEAR)
             and not self.wanted.prints(each.value)
         }
-        for each in rules:
-            if each.name not in near or each.ranking.of != "class":
-                continue
+        some = [each for each in rules if each.name in near and each.ranking.of == "class"]
+        for done, each in enumerate(some):
+            if not self._spend("tie order", done, len(some)):
+                return
             try:
                 result = self.known.result(each)
                 bounds = ties(result.matches, result.scores, orders=1, threads=self.threads)

@@ -27,9 +27,10 @@ from detmap.statistics.tie_search import Once, digest, n_bits, searched
 from detmap.tables.grouping import labels
 
 ORDERS = 100
-MANY, ORDERS_OF_MANY = 100_000_000, 10
-"""Terms of AP (areas x thresholds x recall points x classes) from which on fewer random orders are
-evaluated: 100 orders of 22,000 classes take minutes. Over so many classes their mean varies little.
+MOST_TERMS, ORDERS_OF_MANY = 1_000_000_000, 10
+"""Terms of AP (areas x thresholds x recall points x classes) in all random orders, about 10 s of
+processor time, and the orders that are evaluated even so. Over thousands of classes the mean of an
+order varies little.
 """
 SAME = 1e-12
 
@@ -70,7 +71,8 @@ class Tied:
 
 def _n_orders(scores: Scores, wanted: int) -> int:
     """The number of random orders of so many classes."""
-    return wanted if math.prod(scores.terms.shape) <= MANY else min(wanted, ORDERS_OF_MANY)
+    size: int = max(1, math.prod(scores.terms.shape))
+    return min(wanted, max(ORDERS_OF_MANY, MOST_TERMS // size))
 
 
 def ties(

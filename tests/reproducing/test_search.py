@@ -12,6 +12,7 @@ import detmap
 from detmap.errors import DataError
 from detmap.parity.restated_tools import numbers
 from detmap.protocol import tools
+from detmap.reproducing import search
 from detmap.reproducing.printed_numbers import parse
 from detmap.reproducing.search import MOST_ROWS, reproduce
 from detmap.tables import Detections, Truth
@@ -141,3 +142,18 @@ def test_the_command_reports_a_number_that_an_unstable_sort_decides(
     (row,) = numbers(*sample, detmap.load_protocol("voc2007"), [tool])
     done = run("reproduce", f"{100 * row.value:.4f}", SAMPLE, FOUND, "--depth", 0)
     assert f"{tool}: ties: NumPy's unstable sort" in done.err
+
+
+def test_crowded_images_get_fewer_evaluations_and_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0.0, 0, 10, 10]])
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0.0, 0, 10, 9]], [0.5])
+    whole = search.reproduce("12.3", truth, found, depth=0)
+    assert not [each for each in whole.untried if "crowded" in each]
+    monkeypatch.setattr(search, "MOST_COMPARED", 20)
+    monkeypatch.setattr(search, "COMPARED_PER_ROW", 0)
+    part = search.reproduce("12.3", truth, found, depth=0)
+    (sentence,) = [each for each in part.untried if each.startswith("named: 20 of ")]
+    assert "crowded" in sentence
+    assert 0 < part.tried < whole.tried

@@ -461,3 +461,11 @@ def test_how_many_orders_a_search_evaluates(n: int, monkeypatch: pytest.MonkeyPa
     assert set(sizes) == {16}
     monkeypatch.setattr(tie_search, "MOST_PAIRS", 0)
     assert tie_search.searched(orders, rows, lambda _: [0.5], n, 0, 1)[0] == [[0.5]] * min(n, 16)
+
+
+def test_many_terms_get_fewer_random_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = curves.scores(draw(3, 12, "step"))
+    size = int(np.prod(scores.terms.shape))
+    for terms, wanted in ((100 * size, 100), (37 * size, 37), (0, ties.ORDERS_OF_MANY)):
+        monkeypatch.setattr(ties, "MOST_TERMS", terms)
+        assert ties._n_orders(scores, 100) == wanted
