@@ -41,8 +41,8 @@ def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
         columns[name] = _renumbered(parts, name, [len(p.truth) for p in parts], obj_order)[order]
     sizes = [len(part.detections) for part in parts]
     columns["by"] = _renumbered(parts, "by", sizes, order)[obj_order]
-    rules = (first.protocol, first.iou, first.background)
-    return Diagnosis(truth, detections, *rules, **columns, tide_tables=_tide_tables(parts))
+    found = Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
+    return replace(found, tide_tables=_tide_tables(parts))
 
 
 def _tide_tables(parts: Sequence[Diagnosis]) -> tuple[Truth, Detections] | None:
