@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from detmap import benchmarks
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
@@ -215,7 +216,7 @@ def read_truth_and_protocol(
     return table, rules
 
 
-LEAST_WEIGHT = 1e-3  # of the image that has the most
+LEAST_WEIGHT = 1e-3  # above 0: epsilon of AP, 2.2e-16, is then no part of a class's counts
 
 
 def summarize(
@@ -226,18 +227,29 @@ def summarize(
     Parameters
     ----------
     matches : from `match`, `merge` or `Matches.load`
-    weights : (I,) weight of each of `matches.image_ids` (default: 1)
+    weights : (I,) weight of each of `matches.image_ids`, 0 or from 0.001 to 1e6 (default: 1)
     threads : number of threads (default: all processors)
+
+    Raises
+    ------
+    DataError : no matches; weights of another number or range, or all 0
     """
     if not isinstance(matches, Matches):
         what = f"a {type(matches).__name__}, not Matches"
         raise DataError("summarize", what, "give what `match`, `merge` or `Matches.load` returned")
     if weights is not None:
         weights = arguments.weights("weights", weights, matches.n_images)
-        if len(weights) and weights.max() < LEAST_WEIGHT:
-            what = (
-                f"the largest is {weights.max():g}, and rules such as COCO's add 2.2e-16 to counts"
-            )
-            fix = f"multiply all by one number, so that one is at least {LEAST_WEIGHT:g}"
-            raise DataError("weights", what, fix)
+        _require_counting(weights)
     return Result(matches, scores(matches, weights=weights, threads=threads), weights)
+
+
+def _require_counting(weights: NDArray[np.float64]) -> None:
+    """Raises `DataError` if all weights are 0, or one above 0 is below `LEAST_WEIGHT`."""
+    if len(weights) and not weights.any():
+        raise DataError("weights", "are all 0", "give an image a weight above 0")
+    small = (weights > 0) & (weights < LEAST_WEIGHT)
+    if small.any():
+        i = int(np.argmax(small))
+        what = f"{weights[i]:g} is too small: rules such as COCO's add 2.2e-16 to counts"
+        fix = f"multiply all by one number, so that each is 0 or at least {LEAST_WEIGHT:g}"
+        raise DataError(f"weights[{i}]", what, fix)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detmap.adapters import read_truth_for, registry
 from detmap.errors import DataError
@@ -37,7 +38,8 @@ class TruthByProtocol:
         protocol: Protocol | None = None,
         read: Callable[[Protocol], Truth] | None = None,
     ) -> None:
-        self.first, self._read = first, None if protocol is None else read
+        self.first, self._protocol = first, protocol
+        self._read = None if protocol is None else read
         self._known = {} if protocol is None else {_columns(protocol): first}
 
     def table(self, protocol: Protocol) -> Truth:
@@ -54,6 +56,14 @@ class TruthByProtocol:
         if columns not in self._known:
             self._known[columns] = self._like_known(self._read(protocol))
         return self._known[columns]
+
+    def select_images(self, places: NDArray[np.int32]) -> TruthByProtocol:
+        """The same on some images, by ascending positions."""
+        return TruthByProtocol(
+            self.first.select_images(places),
+            self._protocol,
+            lambda protocol: self.table(protocol).select_images(places),
+        )
 
     def _like_known(self, read: Truth) -> Truth:
         """A known table with the same columns, or the first one with the columns of `read`."""

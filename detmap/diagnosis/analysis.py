@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import read_detections
+from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.base import memory
 from detmap.base.crowding import limit_compared
 from detmap.base.immutable import Immutable, blank, keep, own
@@ -24,8 +25,10 @@ from detmap.matching.scope import clipped, objects_that_take_part
 from detmap.output import formats
 from detmap.output.table import Table
 from detmap.output.tabular import Tabular
-from detmap.protocol import Protocol
+from detmap.protocol import Protocol, load
+from detmap.protocol.default_protocol import choose_protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
+from detmap.tables.extension import extended
 from detmap.tables.grouping import group as grouped
 from detmap.tables.grouping import group_images
 
@@ -68,6 +71,8 @@ class Diagnosis(Immutable, Tabular):
     to_find : (G,) bool, whether the object counts (is not ignored)
     near : (G,) float32, best overlap with another counted object, of any class: crowding
     reach : (G,) float32, best overlap of a detection of the object's class
+    tide_tables : the ground truth as TIDE's protocol reads it, and the detections as they were
+        read; None if they are `truth` and `detections`
     """
 
     truth: Truth
@@ -87,6 +92,7 @@ class Diagnosis(Immutable, Tabular):
     to_find: NDArray[np.bool_]
     near: NDArray[np.float32]
     reach: NDArray[np.float32]
+    tide_tables: tuple[Truth, Detections] | None = None
 
     def __post_init__(self) -> None:
         for names, n in ((OF_DETECTIONS, len(self.detections)), (OF_OBJECTS, len(self.truth))):
@@ -163,7 +169,7 @@ OF_OBJECTS = ("by", "to_find", "near", "reach")
 
 
 def diagnose(
-    truth: Truth | str | Path,
+    truth: Truth | TruthByProtocol | str | Path,
     detections: Detections | str | Path,
     protocol: Protocol | str | None = None,
     *,
@@ -177,7 +183,8 @@ def diagnose(
     Parameters
     ----------
     truth, detections, protocol, settings, threads : as of `detmap.evaluate`; the protocol has
-        the matching rule, the ignored objects and the detection limit
+        the matching rule, the ignored objects and the detection limit. A path or a
+        `TruthByProtocol` gives TIDE's own protocol the flags that it reads
     iou : the IoU threshold of a match, in place of the protocol's thresholds
     background : the IoU up to which a detection is background, below `iou`
 
@@ -186,10 +193,11 @@ def diagnose(
     DataError, ProtocolError : as of `detmap.evaluate`; thresholds that are not in order
     """
     iou, background = _thresholds(iou, background)
-    truth, rules = read_truth_and_protocol(truth, protocol, settings)
+    truths, truth, rules = _read_truth(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth, preferred_format=rules.files.detections)
     require_protocol(rules)
+    for_tide = extended(truths.table(load("tide")), detections), detections
     rules = rules.override({"iou.thresholds": [iou], "limits.max_dets": _highest(rules)})
     truth, detections = clipped(truth, detections, rules)
     memory.require(120 * len(detections) + 60 * len(truth), "diagnose", "the diagnosis")
@@ -198,7 +206,22 @@ def diagnose(
     judged = _judged(
         truth, detections, match(truth, detections, alone, threads=threads, taken=True)
     )
-    return _look(truth, detections, rules, judged, (iou, background), threads)
+    found = _look(truth, detections, rules, judged, (iou, background), threads)
+    same = for_tide[0] is truth and for_tide[1] is detections
+    return found if same else replace(found, tide_tables=for_tide)
+
+
+def _read_truth(
+    truth: Truth | TruthByProtocol | str | Path,
+    protocol: Protocol | str | None,
+    settings: Mapping[str, Any] | None,
+) -> tuple[TruthByProtocol, Truth, Protocol]:
+    """The ground truth of every protocol, that of the chosen one, and the protocol."""
+    if isinstance(truth, TruthByProtocol):
+        rules = choose_protocol(protocol, truth.first, settings)
+        return truth, truth.table(rules), rules
+    table, rules = read_truth_and_protocol(truth, protocol, settings)
+    return truth_by_protocol(truth, table, rules), table, rules
 
 
 def require_protocol(rules: Protocol) -> None:

@@ -41,7 +41,18 @@ def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
         columns[name] = _renumbered(parts, name, [len(p.truth) for p in parts], obj_order)[order]
     sizes = [len(part.detections) for part in parts]
     columns["by"] = _renumbered(parts, "by", sizes, order)[obj_order]
-    return Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
+    found = Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
+    return replace(found, tide_tables=_tide_tables(parts))
+
+
+def _tide_tables(parts: Sequence[Diagnosis]) -> tuple[Truth, Detections] | None:
+    """The tables of TIDE's protocol; None if no part has tables of its own for it."""
+    if all(part.tide_tables is None for part in parts):
+        return None
+    tables = [part.tide_tables or (part.truth, part.detections) for part in parts]
+    return concatenated([each[0] for each in tables])[0], concatenated(
+        [each[1] for each in tables]
+    )[0]
 
 
 def _renumbered(

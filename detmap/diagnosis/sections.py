@@ -88,9 +88,9 @@ class Known:
             raise DataError("tide: rule", repr(self.choices.tide_rule), f"choose one of {known}")
         if self.choices.tide_rule == "protocol":
             return self.parts.tide
+        diagnosis = self.diagnosis
         return tidecv(
-            self.diagnosis.truth,
-            self.diagnosis.detections,
+            *(diagnosis.tide_tables or (diagnosis.truth, diagnosis.detections)),
             pos_threshold=self.diagnosis.iou,
             background_threshold=self.diagnosis.background,
             compared=compared_keys(self.diagnosis.protocol),

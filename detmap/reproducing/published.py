@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.base.resources import folder
 from detmap.errors import DataError
 from detmap.evaluate import evaluate
+from detmap.protocol import load
 from detmap.reproducing.printed_numbers import parse
 from detmap.tables import Detections, Truth
 from detmap.tables.digests import content_digests
@@ -113,14 +115,20 @@ def read(path: Path) -> Published:
     return Published(name=path.stem, numbers=found, remarks=str(tree.get("remarks", "")), **values)
 
 
-def check(entry: Published, truth: Truth, detections: Detections) -> Check:
+def check(entry: Published, truth: Truth | TruthByProtocol, detections: Detections) -> Check:
     """Evaluates under the entry's protocols and compares with the published digits.
+
+    Parameters
+    ----------
+    truth : a table is the same for all protocols; a `TruthByProtocol` gives each the flags that it
+        reads. The digest is that of the first protocol's table
 
     Raises
     ------
     DataError : a protocol without the metric
     """
-    digests = content_digests(truth, detections)
+    truths = TruthByProtocol(truth) if isinstance(truth, Truth) else truth
+    digests = content_digests(truths.first, detections)
     named = (("truth", entry.truth), ("detections", entry.detections))
     other = tuple(
         f"{name}: the digest is {now}, expected {wanted}"
@@ -129,7 +137,8 @@ def check(entry: Published, truth: Truth, detections: Detections) -> Check:
     )
     rows = []
     for number in entry.numbers:
-        metrics = evaluate(truth, detections, number.protocol).metrics
+        rules = load(number.protocol)
+        metrics = evaluate(truths.table(rules), detections, rules).metrics
         if number.metric not in metrics:
             what = f"{number.protocol} has no metric {number.metric}"
             raise DataError(entry.name, what, f"it has {', '.join(metrics)}")

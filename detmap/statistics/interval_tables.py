@@ -48,8 +48,9 @@ def tie_table(tied: Mapping[str, Tied]) -> Table:
     outer = any(not one.attained for one in tied.values())
     orders = max((one.orders for one in tied.values()), default=0)
     lines = (f"{MARK} outer bounds: no order was found that reaches them",) if outer else ()
+    random = f"; mean and standard deviation over {orders} random orders" if orders else ""
     return Table(
-        f"over all orders of tied scores; mean and standard deviation over {orders} random orders",
+        f"over all orders of tied scores{random}",
         ("metric", "value", "low", "high", "expected", "mean", "SD"),
         tuple(
             (

@@ -366,3 +366,38 @@ def test_class_names_of_which_the_truth_has_none(tmp_path: Path, unknown: str) -
     )
     assert outcome.code == (2 if unknown == "error" else 0)
     assert "detmap's fault" not in outcome.err
+
+
+def with_null(folder: Path) -> Path:
+    """The ground truth of `coco`, and a class without objects, number 4."""
+    path = coco(folder)
+    tree = json.loads(path.read_text())
+    tree["categories"].append(make.category(id=4, name="null"))
+    return make.write(path, tree)
+
+
+@pytest.mark.parametrize("rules", ["coco-bbox", "voc2012", "tide"])
+def test_a_class_that_csv_lacks_is_added(rules: str, tmp_path: Path) -> None:
+    """CSV lists only classes with objects: after `convert`, detections of others are unknown."""
+    truth = with_null(tmp_path)
+    records = [{"category_id": k, "score": k / 10} for k in (1, 2, 4)]
+    found = results(tmp_path, *records, {"image_id": 2, "category_id": 4, "score": 0.9})
+    tables = [tmp_path / "truth.csv", tmp_path / "found.csv"]
+    assert run("convert", truth, tables[0], "--to", "csv").code == 0
+    assert run("convert", found, tables[1], "--to", "csv", "--truth", truth).code == 0
+    outcome = run("eval", *tables, "-p", rules)
+    assert outcome.code == 2
+    assert "no class 'null'" in outcome.err
+    assert "--set scope.unknown=classes" in outcome.err
+    added = run("eval", *tables, "-p", rules, "--set", "scope.unknown=classes", "--format", "json")
+    original = run("eval", truth, found, "-p", rules, "--format", "json")
+    assert (added.code, original.code) == (0, 0)
+    metrics = json.loads(added.out)["metrics"]
+    assert metrics == json.loads(original.out)["metrics"]
+    assert 0 < next(iter(metrics.values())) < 1
+
+
+def test_classes_are_not_added_to_a_truth_that_lists_those_without_objects(tmp_path: Path) -> None:
+    named = results(tmp_path, {"category_id": "elsewhere"})
+    outcome = run("eval", with_null(tmp_path), named)
+    assert (outcome.code, "scope.unknown" in outcome.err) == (2, False)

@@ -12,6 +12,7 @@ import detmap
 from detmap.errors import DataError
 from detmap.reproducing import published
 from detmap.reproducing.published import Number
+from tests.parity.test_truth_by_protocol import FLAGGED, draw
 from tests.real.conftest import data as data
 from tests.real.conftest import voc2007 as voc2007
 from tests.support import builders as make
@@ -61,6 +62,39 @@ def test_the_demo_of_the_coco_api_prints_its_numbers(data: Path, kind: str) -> N
     outcome = run("published", f"coco-demo-{kind}", "--truth", truth, "--detections", results)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.count(" yes") == 12
+
+
+def flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Files with `difficult`, and an entry with numbers of two protocols, named ``two``."""
+    files = draw(tmp_path, FLAGGED)
+    (tmp_path / "published").mkdir()
+    texts = ("title", "who", "where", "split", "files", "number_source", "truth", "detections")
+    entry = "".join(f'{key} = ""\n' for key in (*texts, "verified"))
+    for protocol, metric in TWO:
+        entry += f'[[numbers]]\nprotocol = "{protocol}"\nmetric = "{metric}"\nnumber = "1.00"\n'
+    (tmp_path / "published" / "two.toml").write_text(entry)
+    monkeypatch.setattr(published, "folder", lambda name: tmp_path)
+    return files
+
+
+TWO = (("coco-bbox", "AP50"), ("voc2012", "mAP"), ("coco-bbox", "AP"))
+
+
+@pytest.mark.parametrize("n_images", [12, 6])
+def test_every_number_of_an_entry_has_the_flags_of_its_protocol(
+    n_images: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = flagged(tmp_path, monkeypatch)
+    ids = make.write(tmp_path / "ids.txt", "".join(f"{i + 1}\n" for i in range(n_images)))
+    words = ("published", "two", "--truth", files[0], "--detections", files[1], "--format", "json")
+    outcome = run(*words, *(("--images", ids) if n_images < 12 else ()))
+    values = [row["value"] for row in json.loads(outcome.out)["check"]]
+    images = range(1, n_images + 1)
+    assert values == pytest.approx(
+        [detmap.evaluate(*files, p, images=images).metrics[m] for p, m in TWO], abs=1e-4
+    )
+    plain = detmap.evaluate(detmap.read_truth(files[0]), files[1], "voc2012", unknown="error")
+    assert plain.metrics["mAP"] != pytest.approx(detmap.evaluate(*files, "voc2012").metrics["mAP"])
 
 
 def test_the_list_and_an_entry(tmp_path: Path) -> None:

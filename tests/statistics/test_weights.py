@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,8 +164,30 @@ def test_weights_that_cannot_be(weights: object) -> None:
         detmap.summarize(draw(0), weights=weights)
 
 
-@pytest.mark.parametrize("weight", [0.0, 1e-320, 1e-16, 9e-4])
-def test_weights_that_are_all_tiny_are_refused(weight: float) -> None:
+@pytest.mark.parametrize("weight", [1e-320, 1e-16, 9e-4])
+@pytest.mark.parametrize("others", [1.0, 0.0, None])
+def test_weights_above_0_that_are_tiny_are_refused(weight: float, others: float | None) -> None:
+    """A class on the images of such weights alone would get an AP that is too low under COCO."""
     matches = draw(0)
-    with pytest.raises(detmap.DataError, match=r"weights: the largest is .*multiply all"):
-        detmap.summarize(matches, weights=np.full(matches.n_images, weight))
+    weights = np.full(matches.n_images, weight if others is None else others)
+    weights[3:] = weight
+    place = 0 if others is None else 3
+    with pytest.raises(detmap.DataError, match=rf"weights\[{place}\]: .* too small.*multiply all"):
+        detmap.summarize(matches, weights=weights)
+
+
+def test_weights_that_are_all_0_are_refused() -> None:
+    matches = draw(0)
+    with pytest.raises(detmap.DataError, match="weights: are all 0"):
+        detmap.summarize(matches, weights=np.zeros(matches.n_images))
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e6])
+def test_a_class_on_images_of_other_weights_has_its_ap(weight: float) -> None:
+    """Class 2 is on the last image alone: its AP does not depend on the weight of that image."""
+    truth = detmap.truth_from_arrays([1, 2], [1, 2], np.array([[0, 0, 10, 10.0]] * 2))
+    found: Any = [[0, 0, 10, 10], [0, 0, 10, 10]]
+    detections = detmap.detections_from_arrays(truth, [1, 2], [1, 2], found, [0.9, 0.8])
+    matches = detmap.match(truth, detections, "coco-bbox")
+    rows = detmap.summarize(matches, weights=[1.0, weight]).per_class
+    assert [row["AP"] for row in rows] == pytest.approx([1.0, 1.0], abs=1e-12)

@@ -206,7 +206,10 @@ def judged(
             strange = [policy.class_names.get(each, each) for each in strange]
         if policy.unknown != "drop":
             where = (place or origin.place)(lost[0])
-            raise unknown_policy.refusal(where, kind, strange, len(lost), truth, things)
+            can_add = kind == "class" and _can_add(truth, _some(names, lost), policy)
+            raise unknown_policy.refusal(
+                where, kind, strange, len(lost), truth, things, can_add=can_add
+            )
         named = few(map(unknown_policy.short, dict.fromkeys(strange)))
         text = f"detections {things} {plural} that are not in the ground truth were dropped"
         text += f": {named}"
@@ -214,6 +217,15 @@ def judged(
             text += "; classes seem to count from 0, then use --class-names FILE"
         notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
     return kept & (label >= 0), notes
+
+
+def _can_add(truth: Truth, names: Sequence[Any], policy: Policy) -> bool:
+    """Whether the ground truth may lack these classes because they have no objects, and
+    ``scope.unknown`` adds them.
+    """
+    every = len(truth.categories) == len(np.unique(truth.label))
+    named = all(isinstance(each, str) for each in names)
+    return policy.unknown == "error" and truth.scope is None and every and named
 
 
 def outside_regions(

@@ -28,6 +28,10 @@ UNKNOWN = ("error", "drop")
 ClassNames = str | os.PathLike[str] | Sequence[str] | Mapping[int, str] | Categories
 
 FLAG = '--unknown drop (in Python unknown="drop") drops and counts them'
+ADD = (
+    '--set scope.unknown=classes (in Python settings={"scope.unknown": "classes"}) adds the '
+    "classes without objects, if the ground truth lists only classes with objects"
+)
 MOST_COMPARED = 2000  # names that one is compared with; of more, the neighbours in order
 
 VOC_CLASSES = (
@@ -214,7 +218,14 @@ def positions_by_unique_name(truth: Truth, source: str) -> dict[str, int]:
 
 
 def refusal(
-    where: str, kind: str, strange: Iterable[Any], count: int, truth: Truth, things: str
+    where: str,
+    kind: str,
+    strange: Iterable[Any],
+    count: int,
+    truth: Truth,
+    things: str,
+    *,
+    can_add: bool = False,
 ) -> DataError:
     """Returns the error for detections of unknown images or classes.
 
@@ -225,6 +236,7 @@ def refusal(
     strange : the unknown names or ids, in file order, with repetitions
     count : number of detections concerned
     things : "on" or "of"
+    can_add : whether ``scope.unknown`` can add the classes
     """
     names = list(dict.fromkeys(strange))
     table: Sequence[Any] = truth.categories.names
@@ -256,7 +268,8 @@ def refusal(
         return DataError(where, _lacking(kind, names, count, truth, things), fix)
     example = f" such as {table[0]!r}" if len(table) else ""
     what = _lacking(kind, names, count, truth, things)
-    return DataError(where, what, f"{hint}{has}{example}; {FLAG}")
+    fix = f"{hint}{has}{example}; {FLAG}"
+    return DataError(where, what, f"{fix}; {ADD}" if can_add else fix)
 
 
 def counted_from_zero(ids: Iterable[Any], truth: Truth) -> bool:

@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     from detmap.adapters import read_detections, read_images, read_truth
+    from detmap.adapters.truth_by_protocol import truth_by_protocol
     from detmap.protocol import load
     from detmap.tables import selection
 
@@ -85,10 +86,13 @@ def run(arguments: argparse.Namespace) -> int:
     shapes = "masks" if masks else "boxes"
     truth = read_truth(arguments.truth, split=arguments.split, shapes=shapes)
     detections = read_detections(arguments.detections, truth)
+    plain = load("coco-bbox")  # reads no flags or attributes by name, as `read_truth`
+    truths = truth_by_protocol(arguments.truth, truth, plain, split=arguments.split)
     if arguments.images is not None:
         ids = truth.images.ids[read_images(arguments.images, truth)]
-        truth, detections = selection.part(truth, detections, ids, None)
-    found = published.check(entry, truth, detections)
+        places = selection.image_places(truth, ids)
+        truths, detections = truths.select_images(places), detections.select_images(places)
+    found = published.check(entry, truths, detections)
     checked = tuple((*row[:4], "yes" if row[4] else "no") for row in found.rows)
     header = ("rules", "metric", "published", "value", "equal")
     command_output.write_tables([Table(entry.title, header, checked, name="check")], arguments)

@@ -218,7 +218,7 @@ def run(arguments: argparse.Namespace) -> int:
     iou = overlap(arguments.iou, rules)
     streams.progress(f"analyzing {len(detections)} detections")
     found = diagnose(
-        truth,
+        evaluation_inputs.truth_of_protocols(arguments, truth, rules),
         detections,
         rules,
         iou=iou,
