@@ -33,7 +33,7 @@ def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
             raise MergeError("merge", "diagnoses of other rules or classes", "diagnose alike")
     truth, obj_order = concatenated([part.truth for part in parts])
     detections, order = concatenated([part.detections for part in parts])
-    columns = {}
+    columns: dict[str, Any] = {}
     for names, rows in ((OF_DETECTIONS, order), (OF_OBJECTS, obj_order)):
         for name in names:
             columns[name] = np.concatenate([getattr(part, name) for part in parts])[rows]
@@ -41,8 +41,8 @@ def merge(parts: Sequence[Diagnosis]) -> Diagnosis:
         columns[name] = _renumbered(parts, name, [len(p.truth) for p in parts], obj_order)[order]
     sizes = [len(part.detections) for part in parts]
     columns["by"] = _renumbered(parts, "by", sizes, order)[obj_order]
-    found = Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
-    return replace(found, tide_tables=_tide_tables(parts))
+    columns["tide_tables"] = _tide_tables(parts)
+    return Diagnosis(truth, detections, first.protocol, first.iou, first.background, **columns)
 
 
 def _tide_tables(parts: Sequence[Diagnosis]) -> tuple[Truth, Detections] | None:

@@ -76,9 +76,15 @@ def run(arguments: argparse.Namespace) -> int:
             [Table("", ("entry", entry.name), about, name="entry")], arguments
         )
         return 0
+    return _check(entry, arguments)
+
+
+def _check(entry: Published, arguments: argparse.Namespace) -> int:
+    """Compare the numbers of an entry with those of two files."""
     from detmap.adapters import read_detections, read_images, read_truth
     from detmap.adapters.truth_by_protocol import truth_by_protocol
     from detmap.protocol import load
+    from detmap.reproducing import published
     from detmap.tables import selection
 
     streams.progress(f"reading {arguments.truth}")
