@@ -347,7 +347,7 @@ class Maker:
     ) -> list[float]:
         """Adjusted p-values; missing ones are not counted."""
         if self.adjust == "maxt":
-            untested = np.array([bool(why) for why in why_not]) & (se > support.ROUNDING)
+            untested = np.array(why_not, dtype=bool) & (se > support.ROUNDING)
             se = np.where(untested, np.nan, se)
             adjusted = multiple.maxt(difference - bias, se, draws - bias)
             return [x if self.trusted else math.nan for x in adjusted]
