@@ -132,7 +132,9 @@ def ties(
         by_step = metrics(_expected(matches, scores, threads))
         expected = [by_step[q] if row.kind == "AP" else value[q] for q, row in enumerate(rows)]
     mean, sd = _spread(np.array(drawn).reshape(len(drawn), len(rows)), ends)
-    columns: Any = zip(value, low, high, attained, expected, mean.tolist(), sd.tolist(), strict=True)
+    columns: Any = zip(
+        value, low, high, attained, expected, mean.tolist(), sd.tolist(), strict=True
+    )
     return {row.name: Tied(*one, len(drawn)) for row, one in zip(rows, columns, strict=True)}
 
 
