@@ -3,12 +3,14 @@
 The method was chosen by simulation (docs/statistics.md): standard errors from influence functions
 with a leverage correction, bias from halves of the images, an interval on the logit scale with
 Student's quantile. Too few images give no interval, but a reason.
+
+Over 400 lines: the intervals of metrics and of classes follow the same rules, from one state.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -169,29 +171,31 @@ def intervals(
     (planned,) = occurring([plan(matches, rows, of_class)])
     drawn = units(matches.image_ids, groups)
     moved = influence(planned, drawn, threads)
-    sample = off = None
-    if replicates and drawn.n > 1:  # a single unit has no interval
-        read = drawing.reader(planned)
-        off = bias_of(planned, drawn, moved.n_units, replicates, seed, threads, read)
-        told = progress or drawing.silent
-        if not needs_replicates(planned, drawn, method):
-            told(replicates, replicates)
-        else:
-            sample = drawing.replicates(
-                planned, drawn, replicates, seed, threads=threads, progress=told, read=read
-            )
     categories = matches.categories
     metric_values = [aggregation.mean(scores, row, matches.protocol, categories) for row in rows]
     class_values = [aggregation.per_class(scores, row, matches.protocol) for row in of_class]
-    made = Maker(planned, moved, sample, off, drawn, level, method)
-    metrics = {row.name: made.metric_interval(q, metric_values[q]) for q, row in enumerate(rows)}
+    made = Maker(planned, moved, None, None, drawn, level, method)
     absent = {row.name: no_object(level) for row in of_class}
     classes = [dict(absent) for _ in range(len(categories))]
-    for k, place in enumerate(planned.places.tolist()):
-        classes[place] = {
-            row.name: made.class_interval(c, k, float(class_values[c][place]))
-            for c, row in enumerate(of_class)
-        }
+
+    def take(some: NDArray[np.int64], sampled: NDArray[np.float64] | None = None) -> None:
+        """Compute the intervals of some classes: only their replicates are in memory."""
+        for k, found in zip(some, made.class_intervals(some, class_values, sampled), strict=True):
+            classes[planned.places[k]] = found
+
+    told, read = progress or drawing.silent, None
+    if replicates and drawn.n > 1:  # a single unit has no interval
+        read = drawing.reader(planned)
+        made.off = bias_of(planned, drawn, moved.n_units, replicates, seed, threads, read)
+    if read is not None and needs_replicates(planned, drawn, method):
+        made.sample = drawing.replicates(
+            planned, drawn, replicates, seed, threads=threads, progress=told, read=read, take=take
+        )
+    else:
+        take(np.arange(len(planned.places)))
+        if read is not None:
+            told(replicates, replicates)
+    metrics = {row.name: made.metric_interval(q, metric_values[q]) for q, row in enumerate(rows)}
     return Intervals(
         metrics,
         dict(zip(categories.names, classes, strict=True)),
@@ -279,18 +283,44 @@ class Maker:
         kind = "AP" if self.plan.readings.limit[s] < 0 else "AR"
         return support.refuse_rule(self.plan.protocol, kind)
 
-    def class_interval(self, c: int, k: int, value: float) -> Interval:
-        """The interval of a row of the per-class table."""
+    def class_interval(
+        self, c: int, k: int, value: float, sampled: NDArray[np.float64] | None = None
+    ) -> Interval:
+        """The interval of a row of the per-class table; `sampled` is the row in the replicates."""
         s = self.plan.of_class[c]
         se = math.sqrt(self.moved.class_corrected[s, k])
         uncorrected = math.sqrt(self.moved.class_uncorrected[s, k])
-        sampled = None if self.sample is None else self.sample.classes[:, c, k]
         n_units = int(self.moved.n_units[s, k])
         ratio = se / uncorrected if uncorrected > 0 else 1.0
         off = math.nan if self.off is None else float(self.off.classes[c, k])
         df = float(max(1, n_units - 1))
         why = self.refused_rule(s) or support.refuse_class(n_units, self.units)
         return self.interval(s, value, se, abs(off), ratio, sampled, off, df, n_units, why)
+
+    def class_intervals(
+        self,
+        some: NDArray[np.int64],
+        values: Sequence[NDArray[np.float64]],
+        sampled: NDArray[np.float64] | None,
+    ) -> Iterator[dict[str, Interval]]:
+        """The rows of some classes, by name.
+
+        Parameters
+        ----------
+        some : (k,) positions among the classes of the plan
+        values : the numbers of all classes of the result, per row
+        sampled : (B, C, k) replicates, if there are any
+        """
+        for i, k in enumerate(some.tolist()):
+            yield {
+                row.name: self.class_interval(
+                    c,
+                    k,
+                    float(values[c][self.plan.places[k]]),
+                    None if sampled is None else sampled[:, c, i],
+                )
+                for c, row in enumerate(self.plan.classes)
+            }
 
     def degrees(self, q: int) -> float:
         """Degrees of freedom of a mean over classes. Source: Satterthwaite 1946."""

@@ -1,12 +1,14 @@
 """Bootstrap replicates of a result: samples the units with replacement and computes every metric
 again, without matching again.
+
+Over 400 lines: the readings of a class by the kernel and without it are functions of one plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,11 +85,15 @@ def check(replicates: int, seed: int) -> None:
             raise DataError(name, f"{value!r}", f"give a whole number from {least} to {most}")
 
 
+Blocks = tuple[slice, ...]
+Take = Callable[[NDArray[np.int64], NDArray[np.float64]], None]
+"""A function of the places of k classes and their (B, C, k) replicates."""
 Batch = Callable[[NDArray[np.float64], slice], tuple[NDArray[np.float64], NDArray[np.float64]]]
 """A function of (I, L) image weights and some of the K classes: their (k, S, L) readings and (k, L)
 image weights.
 """
 AT_ONCE = 1 << 20  # readings of a block of classes: those of 45,000 classes take gigabytes
+MOST_TAKEN = 1 << 22  # replicates of classes that are passed on together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +107,7 @@ class Reader:
     """
 
     read: Batch
-    blocks: tuple[slice, ...]
+    blocks: Blocks
 
     def __call__(
         self, weights: NDArray[np.float64]
@@ -117,7 +123,8 @@ class Replicates:
     Parameters
     ----------
     metrics : (B, Q) float64
-    classes : (B, C, k) float64, the rows of the per-class table of the k kept classes
+    classes : (B, C, k) float64, the rows of the per-class table of the k kept classes; none if
+        they were passed on
     """
 
     metrics: NDArray[np.float64]
@@ -134,6 +141,7 @@ def replicates(
     progress: Progress = silent,
     read: Reader | None = None,
     kept: NDArray[np.int64] | None = None,
+    take: Take | None = None,
 ) -> Replicates:
     """Sample the units n times and compute every metric each time.
 
@@ -143,35 +151,66 @@ def replicates(
     ----------
     read : `reader(plan)`, if it is there already
     kept : (k,) ascending, classes whose rows are returned (default: all)
+    take : called with the rows of some classes after the other, which are not returned then
     """
     places = np.arange(len(plan.positives)) if kept is None else kept
-    n_classes, n_rows = len(places), len(plan.of_class)
+    n_rows, read = len(plan.of_class), read or reader(plan)
+    parts = (read.blocks,) if take is None else _parts(plan, read, n * n_rows)
+    most = max((len(_within(places, part)) for part in parts), default=0)
     memory.require(
-        8 * n * (n_classes * n_rows + len(plan.metrics)),
+        8 * n * (most * n_rows + len(plan.metrics)),
         "replicates",
-        f"{n} replicates of {n_rows} numbers of {n_classes} classes",
+        f"{n} replicates of {n_rows} numbers of {most} classes",
         "ask for fewer replicates",
     )
-    metrics, classes = np.empty((n, len(plan.metrics))), np.empty((n, n_rows, n_classes))
-    read = read or reader(plan)
+    metrics, classes = np.empty((n, len(plan.metrics))), np.empty((n, n_rows, 0))
+    sums = [Means(plan) for _ in range(0, n, LANES)]
     of_class = np.array(plan.of_class, dtype=np.int64)
 
-    def metrics_batch(first: int) -> int:
-        weights, sums = lanes_of(units, seed, first), Means(plan)
-        drawn = slice(first, min(first + LANES, n))
+    def read_batch(first: int, part: Blocks, mine: NDArray[np.int64]) -> int:
+        weights, drawn = lanes_of(units, seed, first), slice(first, min(first + LANES, n))
         lanes = slice(0, drawn.stop - first)
-        for block in read.blocks:
+        for block in part:
             values, objects = read.read(weights, block)
-            sums.add(block, values, objects)
-            mine = slice(*np.searchsorted(places, [block.start, block.stop]))
-            rows = values[places[mine] - block.start][:, of_class, lanes]
-            classes[drawn, :, mine] = rows.transpose(2, 1, 0)
-        metrics[drawn] = sums.means()[lanes]
+            sums[first // LANES].add(block, values, objects)
+            some = slice(*np.searchsorted(mine, [block.start, block.stop]))
+            rows = values[mine[some] - block.start][:, of_class, lanes]
+            classes[drawn, :, some] = rows.transpose(2, 1, 0)
         return drawn.stop
 
-    for done in map_ordered(metrics_batch, range(0, n, LANES), threads):
-        progress(done, n)
-    return Replicates(metrics, classes)
+    for i, part in enumerate(parts):
+        mine = _within(places, part)
+        classes = np.empty((n, n_rows, len(mine)))
+        batch = partial(read_batch, part=part, mine=mine)
+        for done in map_ordered(batch, range(0, n, LANES), threads):
+            progress((i * n + done) // len(parts), n)
+        if take is not None:
+            take(mine, classes)
+    for first, each in zip(range(0, n, LANES), sums, strict=True):
+        metrics[first : first + LANES] = each.means()[: n - first]
+    return Replicates(metrics, classes if take is None else np.empty((n, n_rows, 0)))
+
+
+def _within(places: NDArray[np.int64], part: Blocks) -> NDArray[np.int64]:
+    """The places in consecutive blocks of classes."""
+    if not part:
+        return places[:0]
+    return places[slice(*np.searchsorted(places, [part[0].start, part[-1].stop]))]
+
+
+def _parts(plan: Plan, read: Reader, n_each: int) -> tuple[Blocks, ...]:
+    """Blocks of classes whose replicates fit into memory together, `n_each` per class. Without a
+    kernel, a block takes as long as all.
+    """
+    if _grid(plan) is None:
+        return (read.blocks,)
+    step = max(1, MOST_TAKEN // max(1, n_each))
+    parts = tuple(
+        (slice(k, min(k + step, block.stop)),)
+        for block in read.blocks
+        for k in range(block.start, block.stop, step)
+    )
+    return parts or (read.blocks,)
 
 
 class Means:

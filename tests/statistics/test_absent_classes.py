@@ -91,9 +91,13 @@ def test_replicates_hold_classes_that_occur_alone(monkeypatch: pytest.MonkeyPatc
     shapes = []
 
     def spy(*given: Any, **options: Any) -> drawing.Replicates:
-        made = drawing.replicates(*given, **options)
-        shapes.append(made.classes.shape)
-        return made
+        take = options.pop("take")
+
+        def seen(some: Any, classes: Any) -> None:
+            shapes.append(classes.shape)
+            take(some, classes)
+
+        return drawing.replicates(*given, **options, take=seen)
 
     monkeypatch.setattr(intervals, "drawing", _Spied(spy))
     one.intervals(replicates=33, method="percentile")

@@ -206,12 +206,12 @@ def test_the_eleven_point_rule_has_the_spread_of_its_replicates() -> None:
         math.sqrt(each[s, 1]) for each in (of.moved.class_corrected, of.moved.class_uncorrected)
     )
     draws = of.sample.classes[:, 0, 1]  # type: ignore[union-attr]
-    found = of.class_interval(0, 1, 0.5)
+    found = of.class_interval(0, 1, 0.5, draws)
     assert corrected > plain > 0
     assert found.se == pytest.approx(draws.std(ddof=1) * corrected / plain, rel=1e-12)
     nothing = np.zeros_like(of.moved.class_corrected)
     of.moved = replace(of.moved, class_corrected=nothing, class_uncorrected=nothing)
-    assert of.class_interval(0, 1, 0.5).se == pytest.approx(draws.std(ddof=1), rel=1e-12)
+    assert of.class_interval(0, 1, 0.5, draws).se == pytest.approx(draws.std(ddof=1), rel=1e-12)
     of.se = of.uncorrected_se = np.zeros(5)
     draws = of.sample.metrics  # type: ignore[union-attr]
     assert of.metric_interval(AP50, 0.5).se == pytest.approx(draws[:, AP50].std(ddof=1))

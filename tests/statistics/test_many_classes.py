@@ -49,6 +49,35 @@ def test_blocks_of_classes_change_no_bit(monkeypatch: pytest.MonkeyPatch, integr
     assert same(drawing.replicates(own, of, 20, 3, kept=some).classes, whole.classes[:, :, some])
 
 
+@pytest.mark.parametrize("method", ["influence", "percentile"])
+@pytest.mark.parametrize("integrator", ["all_points", "eleven_point"])
+def test_intervals_hold_the_replicates_of_some_classes_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, integrator: str, method: str
+) -> None:
+    result = detmap.summarize(draw(5, 60, integrator))
+    done: list[tuple[int, int]] = []
+
+    def both() -> list[Any]:
+        made = result.intervals(replicates=40, method=method, progress=lambda *n: done.append(n))
+        return [{name: one.to_dict() for name, one in row.items()} for row in made.classes] + [
+            {name: one.to_dict() for name, one in made.metrics.items()}
+        ]
+
+    whole, shapes, original = both(), [], intervals.Maker.class_intervals
+
+    def spy(self: Any, some: Any, values: Any, sampled: Any) -> Any:
+        shapes.append(None if sampled is None else sampled.shape[2])
+        return original(self, some, values, sampled)
+
+    monkeypatch.setattr(intervals.Maker, "class_intervals", spy)
+    monkeypatch.setattr(drawing, "MOST_TAKEN", 1)
+    assert both() == whole
+    drawn = method == "percentile" or integrator == "eleven_point"
+    assert shapes == ([1] * (len(whole) - 1) if drawn else [None])
+    assert done[-1] == (40, 40)
+    assert all(n <= of for n, of in done)
+
+
 def test_classes_on_one_image_are_not_read_for_the_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     matches = draw(3, 60)
     own, of = planned(matches), units(matches.image_ids)
