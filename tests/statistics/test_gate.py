@@ -61,6 +61,8 @@ def test_no_drop_is_smaller_than_none() -> None:
     for text in ("0", "AP50=0.0", "AP50/person=0"):
         with pytest.raises(DataError, match="smaller than 0 points"):
             gates.read("require-within", text)
+    with pytest.raises(DataError, match=f"^--require-within: '{'x' * 80}': a drop"):
+        gates.read("require-within", "x" * 81 + "=0")
 
 
 @pytest.mark.parametrize("kind, edge", [("fail-if-drop", 2 - Z), ("require-within", 2 + Z)])

@@ -262,3 +262,12 @@ def test_sums_of_rows_by_group_and_image() -> None:
     assert (empty.off.tolist(), empty.sums.shape) == ([0, 0, 0], (0, 2))
     single = tally([0, 1], np.zeros(2, np.int32), [[3, 4]], 2, 1)  # one image, two groups
     assert (single.off.tolist(), single.sums.tolist()) == ([0, 1, 2], [[3], [4]])
+
+
+def test_sums_of_consecutive_groups() -> None:
+    whole = tally([0, 1, 1, 2, 3], np.array([0, 0, 1, 1, 0], np.int32), [[1, 2, 4, 8, 16]], 4, 2)
+    weights = np.full((2, drawing.LANES), 3.0)
+    for some in (slice(0, 1), slice(1, 3), slice(3, 4), slice(0, 4), slice(2, 2)):
+        found = whole.of_groups(some)
+        assert found.n_images().tolist() == [1, 2, 1, 1][some]
+        assert found.totals(weights).tolist() == whole.totals(weights)[some].tolist()

@@ -469,3 +469,35 @@ def test_many_terms_get_fewer_random_orders(monkeypatch: pytest.MonkeyPatch) -> 
     for terms, wanted in ((100 * size, 100), (37 * size, 37), (0, ties.ORDERS_OF_MANY)):
         monkeypatch.setattr(ties, "MOST_TERMS", terms)
         assert ties._n_orders(scores, 100) == wanted
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_groups_of_like_rows_are_not_ordered(seed: int) -> None:
+    """No order of them is another result."""
+    matches = draw(seed, 30)
+    label = np.repeat(np.arange(3), np.diff(matches.off))
+    keys = list(zip(label.tolist(), matches.score.tolist(), strict=True))
+    columns = (matches.tp.tolist(), matches.ignored.tolist(), matches.rank.tolist())
+    rows = [str(row) for row in zip(*columns, strict=True)]
+    unlike = {
+        key: len({row for row, own in zip(rows, keys, strict=True) if own == key}) > 1
+        for key in keys
+    }
+    tied = ties._Groups(matches).tied.tolist()
+    assert tied == [i for i, key in enumerate(keys) if unlike[key]]
+    assert 0 < len(tied) < sum(keys.count(key) > 1 for key in keys)
+
+
+def test_crowds_of_tied_boxes_get_fewer_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the pairs of detections and objects; 1 here."""
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 10, 10]])
+    boxes = [[0, 0, 10, 10], [50, 50, 10, 10]]
+    found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], boxes, [0.5, 0.5])
+    result = detmap.evaluate(truth, found, "coco-bbox")
+    cells = tied_bounds.open_cells(result.matches, result.matched, 1)
+    assert cells is not None
+    assert cells.orders is not None
+    assert len(cells.orders.row) == 1
+    for most, expected in ((30, 30), (17, 17), (3, tie_search.TRIED)):
+        monkeypatch.setattr(tie_search, "MOST_PAIRS", most)
+        assert result.ties(orders=40)["AR1"].orders == expected
