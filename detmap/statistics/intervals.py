@@ -160,10 +160,7 @@ def intervals(
     ------
     DataError : invalid level, number or method; images without a group
     """
-    check(level, method)
-    if progress is not None and not callable(progress):
-        what = f"a {type(progress).__name__}"
-        raise DataError("progress", what, "give a function of two numbers, or leave it out")
+    check(level, method, progress)
     if replicates != 0:
         drawing.check(replicates, seed)
     rows = (*matches.protocol.rows()[0], *more)
@@ -209,13 +206,16 @@ def intervals(
     )
 
 
-def check(level: float, method: str = METHODS[0]) -> None:
-    """Raise `DataError` for an invalid level or an unknown method."""
+def check(level: float, method: str = METHODS[0], progress: Any = None) -> None:
+    """Raise `DataError` for an invalid level, an unknown method or progress that is no function."""
     number = isinstance(level, float | np.floating) and math.isfinite(level)
     if not number or not 0.5 <= level < 1:
         raise DataError("level", f"{level!r}", "give a fraction from 0.5 to below 1, such as 0.95")
     if method not in METHODS:
         raise DataError("method", f"{method!r}", f"choose one of {', '.join(METHODS)}")
+    if progress is not None and not callable(progress):
+        what = f"a {type(progress).__name__}"
+        raise DataError("progress", what, "give a function of two numbers, or leave it out")
 
 
 def needs_replicates(planned: Plan, drawn: Units, method: str = METHODS[0]) -> bool:
