@@ -43,7 +43,8 @@ class Uncertainty:
     slice_ap, slice_recall : one number per slice, in their order
     best : precision, recall and F1 of all detections at the score of the best F1
     curve : the same at each of P scores, (3 P,)
-    classes : the same of K classes, each at its own best score, and of their mean, (3 (K + 1),)
+    classes : the same of k classes, each at its own best score, and of the mean of all (3 (k + 1),)
+    listed : (k,) int64, their positions among all classes, ascending
     calibration : ECE, largest and mean deviation, D-ECE; None where scores are no probabilities
     overlap : mean overlap of the true positives
     olrp : oLRP, of localization, of false positives, of misses
@@ -59,14 +60,15 @@ class Uncertainty:
     best: Sampled
     curve: Sampled
     classes: Sampled
+    listed: NDArray[np.int64]
     calibration: Sampled | None
     overlap: Sampled
     olrp: Sampled
     confused: Sampled
 
     def rates(self, k: int) -> tuple[int, int, int]:
-        """Places in `classes` of precision, recall and F1 of a class; of their mean at K."""
-        step = len(self.classes.values) // 3
+        """Places in `classes` of precision, recall and F1 of the listed class at position k."""
+        step, k = len(self.classes.values) // 3, int(np.searchsorted(self.listed, k))
         return k, step + k, 2 * step + k
 
 
@@ -76,6 +78,7 @@ def uncertainty(
     scores: NDArray[np.float64],
     *,
     calibrated: bool = True,
+    listed: NDArray[np.int64] | None = None,
     replicates: int = 1000,
     of_lists: int = 200,
     seed: int = 0,
@@ -88,6 +91,7 @@ def uncertainty(
     known : of `detmap.diagnosis.summary.parts`
     scores : (P,) at which the curve is wanted, highest first
     calibrated : whether scores are probabilities
+    listed : (k,) ascending, positions of the classes with intervals of their own (default: all)
     replicates, of_lists : of sums over images, and of APs, which take longer
 
     Raises
@@ -95,6 +99,7 @@ def uncertainty(
     ProtocolError : rules of a tool, without influence functions
     """
     drawn = units(diagnosis.truth.images.ids)
+    chosen = np.arange(len(known.points) - len(OVERALL)) if listed is None else listed
     known_lists: dict[bytes, Sampled] = {}  # most kinds of errors of a small set change nothing
 
     def resampled(listed: Ranked, undefined: str | None = None) -> Sampled:
@@ -116,7 +121,9 @@ def uncertainty(
             diagnosis, np.array([known.points[0].score])
         ),
         "curve": lambda: diagnosis_replicates.operating(diagnosis, scores),
-        "classes": lambda: diagnosis_replicates.classes(diagnosis, known.points[len(OVERALL) :]),
+        "classes": lambda: diagnosis_replicates.classes(
+            diagnosis, known.points[len(OVERALL) :], chosen
+        ),
         "overlap": lambda: diagnosis_replicates.localised(diagnosis),
         "olrp": lambda: diagnosis_replicates.least_lrp(diagnosis),
         "confused": lambda: diagnosis_replicates.confused(diagnosis, known.confusion, pairs(known)),
@@ -137,6 +144,7 @@ def uncertainty(
         every["best"],
         every["curve"],
         every["classes"],
+        chosen,
         every.get("calibration"),
         every["overlap"],
         every["olrp"],

@@ -57,14 +57,17 @@ def operating(diagnosis: Diagnosis, scores: Floats) -> Part:
     return Part(_once(evaluate, n_images), evaluate, n_units)
 
 
-def classes(diagnosis: Diagnosis, points: Sequence[Point]) -> Part:
-    """Precision, recall and F1 of K classes, each at its own score, then of their mean: (3 (K +
-    1),).
+def classes(
+    diagnosis: Diagnosis, points: Sequence[Point], some: NDArray[np.int64] | None = None
+) -> Part:
+    """Precision, recall and F1 of k of the K classes, each at its own score, then of the mean of
+    all: (3 (k + 1),).
 
-    points : of the classes
+    points : of the classes; some : (k,) positions (default: all)
     """
     detections, truth = diagnosis.detections, diagnosis.truth
     n_images, n = len(truth.images), len(points)
+    chosen = np.arange(n) if some is None else some
     score = np.array([point.score for point in points])
     listed = ~_out(diagnosis) & (detections.score >= score[detections.label])
     right = diagnosis.kind == TP
@@ -84,10 +87,11 @@ def classes(diagnosis: Diagnosis, points: Sequence[Point]) -> Part:
         rates = _rates(tp, fp, sought)
         known = (sought > 0) & ~np.isnan(rates)
         mean = ratio(np.where(known, rates, 0.0).sum(axis=1), known.sum(axis=1).astype(float))
-        return np.concatenate([rates, mean[:, None]], axis=1).reshape(-1, weights.shape[1])
+        both = np.concatenate([rates[:, chosen], mean[:, None]], axis=1)
+        return both.reshape(-1, weights.shape[1])
 
-    on = np.append(objects.n_images(), len(np.unique(objects.image)))
-    with_rows = np.append(cases.n_images(), len(np.unique(cases.image)))
+    on = np.append(objects.n_images()[chosen], len(np.unique(objects.image)))
+    with_rows = np.append(cases.n_images()[chosen], len(np.unique(cases.image)))
     return Part(_once(evaluate, n_images), evaluate, np.concatenate([with_rows, on, on]))
 
 

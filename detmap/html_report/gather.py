@@ -39,6 +39,7 @@ GRID = np.linspace(0, 1, 101)
 SCORE_BINS, OVERLAP_BINS = 25, 20
 MANY, MANY_CLASSES = 200_000, 300  # detections, classes from which on there are fewer replicates
 REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
+MOST_CLASSES = 2000  # that are listed: a page of 30,000 takes 12 MB
 CLASSES_AT_ONCE = 500  # whose curves are sampled together
 OF_SUMS, OF_LISTS = (304, 208), (64, 48)  # whole batches
 SHOWN = 160  # scores of the slider
@@ -143,6 +144,7 @@ def gather(
             seen,
             swept.threshold[shown],
             calibrated=calibrated is not None,
+            listed=listed_classes(found.truth),
             replicates=OF_SUMS[many],
             of_lists=OF_LISTS[many],
             seed=seed,
@@ -177,6 +179,14 @@ def gather(
         overlap=overlap,
         added=_added(Known(found, seen, told, Choices())),
     )
+
+
+def listed_classes(truth: Truth) -> NDArray[np.int64]:
+    """(k,) positions of the classes that are listed, ascending: of thousands, those with the most
+    objects.
+    """
+    n_objects = np.bincount(truth.label, minlength=len(truth.categories))
+    return np.sort(np.argsort(-n_objects, kind="stable")[:MOST_CLASSES])
 
 
 def _added(known: Known) -> dict[str, Table]:

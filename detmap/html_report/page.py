@@ -102,6 +102,7 @@ def html(
         metrics=report_tables.metrics(runs),
         class_rows=row_figures.classes(runs),
         classes=report_tables.classes(runs),
+        unlisted_classes=report_tables.unlisted_classes(runs),
         undefined_classes=report_tables.undefined_classes(runs),
         many=len(first.diagnosis.truth.categories) > MANY_CLASSES,
         few=len(first.diagnosis.truth.categories) <= FEW_CLASSES,

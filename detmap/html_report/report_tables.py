@@ -12,7 +12,7 @@ from detmap.diagnosis.diagnosis_intervals import MOST_PAIRS, Uncertainty
 from detmap.diagnosis.operating_sweep import OVERALL
 from detmap.diagnosis.tide import MEANING
 from detmap.errors import few
-from detmap.html_report.gather import Run
+from detmap.html_report.gather import Run, listed_classes
 from detmap.html_report.image_files import named
 from detmap.html_report.numbers import Number, interval_at, known, moved
 from detmap.html_report.what_changed import class_differences, difference
@@ -136,7 +136,8 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     header += [f"{letter}{name}" for name in ("F1", "score") for letter in letters]
     header += [] if two else ["precision", "recall", "FP", "missed"]
     rows = []
-    for k, first in enumerate(per_class[0]):
+    for k in listed_classes(runs[0].diagnosis.truth).tolist():
+        first = per_class[0][k]
         row: list[Any] = [first["name"], first["objects"]]
         row += [
             known(each[k][value], _class_interval(run, k, value))
@@ -154,6 +155,18 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
             row += [*rates[0][:F1], points[0].fp, points[0].missed]
         rows.append(row)
     return {"header": header, "rows": rows}
+
+
+def unlisted_classes(runs: Sequence[Run]) -> str:
+    """A line on classes that are not listed; "" if all are."""
+    truth = runs[0].diagnosis.truth
+    n, of = len(listed_classes(truth)), len(truth.categories)
+    if n == of:
+        return ""
+    return (
+        f"The page lists the {n:,} classes with the most objects of {of:,}. "
+        "`detmap eval --table classes -o classes.csv` writes all."
+    )
 
 
 def undefined_classes(runs: Sequence[Run]) -> str:

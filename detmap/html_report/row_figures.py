@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from detmap.diagnosis.summary import ENOUGH
 from detmap.diagnosis.tide import ERRORS, MEANING, SPECIAL
-from detmap.html_report.gather import Run
+from detmap.html_report.gather import Run, listed_classes
 from detmap.html_report.numbers import Number, interval_at, known, moved
 from detmap.html_report.report_tables import sampled_differences
 from detmap.html_report.row_plots import Mark, Panel, Row, axis, plot
@@ -32,7 +32,8 @@ def class_rows(runs: Sequence[Run]) -> tuple[str, list[Row]]:
     apart = class_differences(runs[0], runs[1], key) if len(runs) == 2 else {}
     per_class = [run.tested.per_class for run in runs]
     rows = []
-    for k, first in enumerate(per_class[0]):
+    for k in listed_classes(runs[0].diagnosis.truth).tolist():
+        first = per_class[0][k]
         values = [each[k][key] for each in per_class]
         known = [run.intervals for run in runs]
         ranges = [None if each is None else each.classes[k].get(key) for each in known]

@@ -9,7 +9,7 @@ import pytest
 
 import detmap
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-from detmap.html_report import gather
+from detmap.html_report import gather, report_tables
 from detmap.results.result import Result
 
 
@@ -52,3 +52,29 @@ def test_curves_of_thousands_of_classes_take_little_memory() -> None:
     assert precision.shape == (101, 4000)
     assert mean.shape == (10, 101)
     assert peak < 60 << 20  # all curves at once: 500 MB
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_of_thousands_of_classes_those_with_most_objects_are_listed(
+    two: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(2)
+    label = rng.integers(0, 5, 60)
+    image, box = np.arange(60) % 20 + 1, np.tile([0.0, 0.0, 9.0, 9.0], (60, 1))
+    truth = truth_from_arrays(image, label, box, categories={k: f"class {k}" for k in range(5)})
+    found = detections_from_arrays(truth, image, label, box, rng.random(60))
+    rules = detmap.load_protocol("voc2012")
+    runs = [gather.gather(name, truth, found, rules, many=False) for name in "ab"[: 1 + two]]
+    whole = {row[0]: row for row in report_tables.classes(runs)["rows"]}
+    assert (len(whole), report_tables.unlisted_classes(runs)) == (5, "")
+    monkeypatch.setattr(gather, "MOST_CLASSES", 2)
+    few = [gather.gather(name, truth, found, rules, many=False) for name in "ab"[: 1 + two]]
+    most = np.sort(np.argsort(-np.bincount(truth.label), kind="stable")[:2])
+    listed = report_tables.classes(few)["rows"]
+    assert [row[0] for row in listed] == [f"class {k}" for k in most]
+    assert [str(row) for row in listed] == [str(whole[row[0]]) for row in listed]
+    assert "the 2 classes with the most objects of 5" in report_tables.unlisted_classes(few)
+    before, after = (runs[0].uncertainty, few[0].uncertainty)
+    assert before is not None
+    assert after is not None
+    assert before.classes.values[before.rates(5)[2]] == after.classes.values[after.rates(5)[2]]
