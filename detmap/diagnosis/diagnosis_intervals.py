@@ -115,19 +115,7 @@ def uncertainty(
     for _, _, each in breakdowns.lists(diagnosis):
         masks.append(each.objects)
         of_slices.append(resampled(each, "skip"))
-    makers: dict[str, Callable[[], Part]] = {
-        "recall": lambda: diagnosis_replicates.recalled(diagnosis, masks, known.points[0].score),
-        "best": lambda: diagnosis_replicates.operating(
-            diagnosis, np.array([known.points[0].score])
-        ),
-        "curve": lambda: diagnosis_replicates.operating(diagnosis, scores),
-        "classes": lambda: diagnosis_replicates.classes(
-            diagnosis, known.points[len(OVERALL) :], chosen
-        ),
-        "overlap": lambda: diagnosis_replicates.localised(diagnosis),
-        "olrp": lambda: diagnosis_replicates.least_lrp(diagnosis),
-        "confused": lambda: diagnosis_replicates.confused(diagnosis, known.confusion, pairs(known)),
-    }
+    makers = _makers(diagnosis, known, scores, chosen, masks)
     if calibrated:
         makers["calibration"] = lambda: diagnosis_replicates.calibrated(diagnosis, bins(diagnosis))
     every = {  # one after the other: a part holds a number or more a detection
@@ -150,6 +138,29 @@ def uncertainty(
         every["olrp"],
         every["confused"],
     )
+
+
+def _makers(
+    diagnosis: Diagnosis,
+    known: Parts,
+    scores: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    masks: list[NDArray[np.bool_]],
+) -> dict[str, Callable[[], Part]]:
+    """Functions that make the fractions of `Uncertainty`, by name."""
+    return {
+        "recall": lambda: diagnosis_replicates.recalled(diagnosis, masks, known.points[0].score),
+        "best": lambda: diagnosis_replicates.operating(
+            diagnosis, np.array([known.points[0].score])
+        ),
+        "curve": lambda: diagnosis_replicates.operating(diagnosis, scores),
+        "classes": lambda: diagnosis_replicates.classes(
+            diagnosis, known.points[len(OVERALL) :], chosen
+        ),
+        "overlap": lambda: diagnosis_replicates.localised(diagnosis),
+        "olrp": lambda: diagnosis_replicates.least_lrp(diagnosis),
+        "confused": lambda: diagnosis_replicates.confused(diagnosis, known.confusion, pairs(known)),
+    }
 
 
 def pairs(known: Parts) -> list[tuple[int, int]]:
