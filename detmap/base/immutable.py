@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Self, TypeVar
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Kind = TypeVar("Kind")
+
+LARGE_PAGE = 2 << 20  # bytes
 
 
 class Immutable:
@@ -59,16 +62,39 @@ def vouched(kind: type[Kind], **columns: Any) -> Kind:
     return table
 
 
-class _Blank:
-    """Uninitialized memory in `bytes` that numpy may write to.
+class Pages(mmap.mmap):
+    """Memory of its own for a large array; only read-only views of it are handed out."""
 
-    It calls PyBytes_FromStringAndSize without a string, as CPython does.
+
+def _zeros(size: int) -> bytes | memoryview:
+    """Read-only zeros: `bytes`, or from 2 MB on large pages of the system where it has them.
+
+    A kernel that reads rows in the order of another column waits for the address of each small
+    page; and large pages are returned to the system with the array.
+    """
+    if size < LARGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return bytes(size)
+    whole = size // LARGE_PAGE * LARGE_PAGE
+    try:
+        # As many bytes as whole large pages have: the system then aligns them.
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        pages = Pages(-1, whole + (size > whole) * LARGE_PAGE, flags=private)
+        pages.madvise(mmap.MADV_HUGEPAGE, 0, whole)  # the rest in small ones: none is half used
+    except OSError:  # none are there, or no memory: `bytes` raise the error for it
+        return bytes(size)
+    return memoryview(pages).toreadonly()
+
+
+class _Blank:
+    """Zeros that numpy may write to, though their owner is read-only.
+
+    CPython itself fills new `bytes` (PyBytes_FromStringAndSize without a string).
     """
 
     __slots__ = ("__array_interface__", "content")
 
     def __init__(self, size: int) -> None:
-        self.content = bytes(size)
+        self.content = _zeros(size)
         self.__array_interface__ = {
             "version": 3,
             "typestr": "|u1",
@@ -91,20 +117,33 @@ def blank(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
 
 
 def own(array: NDArray[Any]) -> NDArray[Any]:
-    """Returns the array if `bytes` hold its numbers, else a copy whose numbers they hold.
+    """Returns the array if `bytes` or `Pages` hold its numbers, else a copy that they hold.
 
-    Only `bytes` are safe: the write flag of an array can be set again, and other buffers can
-    change.
+    Only these are safe: the write flag of an array can be set again, and other buffers can change.
     """
     owner: Any = array
     while type(owner) is np.ndarray:
         owner = owner.base
-    if type(owner) is bytes and not array.flags.writeable:
+    if _is_safe(owner) and not array.flags.writeable:
         return array
     if type(owner) is _Blank and array.flags.c_contiguous and array.size:
         at = _address(array) - _address(np.frombuffer(owner.content, np.uint8))
-        return np.ndarray(array.shape, array.dtype, owner.content, at)
-    return np.ndarray(array.shape, array.dtype, buffer=array.tobytes())
+        if type(owner.content) is bytes:
+            return np.ndarray(array.shape, array.dtype, owner.content, at)
+        # `ndarray` would pass over the read-only view and keep what it views.
+        return np.frombuffer(owner.content, array.dtype, array.size, at).reshape(array.shape)
+    if array.nbytes < LARGE_PAGE:
+        return np.ndarray(array.shape, array.dtype, buffer=array.tobytes())
+    copied = blank(array.shape, array.dtype)
+    copied[...] = array
+    return own(copied)
+
+
+def _is_safe(owner: Any) -> bool:
+    """Checks that nothing can write to the owner of an array."""
+    return type(owner) is bytes or (
+        type(owner) is memoryview and owner.readonly and type(owner.obj) is Pages
+    )
 
 
 def _address(array: NDArray[Any]) -> int:

@@ -20,6 +20,8 @@ WAY_OUT = (
     "join them with `detmap merge`, or use a larger machine"
 )
 
+_GIVEN_BACK: set[str] = set()  # steps of this process that returned their memory
+
 
 def available() -> int | None:
     """Returns the bytes that this process may still use, None if unknown.
@@ -52,11 +54,15 @@ def resident() -> int:
     return 0
 
 
-def give_back() -> None:
-    """Returns freed memory to the system, if the C library can (glibc).
+def give_back(step: str) -> None:
+    """Returns memory that a step has freed to the system, if the C library can (glibc).
 
     Each thread's heap otherwise keeps megabytes of what it freed, beside what is allocated next.
+    Once for each step: the next evaluation in the same process needs those pages again.
     """
+    if step in _GIVEN_BACK:
+        return
+    _GIVEN_BACK.add(step)
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(ctypes.c_size_t(0))

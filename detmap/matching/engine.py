@@ -108,7 +108,9 @@ def judge(
             truth, detections, protocol, roles, workers, taken=taken
         )
         if len(detections) > LARGE:
-            memory.give_back()  # the scratch arrays of all threads: the curves need others
+            memory.give_back(
+                "matching"
+            )  # the scratch arrays of all threads: the curves need others
         return make_matches(
             truth,
             protocol,
@@ -179,7 +181,7 @@ def _match_cells(
                 kept.append(kernels.Takings._make(column[:n_taken].copy() for column in takings))
         if n_found > LARGE:
             del cells, ranking
-            memory.give_back()
+            memory.give_back("largest class")
 
     workers.each_batch(match_some, sizes)
     assigned = None

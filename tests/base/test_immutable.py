@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import mmap
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import detmap
+from detmap.base import immutable
 from detmap.base.immutable import blank, own
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.matches import Matches
@@ -42,9 +44,30 @@ def arrays_of(value: Any) -> Iterator[np.ndarray]:
             yield from arrays_of(each)
 
 
+@pytest.fixture(params=["bytes", "pages"])
+def memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What holds large arrays; pages from 4,096 bytes."""
+    if request.param == "pages":
+        if not hasattr(mmap, "MADV_HUGEPAGE"):
+            pytest.skip("this system has no large pages")
+        monkeypatch.setattr(immutable, "LARGE_PAGE", 4096)
+    return str(request.param)
+
+
+def holder(array: np.ndarray) -> Any:
+    """What owns the memory of an array; nothing on the way to it can be written to."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        assert not owner.flags.writeable
+        owner = owner.base
+    return owner
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.float64, np.uint16, np.bool_])
-@pytest.mark.parametrize("shape", [(0,), (1,), (3,), (5, 4), (0, 4), (1000, 3)])
-def test_memory_that_was_written_to_is_taken_without_a_copy(shape: Any, dtype: Any) -> None:
+@pytest.mark.parametrize("shape", [(0,), (1,), (3,), (5, 4), (0, 4), (1000, 3), (4096, 4)])
+def test_memory_that_was_written_to_is_taken_without_a_copy(
+    shape: Any, dtype: Any, memory: str
+) -> None:
     array = blank(shape, dtype)
     assert array.shape == shape
     assert array.dtype == dtype
@@ -59,13 +82,48 @@ def test_memory_that_was_written_to_is_taken_without_a_copy(shape: Any, dtype: A
     assert (own(array[::2]) == array[::2]).all()
     with pytest.raises(ValueError, match="WRITEABLE"):
         mine.flags.writeable = True
-    assert type(mine.base) is bytes
+    large = memory == "pages" and mine.nbytes >= 4096
+    assert type(holder(mine)) is (memoryview if large else bytes)
+    assert own(mine) is mine
+    copied = own(np.ones(shape, dtype))
+    assert (copied == mine).all()
+    assert type(holder(copied)) is type(holder(mine))
     assert bytes(1) == b"\0"  # which is one object in all of Python
     assert bytes(0) == b""
 
 
+def refuse(*_: Any, **__: Any) -> Any:
+    raise OSError(22, "Invalid argument")
+
+
+@pytest.mark.parametrize("without", ["large pages", "advice", "memory"])
+def test_large_arrays_where_the_system_has_no_large_pages(
+    without: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(immutable, "LARGE_PAGE", 4096)
+    if without == "large pages":
+        monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
+    elif without == "advice":
+        monkeypatch.setattr(immutable.Pages, "madvise", refuse, raising=False)
+    else:
+        monkeypatch.setattr(immutable, "Pages", refuse)
+    array = own(blank(9000, np.uint8))
+    assert not array.any()
+    assert type(holder(array)) is bytes
+
+
+def test_read_only_views_of_what_others_can_write_to_are_copied() -> None:
+    theirs = bytearray(64)
+    for buffer in (memoryview(theirs).toreadonly(), mmap.mmap(-1, 64), immutable.Pages(-1, 64)):
+        array = np.frombuffer(buffer, np.uint8)
+        array.flags.writeable = False
+        mine = own(array)
+        assert not np.shares_memory(mine, array)
+        assert type(holder(mine)) is bytes
+
+
 @pytest.mark.parametrize("taken", [False, True])
-def test_nothing_that_matching_made_can_be_changed(taken: bool) -> None:
+def test_nothing_that_matching_made_can_be_changed(taken: bool, memory: str) -> None:
     tables = read_coco(*draw_coco(np.random.default_rng(5), n_images=4, n_classes=3))
     matches = detmap.match(*tables, load("coco-bbox"), taken=taken)
     columns = list(arrays_of(matches)) + list(arrays_of(tables))
@@ -73,11 +131,7 @@ def test_nothing_that_matching_made_can_be_changed(taken: bool) -> None:
     for column in columns:
         with pytest.raises(ValueError, match="WRITEABLE"):
             column.flags.writeable = True
-        owner: Any = column
-        while isinstance(owner, np.ndarray):
-            assert not owner.flags.writeable
-            owner = owner.base
-        assert type(owner) is bytes
+        assert type(holder(column)) is bytes or column.nbytes >= 4096
 
 
 BOX_PROTOCOLS = ["coco-bbox", "voc2007", "voc2012", "lvis"]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from detmap.adapters.coco import decode, instances, scan_columns, scan_json, tool_results
+from detmap.base import immutable
 from detmap.errors import DataError
 from detmap.tables.grouping import Positions
 from tests.support.alike_lists import ODD, draw
@@ -43,6 +44,7 @@ def prepare() -> None:
 def case(seed: int) -> str | None:
     """Reads the files of one seed; what differs, None if nothing does."""
     rng = random.Random(seed)
+    immutable.LARGE_PAGE = (2 << 20, 4096, 4096)[seed % 3]
     check, kind = ((results, "results"), (annotations, "annotations"))[seed % 2]
     for data in files(rng, template(rng, kind)):
         scan_json.PIECE, scan_json.OVERLAP = rng.choice([(1 << 16, 1 << 10)] * 3 + [(200, 400)])

@@ -15,6 +15,7 @@ import numpy as np
 
 import detmap
 from detmap.adapters.coco import scan_json as coco_scan
+from detmap.base import immutable
 from detmap.errors import DataError
 from tests.support.drawing import draw_coco
 
@@ -26,6 +27,7 @@ def case(seed: int) -> str | None:
     """What differs between one drawn data set and the same in a tool's form."""
     rng = random.Random(seed)
     coco_scan.LEAST_SIZE = rng.choice([0, 1 << 20])
+    immutable.LARGE_PAGE = (2 << 20, 4096)[seed % 2]
     instances, results = draw_coco(np.random.default_rng(seed))
     classes = {each["id"] for each in instances["categories"]}
     rows = [dict(row) for row in results if row["category_id"] in classes]

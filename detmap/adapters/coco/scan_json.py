@@ -255,7 +255,7 @@ def scan_list(
         free.put(buffer)
         if last:
             del buffer, free, scan_piece  # the last references to the buffers
-            memory.give_back()
+            memory.give_back("reading")
             return whole.columns(more=bool(more)), end
     raise HandBack
 
