@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 
 LARGE = 100_000
-"""Detections from which on memory of scratch arrays is given back: after the matching, and at once
-after a batch. Results of other classes are not written then, so both are never there together."""
+"""Detections from which on memory of scratch arrays is given back: before and after the matching,
+and at once after a batch. Results of other classes are not written then, so both are never there
+together."""
 
 
 def match(
@@ -223,6 +224,8 @@ def _allocate(
         "match",
         f"matching {n_rows} detections",
     )
+    if n_rows > LARGE:
+        memory.give_back("preparation")
     image, rank, position = (blank(n_rows, np.int32) for _ in range(3))
     score = blank(n_rows, np.float64).view(np.uint64)
     tp, ignored = (blank((n_rows, n_subsets), word) for _ in range(2))

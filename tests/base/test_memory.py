@@ -67,7 +67,7 @@ def test_large_batches_give_back_and_match_the_same(monkeypatch: pytest.MonkeyPa
     assert not asked
     monkeypatch.setattr(engine, "LARGE", 0)
     found = detmap.match(*paths)
-    assert set(asked) == {"largest class", "matching"}
+    assert set(asked) == {"preparation", "largest class", "matching"}
     assert (found.tp == expected.tp).all()
     assert (found.ignored == expected.ignored).all()
 
