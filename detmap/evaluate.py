@@ -102,19 +102,19 @@ def _evaluate_parts(
     threads: int | None,
 ) -> Result | None:
     """The result in bounded memory; None if no bound is given and everything fits."""
-    from detmap.bounded import limits
+    from detmap.bounded.automatic_bound import automatic
 
     if isinstance(detections, Detections):
         what = "the detections are in memory already"
         raise DataError("evaluate: memory", what, "give the path of their file")
     if memory is not None:
         bound = sizes.parse_size("evaluate: memory", memory)
-    elif (automatic := limits.automatic(detections, rules)) is not None:
-        bound = automatic
+    elif (found := automatic(detections, rules)) is not None:
+        bound = found
     else:
         return None
     from detmap.adapters import pieces
-    from detmap.bounded import evaluation
+    from detmap.bounded import evaluation, limits
 
     limits.refuse_protocol(rules)
     preferred, unknown = rules.files.detections, rules.scope.unknown

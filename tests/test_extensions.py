@@ -153,10 +153,10 @@ def test_a_shape_gives_its_own_area_to_objects_and_detections(
         for kind, _, text in FENCE.findall((make.ROOT / "docs/add-an-overlap.md").read_text())
         if kind == "py"
     )
-    module = types.ModuleType("circles")
-    monkeypatch.setitem(sys.modules, "circles", module)
+    module = types.ModuleType("detmap.overlaps.circles")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(source, vars(module))
-    kind = overlaps.Kind("circles", module.producer, module.CircleReader())
+    kind = overlaps.Kind("circles", "circles.producer", "circles.CircleReader")
     for place in (overlaps, coco_shapes):
         monkeypatch.setattr(place, "KINDS", (*overlaps.KINDS, kind))
     paths = circles(tmp_path, 17, boxes=boxes)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from detmap.adapters import detection_reader, explained, folder_files, readable
+from detmap.adapters import detection_reader, explained, readable
 from detmap.adapters.joining.unknown_policy import Policy
-from detmap.base import open_files
+from detmap.adapters.row_estimates import n_records
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Note, Truth
@@ -23,8 +23,6 @@ from detmap.tables.catalog import DROPPED
 ADDED = (*DROPPED, "region-ignored", "box-outside", "box-reversed", "score-vast", "shape-and-box")
 """Codes of notes that count rows; all others describe how the file is read."""
 
-JSON, PARQUET = (".json", ".jsonl", ".ndjson"), (".parquet", ".pq")
-SAMPLES, SAMPLE = 16, 1 << 16  # parts of a JSON file whose records are counted, and their bytes
 LOW = 0.75  # of the estimate: so many detections there are at least
 
 
@@ -103,7 +101,7 @@ def source(path: str | Path, truth: Truth, **options: Any) -> Source:
             start = Source(
                 place,
                 size,
-                int(LOW * _n_records(place)),
+                int(LOW * n_records(place)),
                 result_pieces.memory(size),
                 lambda: result_pieces.read(place, truth, reader.policy),
             )
@@ -115,33 +113,6 @@ def source(path: str | Path, truth: Truth, **options: Any) -> Source:
         f"format {reader.row.name} is read as a whole, not in bounded memory",
         "give a COCO results list, JSON lines or Parquet, unpacked; `detmap convert` writes them",
     )
-
-
-def estimated_rows(path: str | Path) -> int:
-    """Returns about how many detections a path has; 0 if its name is not of JSON or Parquet."""
-    place = Path(path)
-    try:
-        if place.suffix.lower() in JSON:
-            return _n_records(place)
-        if place.suffix.lower() in PARQUET or folder_files.has(place, *PARQUET):
-            from detmap.adapters.tabular import csv_parquet, parquet_pieces
-
-            return sum(map(parquet_pieces.n_rows, csv_parquet.shards(place)))
-    except (OSError, DataError):  # the reader reports the error
-        pass
-    return 0
-
-
-def _n_records(path: Path) -> int:
-    """Returns about how many records a JSON file has, from samples of it: they have one image each.
-
-    The length of a record differs by 30 times, with masks and other keys.
-    """
-    with open_files.opened(path) as file:
-        step = max(file.size // SAMPLES, SAMPLE)
-        texts = [file.read(at, SAMPLE) for at in range(0, file.size, step)]
-    found = sum(open_files.plain_letters(text).count(b'"image_id"') for text in texts)
-    return found * file.size // max(sum(map(len, texts)), 1)
 
 
 def _parquet(path: Path, truth: Truth, policy: Policy, options: Mapping[str, Any]) -> Source:

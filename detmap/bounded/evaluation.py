@@ -27,7 +27,8 @@ from detmap.bounded.spill import Spill
 from detmap.curves import scores as curves
 from detmap.errors import DataError
 from detmap.matching.engine import match
-from detmap.matching.matches import Matches, Overview
+from detmap.matching.matches import Matches
+from detmap.matching.matches_overview import Overview
 from detmap.matching.row_order import rank_rows
 from detmap.protocol import Protocol
 from detmap.results.result import Result

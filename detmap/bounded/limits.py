@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from detmap.adapters import pieces
 from detmap.base import memory
 from detmap.bounded.spill import MORE_SPACE
 from detmap.curves import every_rank
@@ -23,11 +22,8 @@ HELD = 80  # bytes per object that matching adds to the ground truth
 KEPT = 16  # those of them that are left for the curves
 FILLED = 0.92  # of the bound that the estimates fill
 FIXED = 40 << 20  # bytes that matching and ranking take, whatever the number of rows
-IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
-READ_WHOLE = 150  # bytes per detection that a Parquet file adds while it is read
 OTHER_FOLDER = "create it, or set TMPDIR to another folder"
 ON_DISK = 80  # bytes per detection in the temporary files
-SHARE = 0.8  # of the available memory that a bound takes if the user gives none
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +144,3 @@ def folder() -> Path:
         what = f"the folder of temporary files, {given!r}, cannot be written"
         raise DataError("TMPDIR", what, OTHER_FOLDER)
     return Path(given)
-
-
-def automatic(path: str | Path, protocol: Protocol | None = None) -> int | None:
-    """Returns a bound in bytes if an evaluation of these detections would not fit into memory.
-
-    None if it fits, or if the path or the protocol has no evaluation in parts.
-    """
-    n_rows, free = pieces.estimated_rows(path), memory.available()
-    is_json = Path(path).suffix.lower() in pieces.JSON
-    if free is None or n_rows * (IN_MEMORY + (0 if is_json else READ_WHOLE)) <= free:
-        return None
-    try:
-        if protocol is not None:
-            refuse_protocol(protocol)
-    except ProtocolError:
-        return None
-    return int(SHARE * free) + memory.resident()

@@ -54,7 +54,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
     ------
     DetmapError : an option that needs all match rows
     """
-    from detmap.bounded import limits
+    from detmap.bounded.automatic_bound import automatic
 
     others = [name for name in WHOLE if getattr(arguments, name) not in (None, False, [])]
     table = arguments.table if arguments.table not in (None, *TABLES) else None
@@ -64,15 +64,15 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
         for option in (*others, *(["table"] if table else [])):
             what = "needs all match rows in memory"
             raise DetmapError(f"--{option.replace('_', '-')}", what, "remove it, or --memory")
-    elif others or table or limits.automatic(arguments.detections) is None:
+    elif others or table or automatic(arguments.detections) is None:
         return None
     from detmap.adapters import pieces
-    from detmap.bounded import evaluation
+    from detmap.bounded import evaluation, limits
     from detmap.tables.catalog import n_dropped
 
     truth, rules = reading.read_truth_of(arguments)
     if bound is None:
-        bound = limits.automatic(arguments.detections, rules)
+        bound = automatic(arguments.detections, rules)
         if bound is None:
             return None
         text = f"the detections do not fit into memory: evaluated in {memory.shown(bound)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,6 @@ from detmap.errors import DataError, MergeError, counted, few
 from detmap.matching import matches_checks
 from detmap.matching.assignments import Assignments, join
 from detmap.matching.matches_checks import word_of
-from detmap.matching.matches_overview import Overview as Overview
 from detmap.matching.row_order import rank_rows
 from detmap.protocol import Protocol
 from detmap.protocol.protocol_digest import protocol_digest
@@ -26,12 +25,15 @@ from detmap.tables.catalog import n_dropped
 from detmap.tables.digests import data_digest, fold_table
 from detmap.tables.grouping import group, labels, offsets, reordered, rows_of
 
+if TYPE_CHECKING:
+    from detmap.matching.matches_overview import Overview
+
 TOGETHER = "orders all detections together (ranking.sort, ranking.ties, limits.scope)"
 """Why parts of the images do not merge under some protocols."""
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Matches(Immutable):
     """Match results of D detections and G objects under one protocol, on a set of images.
 
@@ -133,6 +135,8 @@ class Matches(Immutable):
 
     def overview(self) -> Overview:
         """Returns a summary without the rows."""
+        from detmap.matching.matches_overview import Overview
+
         return Overview(
             self.protocol,
             self.categories,

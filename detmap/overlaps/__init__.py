@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
-from detmap.overlaps import box_iou, keypoints, masks, rotated_pairs
-from detmap.overlaps.mask_reader import MaskReader
-from detmap.overlaps.rotated_boxes import RotatedBoxReader
-from detmap.overlaps.shape_records import ShapeReader
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import Cells, ObjectColumns
     from detmap.kernels.pairs import Pairs
+    from detmap.overlaps.shape_records import ShapeReader
 
 
 class Producer(typing.Protocol):
@@ -47,30 +45,52 @@ class Producer(typing.Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of overlap.
+class Kind(NamedTuple):
+    """A kind of overlap. It names functions and classes as text, ``module.name`` of this folder, so
+    that only the modules of the compared kind are imported.
 
     Parameters
     ----------
     name : as in ``iou.of``
-    producer : takes truth, detections, objects, protocol and the lowest overlap
-    reader : of the shapes that it compares; None if it compares boxes
+    producer_name : takes truth, detections, objects, protocol and the lowest overlap
+    reader_name : the reader of the shapes that it compares; "" if it compares boxes
     """
 
     name: str
-    producer: Callable[[Truth, Detections, ObjectColumns, Protocol, float], Producer]
-    reader: ShapeReader | None = None
+    producer_name: str
+    reader_name: str = ""
+
+    @property
+    def producer(self) -> Callable[[Truth, Detections, ObjectColumns, Protocol, float], Producer]:
+        """The function that creates the producer."""
+        function: Callable[..., Producer] = _member(self.producer_name)
+        return function
+
+    @property
+    def reader(self) -> ShapeReader | None:
+        """The reader, one for all kinds with the same shapes; None if it compares boxes."""
+        return _reader(self.reader_name) if self.reader_name else None
 
 
-ROTATED = RotatedBoxReader()
+def _member(place: str) -> Any:
+    module, name = place.split(".")
+    return getattr(import_module(f"detmap.overlaps.{module}"), name)
+
+
+@cache
+def _reader(place: str) -> ShapeReader:
+    reader: ShapeReader = _member(place)()
+    return reader
+
+
+ROTATED = "rotated_boxes.RotatedBoxReader"
 KINDS: tuple[Kind, ...] = (
-    Kind("boxes", box_iou.producer),
-    Kind("masks", masks.producer, MaskReader()),
-    Kind("keypoints", keypoints.producer, keypoints.KeypointReader()),
-    Kind("polygons", rotated_pairs.polygons, ROTATED),
-    Kind("rotated", rotated_pairs.rectangles, ROTATED),
-    Kind("probiou", rotated_pairs.gaussians, ROTATED),
+    Kind("boxes", "box_iou.producer"),
+    Kind("masks", "masks.producer", "mask_reader.MaskReader"),
+    Kind("keypoints", "keypoints.producer", "keypoints.KeypointReader"),
+    Kind("polygons", "rotated_pairs.polygons", ROTATED),
+    Kind("rotated", "rotated_pairs.rectangles", ROTATED),
+    Kind("probiou", "rotated_pairs.gaussians", ROTATED),
 )
 
 

@@ -20,13 +20,10 @@ from detmap.curves import scores as class_scores
 from detmap.curves.aggregation import COUNTS
 from detmap.curves.scores import Scores
 from detmap.errors import DataError, DetmapError, ProtocolError
-from detmap.matching.matches import Matches, Overview
-from detmap.output import formats
-from detmap.output.table import Table
+from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
 from detmap.protocol.metric_rows import LRP, MetricRow
-from detmap.results import result_notes, result_tables
-from detmap.results.json_content import json_content
+from detmap.results import result_notes
 from detmap.results.signature import signature
 from detmap.tables import Note, fixes
 from detmap.tables.catalog import summed
@@ -35,12 +32,14 @@ from detmap.tables.digests import digest_of
 if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating
     from detmap.doctor.findings import Findings
+    from detmap.matching.matches_overview import Overview
+    from detmap.output.table import Table
     from detmap.statistics.intervals import Intervals
     from detmap.statistics.ties import Tied
     from detmap.tables import Detections, Truth
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The return value of `detmap.evaluate`; ``print(result)`` shows it.
 
@@ -204,12 +203,12 @@ class Result:
     @cached_property
     def overview(self) -> Overview:
         """A summary of the matches without their rows."""
-        return self.verdicts if isinstance(self.verdicts, Overview) else self.verdicts.overview()
+        return self.verdicts.overview() if isinstance(self.verdicts, Matches) else self.verdicts
 
     @property
     def matches(self) -> Matches:
         """The match rows; raises `DetmapError` if they are on other machines."""
-        if isinstance(self.verdicts, Overview):
+        if not isinstance(self.verdicts, Matches):
             raise DetmapError(
                 "matches",
                 "the match rows are on other machines, or were not kept in bounded memory",
@@ -428,12 +427,16 @@ class Result:
 
     def to_dict(self, iou: float | None = None) -> dict[str, Any]:
         """Returns the content of the JSON output: plain values, undefined ones as None."""
+        from detmap.results.json_content import json_content
+
         return json_content(self, iou)
 
     def tables(
         self, *, iou: float | None = None, per_class: bool = False, integrators: bool = False
     ) -> list[Table]:
         """Returns the tables: metrics, and on request classes and AP interpolations."""
+        from detmap.results import result_tables
+
         tables = [result_tables.metric_table(self.protocol, self.rows, self.metrics)]
         if integrators:
             tables.append(result_tables.integrator_table(self.integrators()))
@@ -462,6 +465,7 @@ class Result:
         return data_frames.frame(tables, table, self.signature)
 
     def _repr_html_(self) -> str:
+        from detmap.output import formats
         from detmap.output.tiles import metric_tiles
 
         found = formats.html(self.findings.tables()) if self.findings else ""
@@ -473,6 +477,8 @@ class Result:
         return outline(self, self.protocol.name, data, *metrics, self.signature)
 
     def __str__(self) -> str:
+        from detmap.output import formats
+
         notes = "".join(f"note: {note}\n" for note in self.notes)
         return formats.text(self.tables()) + notes
 

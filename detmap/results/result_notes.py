@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from detmap.errors import few
 from detmap.matching.matches import Matches
-from detmap.matching.matches_overview import Overview
 from detmap.protocol import Protocol
 from detmap.protocol.benchmark_rules import EXTRA
 from detmap.tables import Categories, Note
 from detmap.tables.catalog import distinct
+
+if TYPE_CHECKING:
+    from detmap.matching.matches_overview import Overview
 
 TIE_ORDER = {
     "image": "image id, then file order",
@@ -86,7 +89,7 @@ def partial_groups(protocol: Protocol, categories: Categories) -> list[Note]:
 
 def equal_scores(verdicts: Matches | Overview) -> list[Note]:
     """Returns a note if no score orders the detections."""
-    if isinstance(verdicts, Overview) or len(verdicts) < 2:
+    if not isinstance(verdicts, Matches) or len(verdicts) < 2:
         return []
     if verdicts.score.min() != verdicts.score.max():
         return []
@@ -96,7 +99,7 @@ def equal_scores(verdicts: Matches | Overview) -> list[Note]:
 
 def stops(verdicts: Matches | Overview) -> list[Note]:
     """Returns a note if the reference implementation fails on this input."""
-    if isinstance(verdicts, Overview):
+    if not isinstance(verdicts, Matches):
         return []
     begins, sizes = verdicts.off[:-1], np.diff(verdicts.off)
     first = begins[sizes > 0]

@@ -23,7 +23,8 @@ from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
 from detmap.errors import DataError, require
 from detmap.matching.engine import match
-from detmap.matching.matches import Matches, Overview
+from detmap.matching.matches import Matches
+from detmap.matching.matches_overview import Overview
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 from detmap.results.result import Result

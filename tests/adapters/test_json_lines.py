@@ -14,7 +14,7 @@ import pytest
 
 import detmap
 from detmap import DataError, Detections
-from detmap.adapters import pieces
+from detmap.adapters import pieces, row_estimates
 from detmap.adapters.coco import instances, json_lines, result_pieces, scan_json
 from detmap.base import memory
 from tests.support.lanes import COCO_TRUTH
@@ -200,7 +200,7 @@ def test_records_are_estimated_from_samples(
     rows = [{**row, **extra} for row in ROWS * 40]
     path = tmp_path / name
     path.write_text("\n".join(map(json.dumps, rows)) if name[-1] == "l" else json.dumps(rows))
-    assert pieces.estimated_rows(path) == pytest.approx(len(rows), rel=0.06)
+    assert row_estimates.estimated_rows(path) == pytest.approx(len(rows), rel=0.06)
     assert len(rows) * 0.6 < pieces.source(path, COCO_TRUTH).n_rows < len(rows)
 
 

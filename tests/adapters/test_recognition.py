@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters import pieces, recognition
+from detmap.adapters import recognition, row_estimates
 from detmap.adapters.joining import unknown_policy
 from detmap.errors import DataError
 from tests.support import builders as make
@@ -295,4 +295,4 @@ def test_escaped_keys_are_recognized(tmp_path: Path) -> None:
     assert found.images.ids.tolist() == plain.images.ids.tolist()
     for place in places[1:]:
         assert detmap.read_detections(place, found).score.tolist() == [rows[0]["score"]]
-        assert pieces.estimated_rows(place) == 1
+        assert row_estimates.estimated_rows(place) == 1

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, DetmapError, ProtocolError
-from detmap.adapters import pieces
+from detmap.adapters import pieces, row_estimates
 from detmap.adapters.coco import result_pieces
 from detmap.adapters.tabular import parquet_pieces
-from detmap.bounded import evaluation
+from detmap.bounded import automatic_bound, evaluation
 from detmap.bounded.limits import Limits
 from detmap.protocol.default_protocol import prepare
 from tests.support import builders
@@ -228,7 +228,7 @@ def test_it_chooses_a_bound_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = write(tmp_path, "list", rows)
     expected = detmap.evaluate(truth, path, "coco-bbox")
     assert isinstance(expected.verdicts, detmap.Matches)
-    monkeypatch.setattr(evaluation.bounds, "IN_MEMORY", 1 << 40)
+    monkeypatch.setattr(automatic_bound, "IN_MEMORY", 1 << 40)
     found = detmap.evaluate(truth, path, "coco-bbox")
     assert not isinstance(found.verdicts, detmap.Matches)
     assert_equal(found, expected)
@@ -242,14 +242,14 @@ def test_what_does_not_fit_by_the_estimate(
     """A Parquet file is read as a whole, which takes more memory than JSON."""
     _, rows = few(tmp_path)
     path = write(tmp_path, form, rows)
-    n_rows = pieces.estimated_rows(path)
+    n_rows = row_estimates.estimated_rows(path)
     assert n_rows > 0
     for free, chosen in ((needed * n_rows, False), (needed * n_rows - 1, True)):
-        monkeypatch.setattr(evaluation.bounds.memory, "available", lambda free=free: free)
-        assert (evaluation.bounds.automatic(path) is not None) == chosen
-    monkeypatch.setattr(evaluation.bounds.memory, "available", lambda: None)
-    assert evaluation.bounds.automatic(path) is None
-    assert evaluation.bounds.automatic(tmp_path / "missing.json") is None
+        monkeypatch.setattr(automatic_bound.memory, "available", lambda free=free: free)
+        assert (automatic_bound.automatic(path) is not None) == chosen
+    monkeypatch.setattr(automatic_bound.memory, "available", lambda: None)
+    assert automatic_bound.automatic(path) is None
+    assert automatic_bound.automatic(tmp_path / "missing.json") is None
 
 
 def test_a_class_takes_less_memory_if_scores_alone_decide_the_order() -> None:
@@ -430,7 +430,7 @@ def test_few_detections_need_little_memory(
     truth, rows = few(tmp_path)
     source = pieces.source(write(tmp_path, form, rows), truth)
     used = 120_000_000
-    monkeypatch.setattr(evaluation.bounds.memory, "resident", lambda: used)
+    monkeypatch.setattr(automatic_bound.memory, "resident", lambda: used)
     rules = prepare("coco-bbox", None)
     assert evaluation.evaluate(truth, source, rules, 300_000_000).metrics
     parts = "120 MB are in use after reading the ground truth, reading the detections takes about"

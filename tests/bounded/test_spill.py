@@ -181,9 +181,9 @@ def test_a_bad_size(size: str) -> None:
 
 
 def test_it_says_when_it_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
-    from detmap.bounded import limits
+    from detmap.bounded import automatic_bound
 
-    monkeypatch.setattr(limits, "IN_MEMORY", 1 << 50)
+    monkeypatch.setattr(automatic_bound, "IN_MEMORY", 1 << 50)
     done = run(*EVAL[:-2])
     assert done.code == 0
     assert "the detections do not fit into memory: evaluated in" in done.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -15,21 +15,26 @@ from detmap.adapters.coco import (
     decode,
     instances,
     json_lines,
-    named_columns,
     record_errors,
     scan_json,
     tool_results,
 )
-from detmap.adapters.coco.records import Records, objects, results
 from detmap.adapters.coco.scan_columns import Segmentations
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
-from detmap.overlaps import KINDS, kind_of, masks
-from detmap.overlaps.shape_records import ShapeReader
-from detmap.tables import Columns, Detections, Images, Note, Truth
+from detmap.overlaps import KINDS, kind_of
+from detmap.tables import Columns, Detections, Images, Note, Shapes, Truth
 from detmap.tables.grouping import Positions
+
+if TYPE_CHECKING:
+    from detmap.adapters.coco.records import Records
+    from detmap.overlaps.masks import Masks
+    from detmap.overlaps.shape_records import ShapeReader
+
+BOX_KEYS = {"image_id", "category_id", "bbox", "score"}
+"""The keys of a result without shapes; readers of shapes are imported for others alone."""
 
 
 def read_truth(
@@ -56,6 +61,9 @@ def read_truth(
     attributes = [name for name in dict.fromkeys(attributes) if name not in truth.attributes]
     if not with_shapes and not roles and not attributes:
         return truth
+    from detmap.adapters.coco import named_columns
+    from detmap.adapters.coco.records import objects
+
     more = (reader.field, *reader.more, "area", "bbox") if reader and with_shapes else ()
     records = objects(path, truth, (*more, *roles, *attributes))
     truth = named_columns.with_columns(truth, records, roles, attributes)
@@ -75,10 +83,10 @@ def _scan_truth(path: Path, reader: ShapeReader) -> Truth | None:
     return reader.complete(truth, shapes, {"area": area}, str)
 
 
-def _scanned_masks(
-    given: Segmentations, images: Images, image: NDArray[np.int32]
-) -> masks.Masks | None:
+def _scanned_masks(given: Segmentations, images: Images, image: NDArray[np.int32]) -> Masks | None:
     """Returns masks, or None if the reference reader must report an error."""
+    from detmap.overlaps import masks
+
     try:
         texts = b"[" + b",".join(given.others.values()) + b"]"
         values = msgspec.json.decode(texts)
@@ -118,7 +126,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
     Raises `DataError` for invalid boxes or shapes.
     """
-    reader = next((row.reader for row in KINDS if _has(truth, row.reader)), None)
+    reader = None if truth.shapes is None else _reader_of(truth.shapes)
     if reader is None and (scanned := instances.scan_results(path, truth, policy)) is not None:
         return with_boxes(path, json_lines.first_of_file(path), scanned)
     if reader is not None and (found := _scan_masks(path, truth, policy, reader)) is not None:
@@ -147,6 +155,8 @@ def read_shaped(
 
     With `only_boxes` the boxes around the shapes are kept, and not the shapes.
     """
+    from detmap.adapters.coco.records import results
+
     given = results(path, text.data, ("bbox", reader.field, *more))
     records = given.records
     source = shown(path)
@@ -232,14 +242,17 @@ def _scan_masks(path: Path, truth: Truth, policy: Policy, reader: ShapeReader) -
     return _shaped(nowhere, reader, shapes, boxes, True)
 
 
-def _has(truth: Truth, reader: ShapeReader | None) -> bool:
-    return reader is not None and isinstance(truth.shapes, reader.kind)
+def _reader_of(shapes: Shapes) -> ShapeReader | None:
+    readers = [row.reader for row in KINDS if row.reader is not None]
+    return next((each for each in readers if isinstance(shapes, each.kind)), None)
 
 
 def _shape_alone(first: Mapping[str, Any]) -> ShapeReader | None:
     """Returns the reader of results that have shapes but no boxes, judging by the first record."""
+    if first.get("bbox"):
+        return None
     readers = [row.reader for row in KINDS if row.reader is not None]
-    alone = [each for each in readers if first.get(each.field) and not first.get("bbox")]
+    alone = [each for each in readers if first.get(each.field)]
     return alone[0] if alone else None
 
 
@@ -259,6 +272,8 @@ def _around(detections: Detections, reader: ShapeReader, shapes: Any) -> Detecti
 
 def with_boxes(path: Path, first: Mapping[str, Any], detections: Detections) -> Detections:
     """Adds a note if results have shapes that are not used."""
+    if first.keys() <= BOX_KEYS:
+        return detections
     for row in KINDS:
         if row.reader is not None and first.get(row.reader.field) and len(detections):
             text = f"detections have a bbox and a {row.reader.field}: the bbox is compared"
