@@ -191,7 +191,7 @@ def detection_reader(
         raise DataError("read_detections: truth", what, "give the result of `read_truth`")
     policy = unknown_policy(unknown, class_names)
     if policy.unknown == "error":
-        policy = replace(policy, unknown=cast(Any, protocol_unknown))
+        policy = policy._replace(unknown=cast(Any, protocol_unknown))
     path = registry.checked_path(path)
     with readable(path), explained(path, "detections", format or preferred_format or None):
         if format is None and not preferred_format and path.is_dir():

@@ -7,10 +7,9 @@ functions as text, so that only the module of the chosen format is imported.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from detmap.tables import Detections, Truth
 
@@ -21,8 +20,7 @@ have names or content of their own, 4 also if another format reads one of its fi
 user names the format."""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """A detection format: its ground truth and its detections.
 
     Parameters

@@ -10,9 +10,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.immutable import Value
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Grid(Value):
     """A grid of numbers, bit-identical to its reference.
 
     Parameters

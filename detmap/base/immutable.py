@@ -6,7 +6,7 @@ import math
 import mmap
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,31 @@ class Immutable:
     def __reduce__(self) -> tuple[Any, ...]:
         columns = tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
         return _rebuilt, (type(self), *columns)
+
+
+class Value:
+    """A frozen dataclass that is compared, hashed and printed by its fields, as if `dataclass`
+    generated these methods: it compiles each of them, for each class, which takes half of the time
+    that a class with ten fields takes to import. Declare it with ``eq=False, repr=False``.
+    """
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str, ...]]
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self.__match_args__])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Value) or type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        pairs = zip(self.__match_args__, self._values(), strict=True)
+        return f"{type(self).__qualname__}({', '.join(f'{name}={x!r}' for name, x in pairs)})"
 
 
 def _rebuilt(kind: Any, *columns: Any) -> Any:

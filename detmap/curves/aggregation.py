@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -271,8 +272,7 @@ def _select_threshold(
     return cells[t : t + 1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class Counts(NamedTuple):
     """Counts at one IoU threshold, main subset and highest detection limit; each (K,) int64.
 
     `objects` are ground truth, `tp` matched, `missed` unmatched. `detections` are evaluated:

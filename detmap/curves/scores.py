@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,7 @@ from detmap.protocol.tree import ORDER_ALONE
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores:
     """The inputs of aggregation.
 
@@ -68,8 +68,7 @@ class Scores:
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
-class Lists:
+class Lists(NamedTuple):
     """L lists to rank, concatenated.
 
     Parameters
@@ -90,8 +89,7 @@ NO_WEIGHT = np.empty(0)
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
-class Points:
+class Points(NamedTuple):
     """The thresholds of L ranked lists, concatenated, by descending score.
 
     Parameters

@@ -11,7 +11,7 @@ from detmap.tables import Categories, Note
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Overview:
     """A summary of matches without their rows.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,7 @@ from detmap.protocol import Protocol
 from detmap.tables import FLAGS, Detections, Note, Truth, reversed_boxes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Roles:
+class Roles(NamedTuple):
     """The role of each row; words have bit a for subset a.
 
     Parameters

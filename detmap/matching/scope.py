@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,7 @@ NO_RANK, NO_FLAGS = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
 UNLISTED, LENIENT = 1, 2  # bits, as in detmap.kernels.scope
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class Looked(NamedTuple):
     """The evaluated detections.
 
     Parameters

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,7 @@ Words = NDArray[np.uint64]
 EVERY_SUBSET = ~np.uint64(0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ObjectWords:
+class ObjectWords(NamedTuple):
     """The roles of G objects; words have bit a for subset a.
 
     Parameters
@@ -37,8 +35,7 @@ class ObjectWords:
     enough: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DetectionWords:
+class DetectionWords(NamedTuple):
     """The roles of D detections; words have bit a for subset a.
 
     Parameters

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.grids import Grid
+from detmap.base.immutable import Value
 from detmap.protocol.integrators import INTEGRATORS, Integrator, integrator
 from detmap.protocol.key_checks import LIMITS, STOPS, WHOLE, Key, choice, grid, number
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeRules:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScopeRules(Value):
     """The evaluated pairs of image and class, for ground truth that is not exhaustive."""
 
     unlisted: Annotated[
@@ -51,8 +52,8 @@ class ScopeRules:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Limits(Value):
     """The detection limits; `NO_LIMIT` for none."""
 
     max_dets: Annotated[
@@ -86,8 +87,8 @@ class Limits:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ranking(Value):
     """The order of a class's detections."""
 
     ties: Annotated[
@@ -166,8 +167,8 @@ class Ranking:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class AveragePrecision:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AveragePrecision(Value):
     """The AP of a ranked list."""
 
     integrator: Annotated[
@@ -292,8 +293,8 @@ class AveragePrecision:
         return self.eleven.values() if self.rule.points == "eleven" else self.grid.values()
 
 
-@dataclass(frozen=True, slots=True)
-class OperatingPoint:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OperatingPoint(Value):
     """The score threshold of the rows P, R and F1."""
 
     rule: Annotated[
@@ -339,8 +340,8 @@ class OperatingPoint:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Mean(Value):
     """The mean over classes."""
 
     undefined: Annotated[

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from detmap.base.grids import Grid
+from detmap.base.immutable import Value
 from detmap.protocol.key_checks import CLASSES, Check, Key, choice, grid, number
 
 RULES = (
@@ -44,8 +45,8 @@ def _whole_from_zero(value: Any) -> int:
 FORMAT = Check(_format, 'the name of a format, as docs/formats.md lists them; "" for any')
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Files(Value):
     """The formats of the benchmark's files. They change no metric and are not in the signature."""
 
     truth: Annotated[
@@ -56,8 +57,8 @@ class Files:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evaluation(Value):
     """How the metrics are computed."""
 
     rule: Annotated[
@@ -81,8 +82,8 @@ class Evaluation:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class KittiRule:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KittiRule(Value):
     """Keys of the rule `kitti`."""
 
     height: Annotated[
@@ -107,8 +108,8 @@ class KittiRule:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class FrocRule:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FrocRule(Value):
     """Keys of the rules `froc_spheres` and `froc_boxes`."""
 
     rates: Annotated[
@@ -153,8 +154,8 @@ class FrocRule:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class CgF1Rule:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CgF1Rule(Value):
     """Keys of the rule `cgf1`."""
 
     score: Annotated[

@@ -11,7 +11,6 @@ has an AP of 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -59,8 +58,7 @@ class Curve(NamedTuple):
         return float(np.sum(parts) if self.sum == "pairwise" else sum(parts.tolist()))
 
 
-@dataclass(frozen=True, slots=True)
-class Integrator:
+class Integrator(NamedTuple):
     """One AP interpolation.
 
     Parameters

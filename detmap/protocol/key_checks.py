@@ -9,11 +9,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from detmap.base.grids import Grid
+from detmap.base.immutable import Value
 from detmap.protocol.metric_rows import NO_LIMIT
 
 MAX_THRESHOLDS = 64  # a match result has one bit per threshold in a machine word
@@ -22,16 +23,14 @@ NAME = re.compile(r"[A-Za-z0-9_-]+")
 LABELLED = "labelled"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """The parser of one key, and its valid values in words."""
 
     read: Callable[[Any], Any]
     legal: str
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One row of the table of keys; its name is the annotated field.
 
     Parameters
@@ -48,8 +47,8 @@ class Key:
     default: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Range(Value):
     """Values of an attribute, both ends included; the upper end may be inf."""
 
     attribute: str
@@ -57,16 +56,16 @@ class Range:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Subset:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Subset(Value):
     """The objects with all attributes in their ranges: ``small``, ``Reasonable``."""
 
     name: str
     ranges: tuple[Range, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Group(Value):
     """Classes that are averaged together: those with these names; () for those that the ground
     truth labels with the name of the group.
     """

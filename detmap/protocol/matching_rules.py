@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from detmap.base.grids import Grid
+from detmap.base.immutable import Value
 from detmap.protocol.key_checks import (
     CLASS_THRESHOLDS,
     DECIMALS,
@@ -27,8 +28,8 @@ from detmap.protocol.key_checks import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Boxes:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Boxes(Value):
     """The box convention, and which boxes are evaluated."""
 
     extent: Annotated[
@@ -138,8 +139,8 @@ class Boxes:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Iou:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Iou(Value):
     """The overlap of a detection and an object, and its thresholds."""
 
     thresholds: Annotated[
@@ -261,8 +262,8 @@ class Iou:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Matching(Value):
     """The matching rule, and the treatment of ignored objects."""
 
     rule: Annotated[
@@ -372,8 +373,8 @@ class Matching:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class DetectionRules:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DetectionRules(Value):
     """The treatment of scores, and of detections outside a subset."""
 
     outside: Annotated[

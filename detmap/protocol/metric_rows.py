@@ -16,7 +16,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
+from detmap.base.immutable import Value
 from detmap.errors import ProtocolError
 
 NO_LIMIT = 2**31 - 1  # more than the detections of any image
@@ -24,8 +26,7 @@ SHORT = {"small": "s", "medium": "m", "large": "l"}  # suffixes of COCO and LVIS
 LETTERS = {f"-{name}": letter for name, letter in SHORT.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """A kind of metric rows.
 
     Parameters
@@ -80,8 +81,8 @@ LEGAL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MetricRow:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MetricRow(Value):
     """One metric of a result and its axes.
 
     Parameters
@@ -107,8 +108,7 @@ class MetricRow:
         return BY_NAME[self.kind]
 
 
-@dataclass(frozen=True, slots=True)
-class Axes:
+class Axes(NamedTuple):
     """The labels of each axis, in the order of the protocol."""
 
     thresholds: tuple[float, ...]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.grids import Grid
-from detmap.base.immutable import Immutable
+from detmap.base.immutable import Immutable, Value
 from detmap.base.reprs import outline
 from detmap.errors import ProtocolError
 from detmap.protocol import metric_rows as metrics
@@ -89,8 +89,8 @@ SUPPORTED = {"boxes": "coco-bbox or voc2012", "masks": "coco-segm", "keypoints":
 """Protocols without special rules, by what they compare; of rotated boxes it is ``dota``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol(Immutable):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Protocol(Immutable, Value):
     """All rules of an evaluation.
 
     Parameters

@@ -92,7 +92,7 @@ class Shapes(Protocol):
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Truth(Immutable):
     """Ground truth of one split: G objects on I images in K classes, rows in file order.
 
@@ -202,7 +202,7 @@ class Truth(Immutable):
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Detections(Immutable):
     """Detections on the images of a `Truth`: D rows in file order.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import total_ordering
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import column_checks
-from detmap.base.immutable import Immutable, keep
+from detmap.base.immutable import Immutable, Value, keep
 from detmap.base.printable import shown
 from detmap.base.reprs import outlined
 from detmap.errors import DataError, few, singular
@@ -20,8 +21,9 @@ FIXED = "fixed-"
 """Begins the code of a note on a repair of the detections; the name of the repair follows."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Note:
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Note(Value):
     """A warning about the input or the result.
 
     Parameters
@@ -36,6 +38,11 @@ class Note:
     text: str
     count: int
     source: str = ""
+
+    def __lt__(self, other: Note) -> bool:
+        if type(other) is not Note:
+            return NotImplemented
+        return self._values() < other._values()
 
     def __str__(self) -> str:
         text = singular(self.text) if self.count == 1 else self.text
@@ -71,7 +78,7 @@ def fixes(notes: Iterable[Note]) -> tuple[str, ...]:
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Categories(Immutable):
     """The K classes of a data set, by ascending id.
 
@@ -126,7 +133,7 @@ class Categories(Immutable):
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Images(Immutable):
     """The I images of a split, by ascending id.
 
@@ -185,7 +192,7 @@ only by a class hierarchy (Open Images), which changes no verdict."""
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scope(Immutable):
     """Annotated pairs of image and class, by image, of a partly annotated truth.
 

@@ -19,7 +19,7 @@ MOST = 2.0**31  # pixels of a side: a larger one has no other result
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Regions(Immutable):
     """R regions of a ground truth.
 

@@ -46,7 +46,7 @@ def test_a_row_is_all_that_a_format_takes(tmp_path: Path, monkeypatch: Any) -> N
 
 
 def test_what_looks_like_two_formats_has_to_be_named(tmp_path: Path, monkeypatch: Any) -> None:
-    other = dataclasses.replace(LINES, name="other")
+    other = LINES._replace(name="other")
     monkeypatch.setattr(registry, "FORMATS", (LINES, other))
     path = make.write(tmp_path / "x.lines", "")
     with pytest.raises(DataError, match=r"the format is ambiguous: lines and other .*lines, other"):

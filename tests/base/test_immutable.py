@@ -6,7 +6,7 @@ import copy
 import mmap
 import pickle
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import FrozenInstanceError, asdict, dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap.base import immutable
-from detmap.base.immutable import blank, own
+from detmap.base.immutable import Value, blank, own
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.matches import Matches
 from detmap.overlaps.keypoints import Keypoints
@@ -245,3 +245,59 @@ def test_keypoints_cannot_be_forged(name: str) -> None:
 def test_a_table_that_was_copied_is_the_table(again: Callable[[Any], Any]) -> None:
     masks = some_masks()
     assert again(masks) is masks
+
+
+@dataclass(frozen=True)
+class _Generated:
+    low: float
+    name: str = "a"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Plain(Value):
+    low: float
+    name: str = "a"
+
+
+_Plain.__qualname__ = _Generated.__qualname__
+
+
+@pytest.mark.parametrize("one", [(1.0,), (2, "b"), (float("nan"), "it's")])
+@pytest.mark.parametrize("other", [(1,), (2.0, "b"), (1.0, "b")])
+def test_a_value_is_compared_and_printed_as_a_generated_dataclass(
+    one: tuple[Any, ...], other: tuple[Any, ...]
+) -> None:
+    generated, plain = _Generated(*one), _Plain(*one)
+    assert repr(plain) == repr(generated)
+    assert (plain == _Plain(*other)) == (generated == _Generated(*other))
+    assert (hash(plain) == hash(_Plain(*one))) == (hash(generated) == hash(_Generated(*one)))
+    assert asdict(plain) == asdict(generated)
+    assert replace(plain, name="z") == _Plain(one[0], "z")
+    assert plain != generated
+    assert plain != one
+    with pytest.raises(FrozenInstanceError):
+        plain.low = 0.0  # type: ignore[misc]
+
+
+def test_parts_of_a_protocol_are_compared_hashed_printed_and_pickled() -> None:
+    coco, voc = load("coco-bbox"), load("voc2007")
+    for part in fields(coco):
+        one, other = getattr(coco, part.name), getattr(voc, part.name)
+        if is_dataclass(one):
+            again = pickle.loads(pickle.dumps(one))
+            assert again == one
+            assert hash(again) == hash(one)
+            assert (one == other) == (asdict(one) == asdict(other))  # type: ignore[call-overload]
+            shown = ", ".join(f"{each.name}={getattr(one, each.name)!r}" for each in fields(one))
+            assert repr(one) == f"{type(one).__name__}({shown})"
+    assert coco != voc
+    assert coco == replace(load("voc2007"), **{x.name: getattr(coco, x.name) for x in fields(coco)})
+
+
+def test_notes_are_sorted_by_their_fields() -> None:
+    columns = [("b", "x", 1, ""), ("a", "y", 2, "f"), ("a", "y", 2, "e"), ("a", "x", 9, "")]
+    notes = [detmap.Note(*each) for each in columns]
+    assert sorted(notes) == [detmap.Note(*each) for each in sorted(columns)]
+    assert notes[1] > notes[2] >= notes[2] > notes[3] <= notes[3]
+    with pytest.raises(TypeError):
+        notes[0] < columns[0]  # noqa: B015

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +185,7 @@ def test_a_kernel_of_another_name_is_refused() -> None:
     """Index 0 is that of the 11-point rule; all-point has the next one."""
     known = integrators.integrator("all_points")
     with pytest.raises(detmap.ProtocolError, match="all_points has no compiled function"):
-        replace(known, kernel=0).code()
+        known._replace(kernel=0).code()
 
 
 # ---- rules of every rank, by hand

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -189,8 +188,7 @@ def scan_instances(
                 at, separator = file.byte(at)
             if file.byte(at + 1)[1] != -1 or len(located) < 2 or columns is None:
                 return None
-            columns = replace(
-                columns,
+            columns = columns._replace(
                 image=located["images"](columns.image),
                 category=located["categories"](columns.category),
             )

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -36,8 +35,7 @@ READ = ("image_id", "file_name", "category_id", "category_name", "bbox", "score"
 PICKLED = (".pkl", ".pickle")
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A results file as plain JSON.
 
     Parameters

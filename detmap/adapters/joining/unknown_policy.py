@@ -8,9 +8,8 @@ import os
 import re
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -41,8 +40,7 @@ VOC_CLASSES = (
 """Source: VOCinit.m of the VOC devkit; the only classes in VOC's form whose numbers are agreed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """What to do with unknown images and classes, and what class ids mean.
 
     Parameters
