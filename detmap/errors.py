@@ -22,7 +22,7 @@ LONGEST_VALUE = 200
 """Of one value in a message, about: what is in quotes, or has no space (nor / of a path) in it."""
 
 
-_LONG_VALUE = re.compile(
+_LONG_VALUE = (
     rf"\'[^\']{{{LONGEST_VALUE},}}\'|\"[^\"]{{{LONGEST_VALUE},}}\"|[^\s,;/]{{{LONGEST_VALUE},}}"
 )
 
@@ -70,7 +70,7 @@ def clipped(text: str) -> str:
     """A part of a message; the middles of its values and its own are left out where they are too
     long to be read.
     """
-    return _without_middle(_LONG_VALUE.sub(_cut_value, str(text)), MOST_CHARACTERS)
+    return _without_middle(re.sub(_LONG_VALUE, _cut_value, str(text)), MOST_CHARACTERS)
 
 
 def _cut_value(value: re.Match[str]) -> str:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, registry, text_fields
-from detmap.adapters.joining import image_lookup, join
+from detmap.adapters import box_conventions, registry
 from detmap.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.adapters.joining.unknown_policy import ClassNames as ClassNames
 from detmap.adapters.joining.unknown_policy import Policy
@@ -210,6 +209,9 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
 
     Raises `DataError` for a missing or empty file, and for unknown or repeated images.
     """
+    from detmap.adapters import text_fields
+    from detmap.adapters.joining import image_lookup, join
+
     path = registry.checked_path(path)
     places = {line: " ".join(words) for line, words in text_fields.lines(path)}
     if not places:

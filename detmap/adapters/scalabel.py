@@ -31,7 +31,6 @@ CLASSES = (
 )
 """Source: bdd100k configs/det.toml."""
 
-LOOKED_AT = 1 << 16  # bytes
 SIDES = ("x1", "y1", "x2", "y2")
 
 
@@ -87,18 +86,6 @@ class Dataset(msgspec.Struct):
 
     frames: list[Frame]
     config: Config | None = None
-
-
-def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
-    if path.is_dir() or path.suffix.lower() != ".json":
-        return 0
-    with open_files.opened(path) as file:
-        head = open_files.plain_letters(file.read(0, LOOKED_AT))
-    if b'"box2d"' in head:
-        return 2
-    other = any(word in head for word in (b'"image_id"', b'"images"', b'"annotations"'))
-    return int(not other and any(word in head for word in (b'"name"', b'"frames"')))
 
 
 def read_truth(path: Path) -> Truth:

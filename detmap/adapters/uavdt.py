@@ -21,7 +21,8 @@ from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
-from detmap.tables import Categories, Detections, Images, Note, Regions, Truth
+from detmap.tables import Categories, Detections, Images, Note, Truth
+from detmap.tables.regions import Regions
 
 TRUTH, IGNORED, RESULTS = "_gt_whole.txt", "_gt_ignore.txt", ("_det.txt", ".txt")
 COLUMNS = ("frame", "target", "x", "y", "width", "height", "score")

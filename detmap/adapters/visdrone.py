@@ -23,8 +23,9 @@ from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
-from detmap.tables import Categories, Detections, Images, Note, Regions, Truth
+from detmap.tables import Categories, Detections, Images, Note, Truth
 from detmap.tables.grouping import positions
+from detmap.tables.regions import Regions
 
 CLASSES = (
     *("ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle"),

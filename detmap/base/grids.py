@@ -43,18 +43,19 @@ class Grid(Value):
 
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 """A number of a recipe: ASCII digits, so that no ``inf``, ``1_0`` or foreign digit slips in."""
-RECIPE = re.compile(rf"(?:(matlab|arange|decimal|float32) )?({NUMBER}):({NUMBER}):({NUMBER})")
+SPACINGS = ("matlab", "arange", "decimal", "float32")
 
 
 def _parse(recipe: str) -> tuple[str, float, float, float]:
-    match = RECIPE.fullmatch(recipe.strip(" "))
-    if not match:
+    kind, space, numbers = recipe.strip(" ").rpartition(" ")
+    parts = numbers.split(":")
+    if (space and kind not in SPACINGS) or not all(re.fullmatch(NUMBER, part) for part in parts):
         raise ValueError
-    start, step, stop = (float(x) for x in match.groups()[1:])
+    start, step, stop = map(float, parts)
     finite = all(math.isfinite(x) for x in (start, step, stop))
     if not (finite and step > 0 and stop >= start and (stop - start) / step < 1e6):
         raise ValueError
-    return match.group(1) or "linspace", start, step, stop
+    return kind or "linspace", start, step, stop
 
 
 @lru_cache(maxsize=16)  # parsed again for each batch of an `Evaluator`

@@ -39,8 +39,8 @@ MOST_TIMES = 200  # as large as it is packed: JSON gets 5 to 50, what is made to
 SMALL = 1 << 14  # bytes of a file, a protocol or a list, that nobody has to ask memory for
 
 
-_ESCAPED = re.compile(rb"\\u00(3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])", re.IGNORECASE)
-_UTF16 = re.compile(rb"\xff\xfe|\xfe\xff|(?:[\t\n\r -~]\0){2}|(?:\0[\t\n\r -~]){2}")
+_ESCAPED = rb"\\u00(3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])"
+_UTF16 = rb"\xff\xfe|\xfe\xff|(?:[\t\n\r -~]\0){2}|(?:\0[\t\n\r -~]){2}"
 SAVE_UTF8 = "save it as plain text in UTF-8"
 
 
@@ -135,7 +135,7 @@ def read_bytes(
 
 def is_utf16(data: bytes) -> bool:
     """Checks if text is UTF-16: by its byte order mark, or by zeros beside its first characters."""
-    return _UTF16.match(data) is not None
+    return re.match(_UTF16, data) is not None
 
 
 def plain_letters(data: bytes) -> bytes:
@@ -145,7 +145,7 @@ def plain_letters(data: bytes) -> bytes:
     """
     if b"\\u00" not in data:
         return data
-    return _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), data)
+    return re.sub(_ESCAPED, lambda found: bytes([int(found[1], 16)]), data, flags=re.IGNORECASE)
 
 
 def parse_json(data: str | bytes, where: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from detmap.errors import DataError
 
-_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\],]', re.DOTALL)
+_TOKEN = r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\],]'
 
 
 class _RepeatedError(Exception):
@@ -38,7 +38,7 @@ def _repeated(text: str, where: str) -> DataError:
     """Returns the error of the first repeated key of a text that has one."""
     keys: list[set[str] | None] = []  # of each open object; None for a list
     trail: list[str | int] = []  # the current key of each open object, or position in a list
-    for match in _TOKEN.finditer(text):
+    for match in re.finditer(_TOKEN, text, re.DOTALL):
         token, string, colon = match[0], match[1], match[2]
         if token in ("{", "["):
             keys.append(set() if token == "{" else None)

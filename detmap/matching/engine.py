@@ -13,7 +13,6 @@ from detmap.base.immutable import blank, vouched
 from detmap.base.last_values import LastValues
 from detmap.base.parallel import Workers
 from detmap.errors import DataError, ProtocolError
-from detmap.matching.assignments import gather
 from detmap.matching.class_thresholds import reach_own
 from detmap.matching.matches import Matches, distinct
 from detmap.matching.matches_checks import effective_thresholds as effective_thresholds
@@ -187,6 +186,8 @@ def _match_cells(
     workers.each_batch(match_some, sizes)
     assigned = None
     if taken:
+        from detmap.matching.assignments import gather
+
         places = places_of(truth.image, truth.label, n_images, len(truth.categories))
         assigned = gather(kept, places[objects.row], rows.tp)
     return objects, rows, assigned

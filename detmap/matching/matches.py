@@ -14,7 +14,6 @@ from detmap.base.immutable import Immutable
 from detmap.base.reprs import outlined
 from detmap.errors import DataError, MergeError, counted, few
 from detmap.matching import matches_checks
-from detmap.matching.assignments import Assignments, join
 from detmap.matching.matches_checks import word_of
 from detmap.matching.row_order import rank_rows
 from detmap.protocol import Protocol
@@ -26,6 +25,7 @@ from detmap.tables.digests import data_digest, fold_table
 from detmap.tables.grouping import group, labels, offsets, reordered, rows_of
 
 if TYPE_CHECKING:
+    from detmap.matching.assignments import Assignments
     from detmap.matching.matches_overview import Overview
 
 TOGETHER = "orders all detections together (ranking.sort, ranking.ties, limits.scope)"
@@ -194,6 +194,8 @@ class Matches(Immutable):
         MergeError : another protocol or other classes, an image in two parts, or a protocol that
             needs all detections at once
         """
+        from detmap.matching import assignments
+
         for other in others:
             if not isinstance(other, Matches):
                 what = f"a {type(other).__name__}, not Matches"
@@ -246,7 +248,7 @@ class Matches(Immutable):
             counted=np.concatenate([part.counted for part in parts])[obj_order],
             unjudged=unjudged,
             notes=notes,
-            taken=join([part.taken for part in parts], order),
+            taken=assignments.join([part.taken for part in parts], order),
         )
 
     def select(self, image_ids: ArrayLike) -> Matches:

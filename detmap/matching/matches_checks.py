@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from detmap.base import column_checks as checks
 from detmap.base.immutable import keep
-from detmap.matching.assignments import Assignments
 from detmap.matching.class_thresholds import class_thresholds
 from detmap.protocol import Protocol
 from detmap.tables import MAX_ROWS, Categories, Note
@@ -97,6 +96,8 @@ def check(matches: Any) -> None:
 
 def _check_taken(matches: Any) -> None:
     """Checks that the assignments agree with the match results."""
+    from detmap.matching.assignments import Assignments
+
     if not isinstance(matches.taken, Assignments):
         checks.refuse("Matches.taken", f"a {type(matches.taken).__name__}")
     n_images = max(matches.n_images, 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import (
+    TYPE_CHECKING,
     Any,
     Generic,
     Literal,
@@ -36,7 +37,9 @@ from detmap.tables.catalog import Images as Images
 from detmap.tables.catalog import Note as Note
 from detmap.tables.catalog import Scope as Scope
 from detmap.tables.catalog import fixes as fixes
-from detmap.tables.regions import Regions as Regions
+
+if TYPE_CHECKING:
+    from detmap.tables.regions import Regions
 
 BoxFormat = Literal["xywh", "voc"]
 """``xywh``: left, top, width, height in continuous coordinates from 0 (COCO). ``voc``: x1, y1,

@@ -19,7 +19,7 @@ from detmap.adapters import read_images
 from detmap.adapters import text_fields as text
 from detmap.adapters.coco import instances as coco
 from detmap.adapters.coco import scan_json as coco_scan
-from detmap.adapters.joining import join as joining
+from detmap.adapters.joining import image_lookup
 from detmap.adapters.tabular import csv_parquet
 from detmap.adapters.voc import devkit as voc
 from detmap.adapters.voc import scan_voc as voc_scan
@@ -380,7 +380,7 @@ def test_a_path_that_is_not_utf8_can_be_printed_and_written(tmp_path: Path) -> N
 def test_only_digits_make_a_stem_a_number(stem: str, tmp_path: Path) -> None:
     truth = read_truth(make.write_voc(tmp_path / "VOC2007"))
     images = dataclasses.replace(truth.images.take(np.arange(1)), ids=np.array([stem]))
-    assert joining.stems_as_numbers(types.SimpleNamespace(images=images)) is None
+    assert image_lookup.stems_as_numbers(types.SimpleNamespace(images=images)) is None
 
 
 def test_an_id_that_a_float_cannot_hold_is_refused(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def _other_protocol(missing: str, record: Mapping[str, Any]) -> str:
     return ""
 
 
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how JSON spells half of a surrogate pair
+_HALF = r"\\u[dD][89a-fA-F]"  # how JSON spells half of a surrogate pair
 
 
 RUNS = ("size", "counts")
@@ -319,7 +319,7 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
     if not isinstance(tree, dict):
         kind = "a list, as of a results file" if isinstance(tree, list) else short(tree)
         return DataError(str(path), f"the top level is {kind}", shape)
-    for where, value in _leaves(tree) if not_utf8 or _HALF.search(text) else ():
+    for where, value in _leaves(tree) if not_utf8 or re.search(_HALF, text) else ():
         if isinstance(value, str) and not value.isprintable() and _is_broken(value):
             record = _path_in(path, tree, where)
             if not_utf8:

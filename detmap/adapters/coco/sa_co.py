@@ -27,7 +27,6 @@ from detmap.tables import Note, Truth
 from detmap.tables.catalog import distinct
 
 ANNOTATOR, PARTIAL = "annotator ", "not_exhaustive"
-ONLY_NAMED = -1
 _NUMBERED = re.compile(r"(.*_)([1-9][0-9]{0,5})\.json")
 
 
@@ -38,17 +37,6 @@ class _Pair(msgspec.Struct, gc=False):
 
 class _File(msgspec.Struct, gc=False):
     images: list[_Pair]
-
-
-def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`: the files are COCO JSON for any other protocol."""
-    return ONLY_NAMED * (not path.is_dir() and path.suffix.lower() == ".json")
-
-
-def detections_look(path: Path) -> int:
-    """Results are those of COCO."""
-    del path
-    return 0
 
 
 def read_truth(path: Path) -> Truth:

@@ -27,7 +27,7 @@ SMALL_PIECE = 1 << 16  # for what is beside the records
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is handed back
 USUAL_RECORD = 100  # bytes; those of a row in memory
 ROW = 57
-FILE_NAME = re.compile(b'"file_name"')
+FILE_NAME = b'"file_name"'
 SHORTEST_RECORD = 40  # of those that have an image, a category and a box
 
 
@@ -237,7 +237,7 @@ def scan_list(
         n, last, _ = buffer.state.tolist()
         if end < 0 or (stop < 0 and not last):
             raise HandBack
-        if not file_names and buffer.state[scan.MORE] and FILE_NAME.search(text.data):
+        if not file_names and buffer.state[scan.MORE] and re.search(FILE_NAME, text.data):
             raise HandBack
         if locate:
             image, category = buffer.records.image, buffer.records.category

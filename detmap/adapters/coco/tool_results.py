@@ -17,17 +17,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from detmap.adapters.coco import json_lines, record_errors
-from detmap.adapters.joining import image_lookup, image_names, unknown_policy
+from detmap.adapters.joining import image_names, unknown_policy
 from detmap.adapters.joining.unknown_policy import FLAG, Policy
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import MAX_PIXEL, Note, Truth
+
+if TYPE_CHECKING:
+    from detmap.adapters.joining.image_lookup import Lookup
 
 DECODED = 6  # bytes of memory that a byte of JSON takes as typed records and columns
 LISTS = ("annotations", "predictions")
@@ -240,6 +243,8 @@ def _choose_image_key(
     (`listed`). So is the id of an image whose name the ground truth lacks, unless such names are
     dropped.
     """
+    from detmap.adapters.joining import image_lookup
+
     lookup = image_lookup.Lookup(truth)
     if not lookup.by_last:
         return "image_id", ()
@@ -278,9 +283,7 @@ def _choose_image_key(
     return "image_id" if listed else "file_name", notes
 
 
-def _places(
-    truth: Truth, lookup: image_lookup.Lookup, names: set[str]
-) -> tuple[dict[str, list[int]], set[str]]:
+def _places(truth: Truth, lookup: Lookup, names: set[str]) -> tuple[dict[str, list[int]], set[str]]:
     """Returns the images that each file name may refer to, and the names that are found in no way,
     also not as they were before an upload.
     """
@@ -288,13 +291,13 @@ def _places(
     rest = [name for name in names if not places[name]]
     if not rest:
         return places, set()
+    from detmap.adapters.joining import image_lookup
+
     found, _ = image_lookup.positions_by_name(truth, rest, str)
     return places, {name for name, at in zip(rest, found.tolist(), strict=True) if at < 0}
 
 
-def _contradiction(
-    where: str, lookup: image_lookup.Lookup, key: Any, name: str, other: int
-) -> DataError:
+def _contradiction(where: str, lookup: Lookup, key: Any, name: str, other: int) -> DataError:
     """Returns the error for an id and a file name of two images."""
     file = lookup.files[lookup.by_id[key]]
     what = f"image_id {key!r:.60} is {file!r:.60} in {lookup.truth.source}, but "
@@ -303,7 +306,7 @@ def _contradiction(
     return DataError(where, what, fix)
 
 
-def _unknown_name(where: str, lookup: image_lookup.Lookup, key: Any, name: str) -> DataError:
+def _unknown_name(where: str, lookup: Lookup, key: Any, name: str) -> DataError:
     """Returns the error for the id of an image beside a file name that the ground truth lacks."""
     file = lookup.files[lookup.by_id[key]]
     what = f"image_id {key!r:.60} is {file!r:.60} in {lookup.truth.source}, but "

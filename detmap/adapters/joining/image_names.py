@@ -30,8 +30,8 @@ SUFFIXES: tuple[str, ...] = (
     ".jpeg",
 )
 SUFFIXES += (".jpg", ".mpo", ".pfm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
-_PLAIN = re.compile(r"0|[1-9][0-9]{0,17}")
-_RENAMED = re.compile(r"[0-9a-f]{8}-(.+)|(.+)_[A-Za-z0-9]{2,4}\.rf\.[0-9a-f]{32}", re.DOTALL)
+_PLAIN = r"0|[1-9][0-9]{0,17}"
+_RENAMED = r"(?s)[0-9a-f]{8}-(.+)|(.+)_[A-Za-z0-9]{2,4}\.rf\.[0-9a-f]{32}"
 """Label Studio puts eight digits and a dash before the name of an upload; Roboflow puts the suffix
 into the stem, and 32 digits after it."""
 
@@ -56,7 +56,7 @@ def stem(name: str) -> str:
 
 def before_upload(stem: str) -> str:
     """Returns the file stem of an image before Label Studio or Roboflow renamed it."""
-    match = _RENAMED.fullmatch(stem)
+    match = re.fullmatch(_RENAMED, stem)
     return stem if match is None else match[1] or match[2]
 
 
@@ -97,7 +97,7 @@ def matches_before_upload(
 
 def plain_numbers(names: Sequence[str]) -> NDArray[Any] | None:
     """Returns names as whole numbers; None unless each is spelled like its number."""
-    if names and all(map(_PLAIN.fullmatch, names)):
+    if names and all(map(re.compile(_PLAIN).fullmatch, names)):
         return np.array(list(map(int, names)), dtype=np.int64)
     return None
 

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coded_names import coded
-from detmap.adapters.joining import additions, image_lookup, image_names, unknown_policy
-from detmap.adapters.joining.image_lookup import stems_as_numbers as stems_as_numbers
+from detmap.adapters.joining import image_names, unknown_policy
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_chunks
@@ -94,8 +93,13 @@ def joined(
     """
     if box_format == "xywh":
         _require_sides(boxes, origin)
-    notes += image_lookup.doubtful_names(truth, origin.images, image, origin.source)
+    if len(origin.images) and isinstance(origin.images[0], str):
+        from detmap.adapters.joining import image_lookup
+
+        notes += image_lookup.doubtful_names(truth, origin.images, image, origin.source)
     images, categories = truth.images, truth.categories
+    if policy.unknown in ("classes", "add") and truth.scope is None:
+        from detmap.adapters.joining import additions
     if policy.unknown == "add" and truth.scope is None:
         images, image, added = additions.add_images(images, image, origin.images, origin.source)
         notes += added
@@ -292,6 +296,8 @@ def images_named(
     ids = truth.images.ids
     if not len(ids) or not len(given):
         return np.full(len(given), -1, dtype=np.int32), ()
+    from detmap.adapters.joining import image_lookup
+
     if isinstance(given, list) or given.dtype.kind != "i":
         names = given if isinstance(given, list) else given.tolist()
         image, ways = image_lookup.positions_by_name(truth, names, place)

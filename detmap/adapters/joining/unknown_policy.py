@@ -6,17 +6,13 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
-from detmap.base import unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
 from detmap.tables import Categories, Truth
@@ -134,6 +130,11 @@ def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Pol
 
 def _read_names(file: Path) -> dict[int, str]:
     """Reads class names from a file."""
+    import msgspec
+
+    from detmap.adapters import text_fields
+    from detmap.base import unique_keys
+
     content = text_fields.decoded(file)
     if content.lstrip()[:1] in ("{", "["):
         try:
@@ -292,6 +293,7 @@ def nearest(name: Any, known: Sequence[Any]) -> str:
         return ""
     import difflib  # both for messages alone
     import unicodedata
+    from bisect import bisect
 
     names = sorted({each for each in known if isinstance(each, str) and each})
     for how, change in (

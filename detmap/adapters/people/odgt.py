@@ -26,19 +26,7 @@ from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
 
-MARK = b'{"ID"'
 SIDES = ("x", "y", "width", "height")
-
-
-def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
-    if not path.is_file():
-        return 0
-    if path.suffix.lower() == ".odgt":
-        return 2
-    with open_files.opened(path) as file:
-        begin = file.read(0, len(MARK) + 8).replace(b" ", b"")
-    return 2 * begin.startswith(MARK + b':"')
 
 
 def read_truth(path: Path) -> Truth:

@@ -9,7 +9,7 @@ import pytest
 
 import detmap
 from detmap.protocol import load
-from detmap.tables import Regions
+from detmap.tables.regions import Regions
 from tests.reference import ilsvrc_visdrone as twin
 from tests.reference.ilsvrc_visdrone import Thing
 from tests.support.tier import drawn
