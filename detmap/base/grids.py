@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from detmap.base.immutable import Value
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Grid(Value):
     """A grid of numbers, bit-identical to its reference.
 

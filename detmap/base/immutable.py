@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import FrozenInstanceError, fields
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -36,9 +36,9 @@ class Immutable:
 
 
 class Value:
-    """A frozen dataclass that is compared, hashed and printed by its fields, as if `dataclass`
-    generated these methods: it compiles each of them, for each class, which takes half of the time
-    that a class with ten fields takes to import. Declare it with ``eq=False, repr=False``.
+    """A dataclass that is frozen, compared, hashed and printed as if `dataclass` generated these
+    methods: it compiles each of them for each class, which takes 0.4 ms of 0.5. Declare it with
+    ``slots=True, eq=False, repr=False``.
     """
 
     __slots__ = ()
@@ -46,6 +46,17 @@ class Value:
 
     def _values(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in self.__match_args__])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__match_args__ or hasattr(self, name):  # `__init__` sets each once
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._values()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Value) or type(other) is not type(self):

@@ -12,7 +12,7 @@ from detmap.protocol.integrators import INTEGRATORS, Integrator, integrator
 from detmap.protocol.key_checks import LIMITS, STOPS, WHOLE, Key, choice, grid, number
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ScopeRules(Value):
     """The evaluated pairs of image and class, for ground truth that is not exhaustive."""
 
@@ -52,7 +52,7 @@ class ScopeRules(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Limits(Value):
     """The detection limits; `NO_LIMIT` for none."""
 
@@ -87,7 +87,7 @@ class Limits(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Ranking(Value):
     """The order of a class's detections."""
 
@@ -167,7 +167,7 @@ class Ranking(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class AveragePrecision(Value):
     """The AP of a ranked list."""
 
@@ -293,7 +293,7 @@ class AveragePrecision(Value):
         return self.eleven.values() if self.rule.points == "eleven" else self.grid.values()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class OperatingPoint(Value):
     """The score threshold of the rows P, R and F1."""
 
@@ -340,7 +340,7 @@ class OperatingPoint(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Mean(Value):
     """The mean over classes."""
 

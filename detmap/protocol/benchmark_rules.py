@@ -45,7 +45,7 @@ def _whole_from_zero(value: Any) -> int:
 FORMAT = Check(_format, 'the name of a format, as docs/formats.md lists them; "" for any')
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Files(Value):
     """The formats of the benchmark's files. They change no metric and are not in the signature."""
 
@@ -57,7 +57,7 @@ class Files(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Evaluation(Value):
     """How the metrics are computed."""
 
@@ -82,7 +82,7 @@ class Evaluation(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class KittiRule(Value):
     """Keys of the rule `kitti`."""
 
@@ -108,7 +108,7 @@ class KittiRule(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class FrocRule(Value):
     """Keys of the rules `froc_spheres` and `froc_boxes`."""
 
@@ -154,7 +154,7 @@ class FrocRule(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class CgF1Rule(Value):
     """Keys of the rule `cgf1`."""
 

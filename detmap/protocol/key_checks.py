@@ -47,7 +47,7 @@ class Key(NamedTuple):
     default: Any = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Range(Value):
     """Values of an attribute, both ends included; the upper end may be inf."""
 
@@ -56,7 +56,7 @@ class Range(Value):
     high: float
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Subset(Value):
     """The objects with all attributes in their ranges: ``small``, ``Reasonable``."""
 
@@ -64,7 +64,7 @@ class Subset(Value):
     ranges: tuple[Range, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Group(Value):
     """Classes that are averaged together: those with these names; () for those that the ground
     truth labels with the name of the group.

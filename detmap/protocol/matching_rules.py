@@ -28,7 +28,7 @@ from detmap.protocol.key_checks import (
 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Boxes(Value):
     """The box convention, and which boxes are evaluated."""
 
@@ -139,7 +139,7 @@ class Boxes(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Iou(Value):
     """The overlap of a detection and an object, and its thresholds."""
 
@@ -262,7 +262,7 @@ class Iou(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Matching(Value):
     """The matching rule, and the treatment of ignored objects."""
 
@@ -373,7 +373,7 @@ class Matching(Value):
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class DetectionRules(Value):
     """The treatment of scores, and of detections outside a subset."""
 

@@ -81,7 +81,7 @@ LEGAL = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class MetricRow(Value):
     """One metric of a result and its axes.
 

@@ -7,7 +7,7 @@ from detmap.base.immutable import Value
 from detmap.protocol.key_checks import REFERENCES, Key, choice
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class MissRate(Value):
     """The log-average miss rate, the rows MR: exp(mean(log(1 - recall))) over reference points."""
 

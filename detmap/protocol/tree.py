@@ -89,7 +89,7 @@ SUPPORTED = {"boxes": "coco-bbox or voc2012", "masks": "coco-segm", "keypoints":
 """Protocols without special rules, by what they compare; of rotated boxes it is ``dota``."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Protocol(Immutable, Value):
     """All rules of an evaluation.
 

@@ -22,7 +22,7 @@ FIXED = "fixed-"
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Note(Value):
     """A warning about the input or the result.
 
