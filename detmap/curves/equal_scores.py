@@ -9,10 +9,10 @@ Over 400 lines: matching again, its components and their bounds share their stat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import permutations, product
 from math import factorial, prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +86,7 @@ def counts_stay(protocol: Protocol) -> bool:
     return protocol.matching.rule == "best_any" and whole and judged
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Components:
+class Components(NamedTuple):
     """Components with tied scores.
 
     Parameters

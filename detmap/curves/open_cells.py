@@ -14,9 +14,9 @@ The bounds are correct for these reasons:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,7 @@ Columns = tuple[NDArray[Any], NDArray[np.float64], NDArray[Any], NDArray[Any]]
 """Class, score, and words of rows."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Levels:
+class Levels(NamedTuple):
     """Runs of equal scores in open cells, by cell and descending score.
 
     Parameters

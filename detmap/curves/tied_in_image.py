@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ from detmap.tables.grouping import runs
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class Groups(NamedTuple):
     """Tied scores in the unit of the detection limit, per detection of the table.
 
     Parameters

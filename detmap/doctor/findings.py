@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from detmap.doctor.raw_rows import Raw
+from detmap.base.immutable import Value
 from detmap.output.table import Table
 from detmap.output.tabular import Tabular
 from detmap.tables import Truth
 
-AFTER = re.compile(r"[:;] AP50 after is [^;]*$")
+if TYPE_CHECKING:
+    from detmap.doctor.raw_rows import Raw
+
+AFTER = r"[:;] AP50 after is [^;]*$"
 """The clause of a sentence that explains AP50 after the repair."""
 
 
@@ -21,8 +24,8 @@ BARE = "images-without-detections"
 NO_DETECTION = "there is no detection at all"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+@dataclass(slots=True, eq=False, repr=False)
+class Finding(Value):
     """One thing that is wrong with detections or truth.
 
     Parameters
@@ -45,7 +48,7 @@ class Finding:
 
     def without_ap50(self) -> Finding:
         """The finding for a rule that has no AP50."""
-        sentence = AFTER.sub("", self.sentence)
+        sentence = re.sub(AFTER, "", self.sentence)
         return replace(self, sentence=sentence, ap50_before=None, ap50_after=None)
 
     def __str__(self) -> str:
@@ -105,8 +108,8 @@ class Findings(list[Finding], Tabular):
     __str__ = __repr__
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+@dataclass(slots=True, eq=False, repr=False)
+class Repair(Value):
     """A hypothesis that can be tried: what rows would mean if it were true.
 
     Parameters

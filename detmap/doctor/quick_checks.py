@@ -51,7 +51,7 @@ SHARE_NARROW = 0.1  # where one axis alone is a pixel off,
 TIMES_EXACT = 3  # times as many as are exactly right
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class View:
     """Two tables, and some rows of theirs."""
 

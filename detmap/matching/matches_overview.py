@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from detmap.base.reprs import outlined
 from detmap.protocol import Protocol
@@ -11,8 +11,7 @@ from detmap.tables import Categories, Note
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Overview:
+class Overview(NamedTuple):
     """A summary of matches without their rows.
 
     Parameters

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from detmap.base.immutable import Value
+
 
 class Quantity(float):
     """A number that is no fraction: tables in percent show it as it is."""
@@ -14,8 +16,8 @@ Cell = str | int | float | None
 WIDTH = 80  # columns that everybody has
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+@dataclass(slots=True, eq=False, repr=False)
+class Table(Value):
     """Cells under headings.
 
     Parameters
@@ -34,8 +36,8 @@ class Table:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+@dataclass(slots=True, eq=False, repr=False)
+class Style(Value):
     """How tables become text.
 
     Parameters
