@@ -25,15 +25,25 @@ ELSEWHERE = (
         "ranking",
     ),
     *("reproducing", "statistics", "streaming", "warmup", "base.npz_archive"),
-    *("curves.operating_points", "matching.matches_file", "matching.matches_header"),
+    *("base.unique_keys", "bounded.limits", "bounded.spill", "tables.regions"),
+    *("curves.operating_points", "results.json_content"),
+    *(f"matching.{name}" for name in ("assignments", "matches_file", "matches_header")),
     *("results.curve_plots", "results.receipt", "results.slices"),
-    *(f"adapters.{name}" for name in ("in_memory", "tabular", "text_per_image", "voc")),
-    "adapters.joining.image_sizes",
+    *(f"adapters.{name}" for name in ("in_memory", "people", "tabular", "text_per_image", "voc")),
+    *(f"adapters.{name}" for name in ("pieces", "scalabel", "text_fields")),
+    *(f"adapters.coco.{name}" for name in ("named_columns", "records", "sa_co")),
+    *(f"adapters.joining.{name}" for name in ("additions", "image_sizes")),
+    *(f"overlaps.{name}" for name in ("dense_pairs", "keypoints", "masks", "mask_errors")),
+    *(f"overlaps.{name}" for name in ("mask_reader", "polygon_iou", "polygons", "probiou")),
+    *(f"overlaps.{name}" for name in ("ragged_runs", "rotated_boxes", "rotated_pairs")),
+    "overlaps.shape_records",
     *(f"cli.commands.{name}" for name in ("compare", "diagnose", "doctor", "report")),
     "cli.receipt_files",
     *(f"output.{name}" for name in ("data_frames", "plot_panels", "plots")),
 )
 """Parts of detmap that other commands, options and formats use."""
+SHOWN = ("matching.matches_overview", "output", "results.result_tables")
+"""Parts that show a result."""
 PACKAGES = (
     *("IPython", "PIL", "cv2", "jinja2", "llvmlite", "matplotlib", "numba", "pandas", "polars"),
     *("pyarrow", "pycocotools", "pytest", "rich", "shtab", "torch", "xml", "yaml"),
@@ -47,17 +57,22 @@ NUMBAS = (
 """What numba imports, where there is no library of the kernels."""
 COMMAND = f"from detmap.cli import main; main(['eval', *{PATHS}])"
 CALL = f"import detmap; print(detmap.evaluate(*{PATHS}))"
+METRICS = f"import detmap; print(detmap.evaluate(*{PATHS}).metrics)"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", [COMMAND, CALL], ids=["command", "call"])
-def test_an_evaluation_imports_what_it_uses(code: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "more"),
+    [(COMMAND, ("doctor.raw_rows",)), (CALL, ("doctor",)), (METRICS, ("doctor", *SHOWN))],
+    ids=["command", "call", "metrics"],
+)
+def test_an_evaluation_imports_what_it_uses(code: str, more: tuple[str, ...]) -> None:
     code = f"{code}; import sys; print(*sys.modules, file=sys.stderr)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "AP50" in ran.stdout
     imported = set(ran.stderr.splitlines()[-1].split())
     assert "detmap.matching.engine" in imported
-    unused = {*PACKAGES, *(f"detmap.{name}" for name in ELSEWHERE)}
+    unused = {*PACKAGES, *(f"detmap.{name}" for name in (*ELSEWHERE, *more))}
     if native.library()[0] is None:
         unused -= {"numba", "llvmlite", *NUMBAS}
     assert sorted(unused & imported) == []
@@ -79,4 +94,5 @@ def test_the_command_line_keeps_openblas_to_one_thread_before_numpy_is_imported(
 def test_the_names_are_those_of_modules() -> None:
     from importlib.util import find_spec
 
-    assert [name for name in ELSEWHERE if find_spec(f"detmap.{name}") is None] == []
+    names = (*ELSEWHERE, *SHOWN, "doctor.raw_rows")
+    assert [name for name in names if find_spec(f"detmap.{name}") is None] == []

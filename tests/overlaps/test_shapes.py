@@ -17,8 +17,10 @@ from detmap.cli import main
 from detmap.errors import DataError
 from detmap.kernels.runs import count_runs, read_runs
 from detmap.matching.engine import match
+from detmap.overlaps import KINDS, kind_of
 from detmap.overlaps.masks import Masks
 from detmap.overlaps.polygons import _check_polygons
+from detmap.overlaps.shape_records import ShapeReader
 from tests.support import builders as make
 from tests.support.drawing import SEEDS, CocoData
 from tests.support.drawing_shapes import HEIGHT, WIDTH, draw_keypoints, draw_segm, packed, pixels
@@ -375,3 +377,11 @@ def test_an_image_without_a_size_is_named_as_in_the_file(tmp_path: Path) -> None
     files[0].write_text(files[0].read_text().replace('"height": 80', '"height": 0'))
     with pytest.raises(DataError, match="image 1 has no size"):
         detmap.evaluate(*files, "coco-bbox", settings={"boxes.clip": "crowdhuman"})
+
+
+def test_each_kind_of_overlap_names_a_function_and_a_reader_of_shapes() -> None:
+    for kind in KINDS:
+        assert callable(kind.producer)
+        assert kind.reader is kind.reader
+        assert isinstance(kind.reader, ShapeReader) == (kind.name != "boxes")
+    assert kind_of("polygons").reader is kind_of("probiou").reader
