@@ -20,9 +20,7 @@ METADATA, PARQUET = "metadata.jsonl", (".parquet", ".pq")
 ODGT = b'{"ID"'
 HEAD = 1 << 16  # bytes of a file that are looked at
 FILES_LOOKED_AT = 40
-_FIFTYONE = re.compile(
-    rb'\{\s*("classes"\s*:\s*(null|\[\s*[\]"])|"labels"\s*:\s*\{\s*"[^"]*"\s*:\s*(null|\[))'
-)
+_FIFTYONE = rb'\{\s*("classes"\s*:\s*(null|\[\s*[\]"])|"labels"\s*:\s*\{\s*"[^"]*"\s*:\s*(null|\[))'
 _VIA = re.compile(
     rb'\{\s*("_via_|"[^"]*"\s*:\s*\{\s*"(filename|fileref|size|base64_img_data|regions)"\s*:)'
 )
@@ -71,7 +69,9 @@ def _first_keys(path: Path) -> set[str]:
 
 def fiftyone(path: Path) -> int:
     """Matches labels.json of FiftyOneImageDetectionDataset, or its folder."""
-    return 3 * bool(_FIFTYONE.match(head(file_in(path, FIFTYONE))))
+    begin = head(file_in(path, FIFTYONE))
+    may_be = b'"classes"' in begin or b'"labels"' in begin  # else the pattern is not compiled
+    return 3 * bool(may_be and re.match(_FIFTYONE, begin))
 
 
 def createml(path: Path) -> int:
