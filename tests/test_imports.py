@@ -32,7 +32,7 @@ ELSEWHERE = (
     *(f"adapters.{name}" for name in ("in_memory", "people", "tabular", "text_per_image", "voc")),
     *(f"adapters.{name}" for name in ("pieces", "scalabel", "text_fields")),
     *(f"adapters.coco.{name}" for name in ("named_columns", "records", "sa_co")),
-    *(f"adapters.joining.{name}" for name in ("additions", "image_sizes")),
+    "adapters.joining.image_sizes",
     *(f"overlaps.{name}" for name in ("dense_pairs", "keypoints", "masks", "mask_errors")),
     *(f"overlaps.{name}" for name in ("mask_reader", "polygon_iou", "polygons", "probiou")),
     *(f"overlaps.{name}" for name in ("ragged_runs", "rotated_boxes", "rotated_pairs")),

@@ -184,13 +184,17 @@ def _match_cells(
             memory.give_back("largest class")
 
     workers.each_batch(match_some, sizes)
-    assigned = None
-    if taken:
-        from detmap.matching.assignments import gather
+    return objects, rows, _assignments(kept, truth, objects, rows) if taken else None
 
-        places = places_of(truth.image, truth.label, n_images, len(truth.categories))
-        assigned = gather(kept, places[objects.row], rows.tp)
-    return objects, rows, assigned
+
+def _assignments(
+    kept: list[Takings], truth: Truth, objects: ObjectColumns, rows: Verdicts
+) -> Assignments:
+    """The assignments, with positions of objects in their image and class."""
+    from detmap.matching.assignments import gather
+
+    places = places_of(truth.image, truth.label, len(truth.images), len(truth.categories))
+    return gather(kept, places[objects.row], rows.tp)
 
 
 def digests(tables: tuple[Truth, Detections], shared: LastValues | None) -> NDArray[np.uint64]:

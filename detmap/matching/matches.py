@@ -204,23 +204,20 @@ class Matches(Immutable):
         for other in others:
             require_same_kind(self, other)
         notes = distinct(*(part.notes for part in (self, *others)))
-        if not parts:
-            return replace(self, notes=notes)
-        if len(parts) == 1:
-            return replace(parts[0], notes=notes)
+        if len(parts) < 2:
+            return replace(parts[0] if parts else self, notes=notes)
         if not self.protocol.image_by_image():
             what = f"{self.protocol.name} {TOGETHER}"
             raise MergeError("merge", what, "match all images at once")
         image_ids, moved = join_images(parts)
         pairs = list(zip(parts, moved, strict=True))
-        n_images, n_classes = len(image_ids), len(self.categories)
+        sizes = n_images, n_classes = len(image_ids), len(self.categories)
         label = np.concatenate([labels(part.off) for part in parts])
         image = np.concatenate([new[part.image] for part, new in pairs])
         position = np.concatenate([part.position for part in parts])
         score = np.concatenate([part.score for part in parts])
         ignored = np.concatenate([part.ignored for part in parts])
-        columns = (image, label, score, ignored, position)
-        order, off = rank_rows(self.protocol, *columns, (n_images, n_classes))
+        order, off = rank_rows(self.protocol, image, label, score, ignored, position, sizes)
         image, position = reordered(image, order), reordered(position, order)
         score, ignored = reordered(score, order), reordered(ignored, order)
         obj_label = np.concatenate([labels(part.obj_off) for part in parts])
@@ -390,9 +387,8 @@ def join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int
             "image ids are numbers in one part and strings in another",
             "use one kind of ids in all parts",
         )
-    image_ids, count = np.unique(
-        np.concatenate([part.image_ids for part in parts]), return_counts=True
-    )
+    every = np.concatenate([part.image_ids for part in parts])
+    image_ids, count = np.unique(every, return_counts=True)
     if (count > 1).any():
         twice = image_ids[count > 1].tolist()
         raise MergeError(
@@ -400,6 +396,5 @@ def join_images(parts: list[Matches]) -> tuple[NDArray[Any], list[NDArray[np.int
             f"{counted(len(twice), 'image')} in more than one part: {twice[:5]}",
             "put every image into one part only",
         )
-    return image_ids, [
-        np.searchsorted(image_ids, part.image_ids).astype(np.int32) for part in parts
-    ]
+    places = (np.searchsorted(image_ids, part.image_ids) for part in parts)
+    return image_ids, [each.astype(np.int32) for each in places]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coded_names import coded
-from detmap.adapters.joining import image_names, unknown_policy
+from detmap.adapters.joining import additions, image_names, unknown_policy
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_chunks
@@ -93,13 +93,8 @@ def joined(
     """
     if box_format == "xywh":
         _require_sides(boxes, origin)
-    if len(origin.images) and isinstance(origin.images[0], str):
-        from detmap.adapters.joining import image_lookup
-
-        notes += image_lookup.doubtful_names(truth, origin.images, image, origin.source)
+    notes += _doubtful_names(truth, image, origin)
     images, categories = truth.images, truth.categories
-    if policy.unknown in ("classes", "add") and truth.scope is None:
-        from detmap.adapters.joining import additions
     if policy.unknown == "add" and truth.scope is None:
         images, image, added = additions.add_images(images, image, origin.images, origin.source)
         notes += added
@@ -140,6 +135,15 @@ def joined(
         attributes=attributes,
         shapes=shapes,
     )
+
+
+def _doubtful_names(truth: Truth, image: NDArray[np.int32], origin: Origin) -> tuple[Note, ...]:
+    """Returns notes on names that may be of other images; numbers are ids."""
+    if not len(origin.images) or not isinstance(origin.images[0], str):
+        return ()
+    from detmap.adapters.joining import image_lookup
+
+    return image_lookup.doubtful_names(truth, origin.images, image, origin.source)
 
 
 def unscored(count: int, source: str | Path, columns: Iterable[str] = ()) -> tuple[Note, ...]:
