@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap import benchmarks
 from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
 from detmap.base import arguments
 from detmap.base import memory as sizes
@@ -22,7 +21,7 @@ from detmap.matching.matches import Matches
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import choose_protocol, prepare
 from detmap.results.result import Result
-from detmap.tables import Detections, Truth, selection
+from detmap.tables import Detections, Truth
 from detmap.tables.extension import extended
 
 
@@ -84,13 +83,25 @@ def evaluate(
     tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
     inputs = (truth, detections, tables[2], how)
     if tables[2].evaluation.rule != "matching":
+        from detmap import benchmarks
+
         own: Any = benchmarks.evaluate(*tables, inputs=inputs)
         return own  # type: ignore[no-any-return]
     matches = engine.match(*tables, threads=threads)
-    extra = benchmarks.extra(*tables)
+    extra, part = _extra_metrics(tables)
     result = summarize(matches, threads=threads)
-    part = partial(benchmarks.extra_part, tables) if extra else None
     return replace(result, matched=tables[:2], inputs=inputs, extra=extra, extra_part=part)
+
+
+def _extra_metrics(
+    tables: tuple[Truth, Detections, Protocol],
+) -> tuple[Mapping[str, float], Callable[[ArrayLike], Mapping[str, float]] | None]:
+    """The metrics of ``evaluation.extra``, and a function that returns those of some images."""
+    if not tables[2].evaluation.extra:
+        return {}, None
+    from detmap import benchmarks
+
+    return benchmarks.extra(*tables), partial(benchmarks.extra_part, tables)
 
 
 def _evaluate_parts(
@@ -153,6 +164,8 @@ def match(
     tables = _read(truth, detections, protocol, settings, None, classes, unknown, class_names)
     if images is None:
         return engine.match(*tables, threads=threads, taken=taken)
+    from detmap.tables import selection
+
     table, found, rules = tables
     places = selection.image_places(table, images)
     return engine.match_images(table, found, rules, places, threads=threads, taken=taken)

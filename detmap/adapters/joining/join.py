@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coded_names import coded
-from detmap.adapters.joining import additions, image_names, unknown_policy
+from detmap.adapters.joining import image_names, unknown_policy
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_chunks
@@ -30,6 +30,7 @@ from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
 from detmap.tables import (
     BoxFormat,
+    Categories,
     Detections,
     Images,
     Note,
@@ -95,13 +96,8 @@ def joined(
         _require_sides(boxes, origin)
     notes += _doubtful_names(truth, image, origin)
     images, categories = truth.images, truth.categories
-    if policy.unknown == "add" and truth.scope is None:
-        images, image, added = additions.add_images(images, image, origin.images, origin.source)
-        notes += added
     if policy.unknown in ("classes", "add") and truth.scope is None:
-        categories, label, added = additions.add_classes(
-            categories, label, origin.classes, origin.source
-        )
+        images, categories, image, label, added = _add_unknown(truth, image, label, origin, policy)
         notes += added
     known, dropped = judged(truth, image, label, origin, policy)
     attributes = attributes or {}
@@ -135,6 +131,20 @@ def joined(
         attributes=attributes,
         shapes=shapes,
     )
+
+
+def _add_unknown(
+    truth: Truth, image: NDArray[np.int32], label: NDArray[np.int32], origin: Origin, policy: Policy
+) -> tuple[Images, Categories, NDArray[np.int32], NDArray[np.int32], tuple[Note, ...]]:
+    """Adds the classes of ``scope.unknown``, or images and classes; returns the new positions."""
+    from detmap.adapters.joining import additions
+
+    images, categories, source = truth.images, truth.categories, origin.source
+    notes: tuple[Note, ...] = ()
+    if policy.unknown == "add":
+        images, image, notes = additions.add_images(images, image, origin.images, source)
+    categories, label, more = additions.add_classes(categories, label, origin.classes, source)
+    return images, categories, image, label, (*notes, *more)
 
 
 def _doubtful_names(truth: Truth, image: NDArray[np.int32], origin: Origin) -> tuple[Note, ...]:
