@@ -14,11 +14,12 @@
 | process | from the start of Python to its end, files to numbers, and the most memory it held |
 | cold | detmap: the same process with an empty cache of machine code |
 | segm | masks, 20 an image, from two files to the twelve numbers (only where --only names it) |
+| keypoints | 17 points, 20 people an image, from two files to the ten numbers (as segm) |
 | threads | detmap: from tables to numbers with 1, 2 and 4 threads |
 
 | other job | |
 |---|---|
-| linear | detmap: time and memory of W1's statistics at 1 and 10 million detections |
+| linear | 1 and 10 million detections with W1's statistics, beside the peers |
 | voc | detmap: VOC 2007 test, XML and text to mAP, and the slow twin of its tests |
 | dota | detmap: drawn files of the size of DOTA's validation set, text to mAP |
 | openimages | detmap: 41,620 images, 500 classes with a hierarchy, CSV to mAP |
@@ -33,10 +34,10 @@
 | kitti | detmap: 7,481 images, a million detections, KITTI's files and headerless CSV to numbers |
 
 Every run is a process of its own (`bench_jobs.py`); the tools take turns, and the median of the
-runs is shown (`--statistic min` on a busy machine). All tools get the same processors and threads.
-A time counts only if the numbers are those of the reference: of pycocotools' last run on the same
-files, which is kept beside them; where it never ran, of the first tool, and the report says so. How
-each tool is called stands in `peers.py`.
+runs is shown (`--statistic min` on a busy machine) with half of their range. All tools get the same
+processors and threads. A time counts only if the numbers are those of the reference: of
+pycocotools' last run on the same files, which is kept beside them; where it never ran, of the first
+tool, and the report says so. How each tool is called stands in `peers.py`.
 """
 
 from __future__ import annotations
@@ -138,6 +139,15 @@ def segm_job(bench: Bench, name: str) -> Iterator[Line]:
     yield Line("Masks, 20 an image", f"{name} masks", "segm", tasks, shows)
 
 
+def keypoints_job(bench: Bench, name: str) -> Iterator[Line]:
+    files = bench.workload(name, keypoints=20)
+    files |= {"truth": files["people"], "detections": files["keypoints"], "kind": "keypoints"}
+    wanted = [p for p in bench.peers if "keypoints" in p.kinds]
+    tasks = {p.name: {**files, "tool": p.name, "job": "files", "calls": 2} for p in wanted}
+    shows = {"call": "files to numbers, second call", "rss": "peak memory of the process"}
+    yield Line("Keypoints, 20 an image", f"{name} keypoints", "keypoints", tasks, shows)
+
+
 def cold_job(bench: Bench, name: str) -> Iterator[Line]:
     task = {**bench.workload(name), "job": "files", "calls": 1, "cold": True}
     shows = {"process": "whole process, empty cache of machine code"}
@@ -156,14 +166,18 @@ def threads_job(bench: Bench, name: str) -> Iterator[Line]:
 
 
 def linear_job(bench: Bench) -> Iterator[Line]:
-    sizes = {f"{n:,}": bench.workload("W1", n) for n in LINEAR}
-    bench.warm_up(next(iter(sizes.values())))
-    for calls, shows in (
-        (2, {"call": "files to numbers, second call"}),
-        (1, {"process": "whole process", "rss": "peak memory of the process"}),
-    ):
-        tasks = {n: {**files, "job": "files", "calls": calls} for n, files in sizes.items()}
-        yield Line("detmap alone: detections", "W1's kind", "linear", tasks, shows, tolerance=None)
+    wanted = [p for p in bench.peers if bench.options.slow or not p.slow]
+    for n in LINEAR:
+        files = bench.workload("W1", n)
+        bench.warm_up(files)
+        for calls, shows in (
+            (2, {"call": "files to numbers, second call"}),
+            (1, {"process": "whole process", "rss": "peak memory of the process"}),
+        ):
+            tasks = {
+                p.name: {**files, "tool": p.name, "job": "files", "calls": calls} for p in wanted
+            }
+            yield Line("More detections", f"{n:,}", "linear", tasks, shows)
 
 
 def voc_job(bench: Bench) -> Iterator[Line]:
@@ -346,8 +360,9 @@ OF_WORKLOAD: dict[str, Callable[[Bench, str], Iterator[Line]]] = {
     "cold": cold_job,
     "threads": threads_job,
     "segm": segm_job,
+    "keypoints": keypoints_job,
 }
-EXTRA = ("segm",)  # jobs of a workload that are done where --only names them
+EXTRA = ("segm", "keypoints")  # jobs of a workload that are done where --only names them
 OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "linear": linear_job,
     "voc": voc_job,
@@ -453,18 +468,22 @@ class Bench:
         """Compile and cache detmap's kernels, and have the files in memory; not recorded."""
         self.run({**files, "tool": "detmap", "job": job, "calls": 1})
 
-    def workload(self, name: str, detections: int = 0, masks: int = 0) -> dict[str, str]:
+    def workload(
+        self, name: str, detections: int = 0, masks: int = 0, keypoints: int = 0
+    ) -> dict[str, str]:
         """The paths of a workload, made when they are not there."""
         command = [sys.executable, str(HERE / "workloads.py"), name]
         command += ["--out", str(self.options.cache)]
         command += ["--detections", str(detections)] if detections else []
         command += ["--masks", str(masks)] if masks else []
+        command += ["--keypoints", str(keypoints)] if keypoints else []
         command += ["--boxes", str(self.options.data / "coco-val2017-boxes")]
         if subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
             sys.exit(f"bench: workload {name} was not made")
         folder = self.options.cache / (f"{name}-{detections}" if detections else name)
         names = {"truth": "instances.json", "detections": "results.json"}
         names |= {"table": "detections.npy", "masks": "masks.json"}
+        names |= {"people": "keypoints_truth.json", "keypoints": "keypoints.json"}
         return {key: str(folder / file) for key, file in names.items()}
 
     # --- what was found ---------------------------------------------------------------------------
@@ -497,12 +516,18 @@ class Bench:
         first = next((run for run in runs if run["column"] == next(iter(line.tasks))), runs[0])
         return first["stats"], first["column"]
 
+    def found(self, at: int, column: str, key: str) -> list[float]:
+        """A value of all runs; empty where one failed or there is none."""
+        runs = [run for run in self.runs if (run["line"], run["column"]) == (at, column)]
+        if any(run["failure"] or key not in run["values"] for run in runs):
+            return []
+        return [run["values"][key] for run in runs]
+
     def value(self, at: int, column: str, key: str) -> float | None:
         """The median of a value's runs, or the smallest; None where one failed or there is none."""
-        runs = [run for run in self.runs if (run["line"], run["column"]) == (at, column)]
-        if not runs or any(run["failure"] or key not in run["values"] for run in runs):
+        found = self.found(at, column, key)
+        if not found:
             return None
-        found = [run["values"][key] for run in runs]
         return min(found) if self.options.statistic == "min" else statistics.median(found)
 
     def rows(self, table: str) -> tuple[list[str], list[tuple[str, ...]], list[float]]:
@@ -516,7 +541,10 @@ class Bench:
                 values = {name: self.value(at, name, key) for name in columns}
                 others = [v for name in peers if (v := values[name]) is not None]
                 best = min(others, default=None) if peers else values[columns[0]]
-                cells = [cell(value, key, best) for value in values.values()]
+                cells = [
+                    cell(value, key, best, self.found(at, name, key))
+                    for name, value in values.items()
+                ]
                 if peers:
                     own = values.get("detmap")
                     ratios += [own / best] if own and best else []
@@ -544,13 +572,17 @@ class Bench:
 RIVALS = {peer.name for peer in PEERS if not peer.is_own} | {"scikit-learn", "lvis-api"}
 
 
-def cell(value: float | None, key: str, best: float | None) -> str:
-    """``0.43 s (1.20)`` or ``150 MB (1.20)``, with the ratio to the best."""
+def cell(value: float | None, key: str, best: float | None, runs: list[float]) -> str:
+    """``0.43 s ±2% (1.20)`` or ``150 MB ±0% (1.20)``: half of the range of several runs, and the
+    ratio to the best.
+    """
     if value is None:
         return "-"
     text = f"{value / 2**20:.0f} MB" if key in BYTES else f"{value:.{2 if value >= 10 else 3}f} s"
     if key not in BYTES and value < 0.02:
         text = f"{value * 1e3:.2f} ms"
+    if len(runs) > 1:
+        text += f" ±{50 * (max(runs) - min(runs)) / value:.0f}%"
     return f"{text} ({value / best:.2f})" if best else text
 
 
@@ -714,8 +746,8 @@ def report(bench: Bench, known: dict[str, Any]) -> int:
     versions = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
     how = f"{options.statistic.capitalize()} of {options.runs} runs, each in a process of its own"
     about = [
-        f"{how}; {options.threads} threads; in brackets the ratio to the best peer, or to the"
-        " first column; - was not run or does not count.",
+        f"{how}; ±: half of the range of the runs; {options.threads} threads; in brackets the ratio"
+        " to the best peer, or to the first column; - was not run or does not count.",
         f"{known['cpu']}, {known['cores']} cores, Python {known['python']}; {versions}.",
     ]
     print(formats.text(tables), end="")

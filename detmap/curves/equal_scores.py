@@ -273,9 +273,9 @@ class Orders:
             self.verdicts.tp[mine], self.verdicts.ignored[mine] = found
         self._rank(key)
         for column, given in zip(self.ranked[1:4], self.verdicts[1:4], strict=True):
-            words = _as_words(given)
-            _as_words(column)[self.tied_place] = words[listed]
-            _as_words(column)[self.untied_place] = words[self.untied]
+            words = _word_view(given)
+            _word_view(column)[self.tied_place] = words[listed]
+            _word_view(column)[self.untied_place] = words[self.untied]
         return self.ranked, self.verdicts
 
     def _rank(self, key: NDArray[Any]) -> None:
@@ -426,7 +426,7 @@ def _tied_cells(order: Rows, cell: Rows, score: NDArray[np.float64], objects: Ro
     return Cells(order.astype(np.int32), np.ascontiguousarray(bounds, dtype=np.int64))
 
 
-def _as_words(table: NDArray[Any]) -> NDArray[Any]:
+def _word_view(table: NDArray[Any]) -> NDArray[Any]:
     """A view with one number per row of (n,) or (n, A) words, if there is one: faster to index."""
     size = table.itemsize * (table.shape[1] if table.ndim == 2 else 1)
     return table.view(f"u{size}").reshape(-1) if size in (1, 2, 4, 8) else table

@@ -42,10 +42,10 @@ def _beside(used: tuple[Key, ...], files: tuple[str, ...], truth: Truth) -> Iter
             "file_name and image_id name different images, and file_name fits, such as "
             f"{files[apart[0]]!r} beside {used[apart[0]]!r}: remove image_id"
         )
-        yield Repair("images-by-file-name", text, _by_file_name, 0)
+        yield Repair("images-by-file-name", text, _use_file_names, 0)
 
 
-def _by_file_name(raw: Raw, truth: Truth) -> Raw:
+def _use_file_names(raw: Raw, truth: Truth) -> Raw:
     """The rows on the images of their file names."""
     ids = truth.images.ids.tolist()
     nobody: Key = "" if ids and isinstance(ids[0], str) else -(2**62)

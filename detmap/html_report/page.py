@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
@@ -76,7 +77,6 @@ def html(
     style, script = ((HERE / name).read_text("utf-8") for name in ("style.css", "script.js"))
     first, two = runs[0], len(runs) == 2
     counts = first.result.counts()
-    reviewed = better(runs)
     made = _template().render(
         title=title,
         findings=findings,
@@ -122,15 +122,7 @@ def html(
         lrp=report_tables.lrp(runs),
         confused=confused(runs),
         pairs=report_tables.confused(runs),
-        pictures=pictures.folder is not None,
-        mistakes=gallery.mistakes(runs, pictures),
-        one_sided=gallery.one_sided(runs, pictures),
-        hardest=gallery.hardest(runs[-1], pictures),
-        image_table=report_tables.images(runs),
-        reviewed=reviewed.name,
-        suspected=gallery.suspected(reviewed, pictures),
-        suspects=suspects.table(reviewed),
-        exports=suspects.exports(reviewed),
+        **_pictured(runs, pictures),
         added=[each for each in diagnosed.SECTIONS if each.title],
         method=report_tables.method(runs, inputs, receipts),
         receipts=[(name, each.to_bytes().decode()) for name, each in receipts.items()],
@@ -138,6 +130,22 @@ def html(
         version=__version__,
     )
     return CONTROLS.sub(lambda sign: shown(sign[0]), made)
+
+
+def _pictured(runs: Sequence[Run], pictures: Pictures) -> dict[str, Any]:
+    """Return the template's values on single images: mistakes, and labels of the better run."""
+    reviewed = better(runs)
+    return {
+        "pictures": pictures.folder is not None,
+        "mistakes": gallery.mistakes(runs, pictures),
+        "one_sided": gallery.one_sided(runs, pictures),
+        "hardest": gallery.hardest(runs[-1], pictures),
+        "image_table": report_tables.images(runs),
+        "reviewed": reviewed.name,
+        "suspected": gallery.suspected(reviewed, pictures),
+        "suspects": suspects.table(reviewed),
+        "exports": suspects.exports(reviewed),
+    }
 
 
 @cache

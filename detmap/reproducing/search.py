@@ -256,7 +256,9 @@ class _Seen:
             )
         before = {(each.rules, each.changes, each.metric, each.value) for each in self.all}
         work = [
-            (one, mine) for truth, mine in self._by_truth(some) for one in self._inputs_of(truth)
+            (one, mine)
+            for truth, mine in self._group_by_truth(some)
+            for one in self._inputs_of(truth)
         ]
         done, total = 0, sum(len(mine) for _, mine in work)
         for supposed, mine in work:
@@ -272,7 +274,7 @@ class _Seen:
                             Candidate(kind, each.name, each.changes, name, value, input=told)
                         )
 
-    def _by_truth(self, rules: list[Protocol]) -> list[tuple[Truth, list[Protocol]]]:
+    def _group_by_truth(self, rules: list[Protocol]) -> list[tuple[Truth, list[Protocol]]]:
         """The rules of each table of ground truth, in order."""
         found: dict[int, tuple[Truth, list[Protocol]]] = {}
         for each in rules:

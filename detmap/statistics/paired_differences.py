@@ -20,7 +20,7 @@ from detmap.protocol.metric_rows import MetricRow
 from detmap.protocol.protocol_digest import protocol_digest
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support
-from detmap.statistics.bias import bias, total_error
+from detmap.statistics.bias import Bias, bias, total_error
 from detmap.statistics.class_terms import Plan, occurring, plan
 from detmap.statistics.influence import Mixer, each_batch, variance
 from detmap.statistics.intervals import spread
@@ -137,19 +137,7 @@ def pair_up(
     undefined = ~first.has_objects().any(axis=1)
     if all(undefined | np.array(list(map(bool, why_not)))) and all(map(all, class_why_not)):
         n = min(n, max(LEAST_DRAWN, MOST_DRAWN // max(1, len(first.places))))
-    sampled, off = [], []
-    for i, each in enumerate(plans):
-
-        def told(done: int, of: int, i: int = i) -> None:
-            progress(i * of + done, len(plans) * of)
-
-        read = drawing.reader(each)
-        sampled.append(
-            drawing.replicates(
-                each, units, n, seed, threads=threads, progress=told, read=read, kept=drawn
-            )
-        )
-        off.append(bias(each, units, n_units, n, seed, threads, read))
+    sampled, off = _resample(plans, units, n_units, n, seed, threads, progress, drawn)
     draws = np.stack([sampled[b].metrics - sampled[a].metrics for a, b in pairs], axis=1)
     class_draws = np.stack([sampled[b].classes - sampled[a].classes for a, b in pairs], axis=1)
     of_bias = np.array([off[b].errors_of_difference(off[a]) for a, b in pairs])
@@ -187,6 +175,33 @@ def pair_up(
         why_not,
         class_why_not,
     )
+
+
+def _resample(
+    plans: Sequence[Plan],
+    units: Units,
+    n_units: NDArray[np.int64],
+    n: int,
+    seed: int,
+    threads: int | None,
+    progress: drawing.Progress,
+    drawn: NDArray[np.int64],
+) -> tuple[list[drawing.Replicates], list[Bias]]:
+    """Return the replicates and the bias of each detector; both read its rows once."""
+    sampled, off = [], []
+    for i, each in enumerate(plans):
+
+        def told(done: int, of: int, i: int = i) -> None:
+            progress(i * of + done, len(plans) * of)
+
+        read = drawing.reader(each)
+        sampled.append(
+            drawing.replicates(
+                each, units, n, seed, threads=threads, progress=told, read=read, kept=drawn
+            )
+        )
+        off.append(bias(each, units, n_units, n, seed, threads, read))
+    return sampled, off
 
 
 def _drawn_classes(

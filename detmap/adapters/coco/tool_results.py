@@ -94,10 +94,10 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
     try:
         wrapper = msgspec.json.decode(data, type=_Wrapper)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _of_lines(path, truth, policy, data)
+        return _convert_lines(path, truth, policy, data)
     lists = [name for name in LISTS if bytes(getattr(wrapper, name))]
     if len(lists) != 1:
-        return Text(data, {}) if lists else _of_lines(path, truth, policy, data)
+        return Text(data, {}) if lists else _convert_lines(path, truth, policy, data)
     records: msgspec.Raw = getattr(wrapper, lists[0])
     first = record_errors.first_of_list(bytes(records)) or {}
     own = bytes(wrapper.images) or bytes(wrapper.categories)
@@ -142,7 +142,7 @@ def _loads(path: Path, data: bytes) -> Any:
         return None
 
 
-def _of_lines(path: Path, truth: Truth, policy: Policy, data: bytes) -> Text:
+def _convert_lines(path: Path, truth: Truth, policy: Policy, data: bytes) -> Text:
     """Converts JSON lines; other files are unchanged.
 
     Raises `DataError` for a line that is not one record.
