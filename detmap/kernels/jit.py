@@ -45,7 +45,11 @@ def cached(kernel: Kernel[Any, Any]) -> Callable[..., Any]:
             return (*super()._index_key(*args), native.digest())  # type: ignore[no-untyped-call]
 
         def load_overload(self, *args: Any) -> Any:
-            found = super().load_overload(*args)  # type: ignore[no-untyped-call]
+            try:
+                found = super().load_overload(*args)  # type: ignore[no-untyped-call]
+            except (AttributeError, ImportError):  # of a version with other types of arguments
+                self.flush()  # type: ignore[no-untyped-call]
+                found = None
             if found is None:
                 native.tell()
             return found

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from detmap.base import column_checks
 from detmap.base.immutable import Immutable, keep
 from detmap.errors import DataError
-from detmap.overlaps.dense_pairs import DensePairs
+from detmap.overlaps.keypoint_pairs import KeypointPairs
 from detmap.overlaps.shape_records import Place, ShapeReader
 from detmap.protocol import Protocol
 from detmap.tables import Columns, Detections, Shapes, Truth
@@ -79,74 +79,30 @@ PARTS = (
 """The parts in the order of their points. Source: xtcocotools cocoeval.py, _prepare."""
 
 
-class KeypointPairs(DensePairs):
-    """Produces pairs of keypoints.
-
-    Parameters
-    ----------
-    truth, detections : tables with `Keypoints` as their shapes
-    sigmas : k, the annotators' deviation per point
-    """
-
-    def __init__(
-        self,
-        truth: Truth,
-        detections: Detections,
-        objects: ObjectColumns,
-        *,
-        lowest: float,
-        sigmas: Sequence[float],
-    ) -> None:
-        super().__init__(objects, lowest)
-        assert isinstance(truth.shapes, Keypoints)
-        assert isinstance(detections.shapes, Keypoints)
-        self.found, self.truth = detections.shapes.points, truth.shapes.points
-        self.boxes, self.area = truth.boxes, truth.area
-        self.variances = (np.array(sigmas) * 2) ** 2
-
-    def overlaps(
-        self, detections: NDArray[Any], objects: NDArray[Any], absorbing: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Returns (d, g) similarities; ignored regions are not special.
-
-        Source: COCOeval.computeOks in pycocotools' cocoeval.py, with its order of operations. Only
-        labeled points count. Without any, the distances to the doubled box count.
-        """
-        xd, yd = self.found[detections, :, 0], self.found[detections, :, 1]
-        table = np.zeros((len(detections), len(objects)))
-        for j, row in enumerate(objects.tolist()):
-            xg, yg, visible = self.truth[row].T
-            labelled = visible > 0
-            if labelled.any():
-                dx, dy = xd - xg, yd - yg
-            else:
-                left, top, width, height = self.boxes[row]
-                x0, x1 = left - width, left + width * 2
-                y0, y1 = top - height, top + height * 2
-                dx = np.maximum(0, x0 - xd) + np.maximum(0, xd - x1)
-                dy = np.maximum(0, y0 - yd) + np.maximum(0, yd - y1)
-            e = (dx**2 + dy**2) / self.variances / (self.area[row] + np.spacing(1)) / 2
-            if labelled.any():
-                e = np.ascontiguousarray(e[:, labelled])
-            table[:, j] = np.exp(-e).sum(axis=1) / e.shape[1]
-        return table
-
-
 def producer(
     truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
 ) -> KeypointPairs:
     """Creates the producer of a protocol. Raises `DataError` for a wrong number of sigmas."""
     n_sigmas = len(protocol.iou.sigmas)
-    for table in (truth, detections):
-        assert isinstance(table.shapes, Keypoints)
-        n_points = table.shapes.points.shape[1]
+    assert isinstance(truth.shapes, Keypoints)
+    assert isinstance(detections.shapes, Keypoints)
+    for table, shapes in ((truth, truth.shapes), (detections, detections.shapes)):
+        n_points = shapes.points.shape[1]
         if len(table) and n_points != n_sigmas:
             raise DataError(
                 "iou.sigmas",
                 f"{n_sigmas} numbers, where {table.source or 'a table'} has {n_points} keypoints",
                 "give a number for each keypoint",
             )
-    return KeypointPairs(truth, detections, objects, lowest=lowest, sigmas=protocol.iou.sigmas)
+    return KeypointPairs(
+        detections.shapes.points,
+        truth.shapes.points,
+        truth.boxes,
+        truth.area,
+        objects,
+        lowest=lowest,
+        sigmas=protocol.iou.sigmas,
+    )
 
 
 class KeypointReader(ShapeReader):
@@ -157,6 +113,7 @@ class KeypointReader(ShapeReader):
     array = "keypoints"
     sides = "(n, points, 3)"
     more = ("num_keypoints",)
+    listed = True
     box_gives_area = True
 
     def read(
@@ -169,7 +126,20 @@ class KeypointReader(ShapeReader):
         """Reads keypoints; see `ShapeReader`. Detections must have as many points as the ground
         truth.
         """
-        points = _points(values, place)
+        return self.from_numbers(_numbers(values, place), place, like)
+
+    def from_numbers(
+        self, numbers: NDArray[np.float64], place: Place, like: Shapes | None = None
+    ) -> Keypoints:
+        """Reads keypoints from rows of x, y and visibility per point; see `ShapeReader`.
+
+        Raises `DataError` for numbers that are no pixels.
+        """
+        points = numbers.reshape(len(numbers), -1, 3)
+        if not np.abs(numbers).max(initial=0) <= column_checks.MAX_PIXEL:
+            right = (np.abs(numbers) <= column_checks.MAX_PIXEL).all(axis=1)
+            where = place(int(np.argmin(right)))
+            raise DataError(where, "not numbers of pixels", "give [x1, y1, v1, ...]")
         if isinstance(like, Keypoints) and len(points) and len(like):
             k = like.points.shape[1]
             if points.shape[1] != k:
@@ -183,8 +153,12 @@ class KeypointReader(ShapeReader):
         """Returns (n, 4) boxes around all points. Source: COCO.loadRes in pycocotools' coco.py."""
         if not len(shapes):
             return np.zeros((0, 4))
-        low, high = shapes.points[:, :, :2].min(axis=1), shapes.points[:, :, :2].max(axis=1)
-        return np.concatenate([low, high - low], axis=1)
+        boxes = np.empty((len(shapes), 4))
+        for at in range(0, len(shapes), 1024):  # rows that fit a cache
+            points = np.ascontiguousarray(shapes.points[at : at + 1024, :, :2].transpose(1, 0, 2))
+            low = points.min(axis=0)
+            boxes[at : at + 1024] = np.concatenate([low, points.max(axis=0) - low], axis=1)
+        return boxes
 
     def around_objects(self, shapes: Keypoints) -> NDArray[np.float64]:
         """Returns (n, 4) boxes around the labeled points; NaN if there are none."""
@@ -218,9 +192,9 @@ class KeypointReader(ShapeReader):
         return replace(truth, roles=roles, shapes=Keypoints(shapes.points, truth.area))
 
 
-def _points(given: Sequence[Any], place: Place) -> NDArray[np.float64]:
+def _numbers(given: Sequence[Any], place: Place) -> NDArray[np.float64]:
     if not given:
-        return np.zeros((0, 17, 3))
+        return np.zeros((0, 51))
     n = len(given[0]) if isinstance(given[0], list) else 0
     for i, row in enumerate(given):
         if not isinstance(row, list) or len(row) != n or not n or n % 3:
@@ -228,4 +202,4 @@ def _points(given: Sequence[Any], place: Place) -> NDArray[np.float64]:
             raise DataError(place(i), what, "give [x1, y1, v1, x2, y2, v2, ...]")
         if not all(type(x) in (int, float) and abs(x) <= column_checks.MAX_PIXEL for x in row):
             raise DataError(place(i), "not numbers of pixels", "give [x1, y1, v1, ...]")
-    return np.array(given, dtype=np.float64).reshape(len(given), -1, 3)
+    return np.array(given, dtype=np.float64)

@@ -18,7 +18,7 @@ from detmap.base.immutable import Immutable, blank, keep, own, vouched
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError
 from detmap.overlaps import mask_errors
-from detmap.overlaps.polygons import FIX, rasterised
+from detmap.overlaps.polygons import FIX, Corners, corners, draw
 from detmap.overlaps.ragged_runs import Ragged, gathered, offsets, together
 from detmap.overlaps.shape_records import Place
 from detmap.protocol import Protocol
@@ -140,7 +140,7 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
     """
     size = _whole(sizes, place)
     polygons, rings, others, objects = _parted(range(len(size)), segmentations, list)
-    drawn = rasterised(rings, size, polygons, place)
+    drawn = draw(corners(rings, polygons, place), size[list(polygons)], polygons, place)
     counts = _counts(objects, size, others, place)
     texts, strings, lists, numbers = _parted(others, counts, str)
     packed = "".join(strings)
@@ -149,7 +149,7 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
         raise DataError(place(row), "the counts are neither a list nor ASCII text", FIX)
     parts = (
         _unpacked(packed.encode(), strings, size, texts, place),
-        _unpacked(b"".join(drawn), drawn, size, polygons, place),
+        drawn,
         _listed(numbers, size, lists, place),
     )
     rows = np.array([*texts, *polygons, *lists], dtype=np.int64)
@@ -162,23 +162,29 @@ def from_runs(
     others: Mapping[int, Any],
     sizes: NDArray[np.float64],
     place: Place,
+    outlined: tuple[Sequence[int], Corners] | None = None,
 ) -> Masks:
-    """Creates masks from run lengths that fill their size (n, 2), and from JSON values by row.
+    """Creates masks from run lengths that fill their size (n, 2), from JSON values by row, and
+    from legal polygons with their rows.
 
     Source and errors as `read`; sizes (n, 2) are those of the images.
     """
     wanted = _whole(sizes, place)
+    drawn = np.array(list(outlined[0]) if outlined else [], dtype=np.int64)
     rows = np.array(list(others), dtype=np.int64)
     listed = np.ones(len(size), dtype=bool)
-    listed[rows] = False
+    listed[rows] = listed[drawn] = False
     wrong = np.flatnonzero(listed & (size != wanted).any(axis=1)).tolist()
     if wrong:
         raise _another_size(place(wrong[0]), size[wrong[0]].tolist(), wanted[wrong[0]].tolist())
-    if len(rows):
-        converted = read(list(others.values()), sizes[rows], lambda i: place(int(rows[i]))).runs
-        own = np.append(ragged[0][:-1][listed], ragged[0][-1]), ragged[1]
-        parts = own, (converted.off, converted.counts)
-        ragged = together(parts, np.concatenate([np.flatnonzero(listed), rows]))
+    if not listed.all():
+        parts = [(np.append(ragged[0][:-1][listed], ragged[0][-1]), ragged[1])]
+        if len(rows):
+            converted = read(list(others.values()), sizes[rows], lambda i: place(int(rows[i]))).runs
+            parts.append((converted.off, converted.counts))
+        if outlined:
+            parts.append(draw(outlined[1], wanted[drawn], drawn.tolist(), place))
+        ragged = together(parts, np.concatenate([np.flatnonzero(listed), rows, drawn]))
     return measured(wanted, ragged, None)
 
 

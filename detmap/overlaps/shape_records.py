@@ -28,6 +28,7 @@ class ShapeReader(ABC):
     sides : the shape of that array, for messages
     more : other keys of an object's record that `complete` reads
     runs : whether the shapes are run lengths or values that become some, so `from_runs` reads them
+    listed : whether the shapes are lists of numbers, so `from_numbers` reads them
     box_gives_area : whether the area of a result with a box is that of the box, as in pycocotools'
         `COCO.loadRes`; else it is that of the shape
     """
@@ -38,6 +39,7 @@ class ShapeReader(ABC):
     sides: ClassVar[str] = "(n, numbers)"
     more: ClassVar[tuple[str, ...]] = ()
     runs: ClassVar[bool] = False
+    listed: ClassVar[bool] = False
     box_gives_area: ClassVar[bool] = False
 
     @abstractmethod
@@ -58,6 +60,12 @@ class ShapeReader(ABC):
 
         Raises `DataError` for an invalid value; `place` names row i.
         """
+
+    def from_numbers(
+        self, numbers: NDArray[np.float64], place: Place, like: Shapes | None = None
+    ) -> Shapes:
+        """Reads shapes from rows of numbers (n, m); `place` and `like` as in `read`."""
+        raise NotImplementedError
 
     @abstractmethod
     def around(self, shapes: Any) -> NDArray[np.float64]:

@@ -76,10 +76,11 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 # --- readers -------------------------------------------------------------------------------------
 
 
-def scan_instances(path: Path, *, masks: bool = False) -> Instances | None:
+def scan_instances(path: Path, *, shape: str = "") -> Instances | None:
     """Fast reader of `read_truth`: returns None if the reference reader must read the file.
 
-    With `masks` every annotation has a segmentation, and is on an image and of a class of the file.
+    With a `shape`, "segmentation" or "keypoints", every annotation has one, and is on an image and
+    of a class of the file.
     """
     scanned: dict[str, Any] = {}
 
@@ -101,7 +102,7 @@ def scan_instances(path: Path, *, masks: bool = False) -> Instances | None:
 
     try:
         lists = {"images": read_images, "categories": read_categories}
-        rows = scan_json.scan_instances(path, lists, masks=masks)
+        rows = scan_json.scan_instances(path, lists, shape=shape)
     except (*decode.REFUSALS, DataError):
         return None
     if rows is None:

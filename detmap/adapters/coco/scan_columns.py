@@ -25,6 +25,7 @@ class Segmentations(NamedTuple):
     off: NDArray[np.int64]
     counts: NDArray[np.uint32]
     others: dict[int, bytes]
+    labelled: NDArray[np.int64]
 
 
 class Columns(NamedTuple):
@@ -62,14 +63,15 @@ class Piece:
     def __init__(self, n: int, n_runs: int = 0) -> None:
         from detmap.kernels.scanning.alike_records import Model
         from detmap.kernels.scanning.json_scan import Records
-        from detmap.kernels.scanning.mask_scan import SegmentationColumns
+        from detmap.kernels.scanning.mask_scan import ShapeColumns
 
         rows = n if n_runs else 0
-        self.masks = SegmentationColumns(
+        self.masks = ShapeColumns(
             np.empty((rows, 2), dtype=np.int64),
             np.empty(rows, dtype=np.int64),
             np.empty(n_runs, dtype=np.uint32),
             np.empty((rows, 2), dtype=np.int64),
+            np.empty(rows, dtype=np.int64),
         )
         image, category, number = np.empty((3, n), dtype=np.int64)
         boxes, value, seen = np.empty((n, 4)), np.empty(n), np.empty(n, dtype=np.uint8)
@@ -121,6 +123,7 @@ class GrowingColumns:
         }
         if masks:
             kinds |= {"size": (np.int64, 2), "end": (np.int64,), "counts": (np.uint32,)}
+            kinds |= {"labelled": (np.int64,)}
         self.whole = {name: blank((0, *shape), kind) for name, (kind, *shape) in kinds.items()}
 
     def append(self, piece: Piece, n: int, read: float) -> None:
@@ -133,6 +136,7 @@ class GrowingColumns:
         if self.masks:
             self._require(self.n_runs + n_runs, read, "counts", "counts")
             self.whole["size"][rows] = piece.masks.size[:n]
+            self.whole["labelled"][rows] = piece.masks.labelled[:n]
             self.whole["end"][rows] = piece.masks.end[:n] + self.n_runs
             self.whole["counts"][self.n_runs : self.n_runs + n_runs] = piece.masks.counts[:n_runs]
             self.others |= {self.n + row: text for row, text in piece.others.items()}
@@ -155,6 +159,7 @@ class GrowingColumns:
         if self.masks:
             off = np.concatenate([[0], self.whole["end"][: self.n]])
             counts = self.whole["counts"][: self.n_runs]
-            masks = Segmentations(self.whole["size"][: self.n], off, counts, self.others)
+            size, labelled = (self.whole[name][: self.n] for name in ("size", "labelled"))
+            masks = Segmentations(size, off, counts, self.others, labelled)
         arrays = {name: self.whole[name][: self.n] for name in ARRAYS}
         return Columns(**arrays, whole=not more, masks=masks)

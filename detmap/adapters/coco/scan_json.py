@@ -109,7 +109,7 @@ def scan_detections(
     locate_image: Locate,
     locate_category: Locate,
     *,
-    masks: bool = False,
+    shape: str = "",
     file_names: bool = False,
 ) -> Columns | None:
     """Returns the records of a results file, or None for the reference reader.
@@ -118,19 +118,20 @@ def scan_detections(
     ----------
     path : a JSON file, or an open one
     locate_image, locate_category : map ids to positions in the ground truth, -1 if unknown
-    masks : whether to read segmentations; then all records may be without boxes
+    shape : "segmentation" or "keypoints", which all records must have; then all may be without
+        boxes
     file_names : whether to skip a ``file_name`` beside the id; else the reference reader reads it
     """
     from detmap.kernels.scanning import json_scan as scan
 
     wanted = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX | scan.SCORE
-    boxless = wanted & ~scan.BBOX if masks else wanted
+    boxless = wanted & ~scan.BBOX if shape else wanted
     try:
         with opened(path) as file:
             at, byte = file.byte(0)
             if byte != ord("["):
                 return None
-            more = scan.SEGMENTATION * masks
+            more = key(shape) if shape else 0
             locate = (locate_image, locate_category)
             columns, at = scan_list(file, at + 1, wanted | more, locate, file_names=file_names)
             alike = any((columns.seen == keys).all() for keys in {wanted, boxless})
@@ -142,7 +143,7 @@ def scan_detections(
 
 
 def scan_instances(
-    path: Path | JsonFile, decode: Mapping[str, Callable[[bytes], Locate]], *, masks: bool = False
+    path: Path | JsonFile, decode: Mapping[str, Callable[[bytes], Locate]], *, shape: str = ""
 ) -> Columns | None:
     """Returns the annotations of an instances file, or None for the reference reader.
 
@@ -151,12 +152,13 @@ def scan_instances(
     path : a JSON file, or an open one
     decode : for ``images`` and ``categories``, called with the text of the list; returns the
         look-up of its ids
-    masks : whether to read segmentations
+    shape : "segmentation" or "keypoints", which all annotations must have
     """
     from detmap.kernels.scanning import json_scan as scan
 
     wanted = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX | scan.AREA | scan.ISCROWD | scan.ID
-    wanted |= scan.IGNORE | (scan.SEGMENTATION | scan.ATTRIBUTES) * masks
+    wanted |= scan.IGNORE | (key(shape) | scan.ATTRIBUTES if shape else 0)
+    wanted |= scan.NUM_KEYPOINTS * (shape == "keypoints")
     required = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX
     located: dict[str, Locate] = {}
     columns: Columns | None = None
@@ -216,7 +218,7 @@ def scan_list(
 
     at, byte = file.byte(at)
     memory.require((file.size - at) // USUAL_RECORD * ROW, str(file.path), "reading the file")
-    masks = bool(wanted & scan.SEGMENTATION)
+    masks = bool(wanted & (scan.SEGMENTATION | scan.KEYPOINTS))
     whole = GrowingColumns(np.int32 if locate else np.int64, bool(wanted & scan.ID), masks)
     if byte == ord("]"):
         return whole.columns(more=True), at + 1

@@ -15,6 +15,7 @@ from detmap.adapters.coco import (
     decode,
     instances,
     json_lines,
+    number_lists,
     record_errors,
     scan_json,
     tool_results,
@@ -31,6 +32,7 @@ from detmap.tables.grouping import Positions
 if TYPE_CHECKING:
     from detmap.adapters.coco.records import Records
     from detmap.overlaps.masks import Masks
+    from detmap.overlaps.polygons import Corners
     from detmap.overlaps.shape_records import ShapeReader
 
 BOX_KEYS = {"image_id", "category_id", "bbox", "score"}
@@ -71,32 +73,73 @@ def read_truth(
 
 
 def _scan_truth(path: Path, reader: ShapeReader) -> Truth | None:
-    """Fast reader of objects with masks: returns None if the reference reader must read them."""
-    file = instances.scan_instances(path, masks=True) if reader.runs else None
+    """Fast reader of objects with shapes: returns None if the reference reader must read them."""
+    scanned = reader.runs or reader.listed
+    file = instances.scan_instances(path, shape=reader.field) if scanned else None
     if file is None or file.masks is None:
         return None
     truth = instances.truth_of(path, file)
-    shapes = _scanned_masks(file.masks, truth.images, truth.image)
+    shapes = _scanned_shapes(file.masks, reader, truth.images, truth.image)
     if shapes is None:
         return None
     area = [None if np.isnan(each) else each for each in file.annotations.area.tolist()]
-    return reader.complete(truth, shapes, {"area": area}, str)
+    labelled = [None if number < 0 else number for number in file.masks.labelled.tolist()]
+    return reader.complete(truth, shapes, {"area": area, "num_keypoints": labelled}, str)
+
+
+def _scanned_shapes(
+    given: Segmentations,
+    reader: ShapeReader,
+    images: Images,
+    image: NDArray[np.int32],
+    like: Shapes | None = None,
+) -> Any:
+    """Returns shapes, or None if the reference reader must report an error."""
+    if reader.runs:
+        return _scanned_masks(given, images, image)
+    lists = number_lists.read(list(given.others.values()), depth=1)
+    if lists is None or not len(given.others):
+        return None
+    length = np.diff(lists.list_off)
+    if (length != length[0]).any() or length[0] % 3:
+        return None
+    try:
+        return reader.from_numbers(lists.numbers.reshape(len(length), -1), str, like)
+    except DataError:
+        return None
 
 
 def _scanned_masks(given: Segmentations, images: Images, image: NDArray[np.int32]) -> Masks | None:
     """Returns masks, or None if the reference reader must report an error."""
     from detmap.overlaps import masks
 
+    lists = {row: text for row, text in given.others.items() if text.startswith(b"[")}
+    outlined = _polygons(lists)
+    others = {row: given.others[row] for row in given.others.keys() - lists.keys()}
     try:
-        texts = b"[" + b",".join(given.others.values()) + b"]"
+        texts = b"[" + b",".join(others.values()) + b"]"
         values = msgspec.json.decode(texts)
-        if not record_errors.surely_once(texts, record_errors.least_runs(values)):
+        if outlined is None or not record_errors.surely_once(
+            texts, record_errors.least_runs(values)
+        ):
             return None
-        others = dict(zip(given.others, values, strict=True))
+        others = dict(zip(others, values, strict=True))
         sizes = np.stack([images.height, images.width], axis=1)[image]
-        return masks.from_runs(given.size, (given.off, given.counts), others, sizes, str)
+        runs = (given.off, given.counts)
+        return masks.from_runs(given.size, runs, others, sizes, str, (list(lists), outlined))
     except (*decode.REFUSALS, DataError):
         return None
+
+
+def _polygons(texts: Mapping[int, bytes]) -> Corners | None:
+    """Returns polygons, or None if the reference reader must read them."""
+    from detmap.overlaps.polygons import Corners
+
+    lists = number_lists.read(list(texts.values()), depth=2)
+    if lists is None or (lists.list_off % 2).any():
+        return None
+    found = Corners(lists.numbers.reshape(-1, 2), lists.list_off // 2, lists.text_off)
+    return found if not texts or found.are_legal() else None
 
 
 def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
@@ -129,7 +172,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     reader = None if truth.shapes is None else _reader_of(truth.shapes)
     if reader is None and (scanned := instances.scan_results(path, truth, policy)) is not None:
         return with_boxes(path, json_lines.first_of_file(path), scanned)
-    if reader is not None and (found := _scan_masks(path, truth, policy, reader)) is not None:
+    if reader is not None and (found := _scan_shapes(path, truth, policy, reader)) is not None:
         return found
     text = tool_results.results(path, truth, policy)
     given_shape = _shape_alone(text.first)
@@ -215,18 +258,19 @@ def _shaped(
     return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
 
 
-def _scan_masks(path: Path, truth: Truth, policy: Policy, reader: ShapeReader) -> Detections | None:
-    """Fast reader of masks: returns None if the reference reader must read the file."""
-    if not reader.runs or truth.regions is not None or truth.images.ids.dtype.kind != "i":
+def _scan_shapes(path: Path, truth: Truth, policy: Policy, reader: ShapeReader) -> Detections | None:
+    """Fast reader of shapes: returns None if the reference reader must read the file."""
+    if not (reader.runs or reader.listed) or truth.regions is not None or truth.images.ids.dtype.kind != "i":
         return None
     if not tool_results.is_plain(record_errors.first_record(path)):
         return None
     ids, labels = policy.class_ids(truth, str(path))
-    rows = scan_json.scan_detections(path, Positions(truth.images.ids), Positions(ids), masks=True)
+    places = Positions(truth.images.ids), Positions(ids)
+    rows = scan_json.scan_detections(path, *places, shape=reader.field)
     if rows is None or rows.masks is None or not len(rows.image):
         return None
     boxes = rows.boxes if rows.seen[0] & scan_json.key("bbox") else None
-    shapes = _scanned_masks(rows.masks, truth.images, rows.image)
+    shapes = _scanned_shapes(rows.masks, reader, truth.images, rows.image, truth.shapes)
     if shapes is None or (boxes is not None and not decode._good_boxes(boxes).all()):
         return None
     nowhere = join.joined(

@@ -41,7 +41,7 @@ from detmap.kernels.scanning.json_skip import (
     skip_string,
     skip_value,
 )
-from detmap.kernels.scanning.mask_scan import SegmentationColumns, read_segmentation
+from detmap.kernels.scanning.mask_scan import ShapeColumns, read_segmentation, read_span
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -50,6 +50,7 @@ Floats = NDArray[np.float64]
 (IMAGE_ID, CATEGORY_ID, BBOX, SCORE, AREA, ISCROWD, ID, CROWD, IGNORE, SEGMENTATION, ATTRIBUTES) = (
     1 << bit for bit in range(11)
 )
+KEYPOINTS, NUM_KEYPOINTS = 1 << 11, 1 << 12
 ROWS, LAST, MORE = range(3)
 """Indices of `state` in `scan_records`."""
 KEPT = 255  # the number of bits in `seen`
@@ -182,12 +183,14 @@ WORD_IMAGE_ID, WORD_CATEGORY_ID, WORD_BBOX, WORD_SCORE, WORD_AREA, WORD_ISCROWD,
     np.frombuffer(word + b'"', np.uint8)
     for word in (b"image_id", b"category_id", b"bbox", b"score", b"area", b"iscrowd", b"id")
 )
-WORD_IGNORE, WORD_SEGMENTATION, WORD_ATTRIBUTES = (
-    np.frombuffer(word + b'"', np.uint8) for word in (b"ignore", b"segmentation", b"attributes")
+WORD_IGNORE, WORD_SEGMENTATION, WORD_ATTRIBUTES, WORD_KEYPOINTS, WORD_NUM_KEYPOINTS = (
+    np.frombuffer(word + b'"', np.uint8)
+    for word in (b"ignore", b"segmentation", b"attributes", b"keypoints", b"num_keypoints")
 )
 
 
-LETTER_A, LETTER_B, LETTER_C, LETTER_I, LETTER_S = b"abcis"  # the first characters of the keys
+LETTER_A, LETTER_B, LETTER_C, LETTER_I, LETTER_K, LETTER_N, LETTER_S = b"abcikns"
+"""The first characters of the keys."""
 
 
 @inline_kernel
@@ -221,6 +224,10 @@ def read_key(text: Bytes, at: int) -> tuple[int, int]:
             return AREA, at + WORD_AREA.size
         if begins(text, at, WORD_ATTRIBUTES):
             return ATTRIBUTES, at + WORD_ATTRIBUTES.size
+    elif c == LETTER_K and begins(text, at, WORD_KEYPOINTS):
+        return KEYPOINTS, at + WORD_KEYPOINTS.size
+    elif c == LETTER_N and begins(text, at, WORD_NUM_KEYPOINTS):
+        return NUM_KEYPOINTS, at + WORD_NUM_KEYPOINTS.size
     return 0, skip_string(text, at)
 
 
@@ -244,7 +251,7 @@ def find_record(text: Bytes, at: int) -> int:
 class Records(NamedTuple):
     """Columns of N records: image, category and the record's id (N,) int64; boxes (N, 4) float64;
     value (N,) float64, score or area; seen (N,) uint8, bits of the keys found; masks, with N rows
-    if SEGMENTATION is wanted.
+    if SEGMENTATION or KEYPOINTS is wanted.
     """
 
     image: Ints
@@ -253,7 +260,7 @@ class Records(NamedTuple):
     boxes: Floats
     value: Floats
     seen: Bytes
-    masks: SegmentationColumns
+    masks: ShapeColumns
 
 
 @inline_kernel
@@ -276,6 +283,9 @@ def read_field(
         return key, at
     if key == SEGMENTATION:
         return key, read_segmentation(text, at, row, out.masks)
+    if key == KEYPOINTS:
+        out.masks.end[row] = 0
+        return key, read_span(text, at, row, out.masks)
     if key == ATTRIBUTES:  # it may hold a further area or segmentation
         return key, HAND_BACK
     whole, at = read_integer(text, at)
@@ -288,6 +298,10 @@ def read_field(
     elif key == ID:
         out.number[row] = whole
         note_number(numbers, NUMBER, begin, at)
+    elif key == NUM_KEYPOINTS:
+        if whole < 0:
+            return key, HAND_BACK
+        out.masks.labelled[row] = whole
     elif key == IGNORE:
         if whole != 0:  # a flag of LVIS, for which `seen` has no bit
             return key, HAND_BACK
@@ -307,8 +321,8 @@ def scan_record(
     text (n,) uint8; wanted: bits of the keys to read, others are skipped; out: the columns;
     state[MORE] counts what the text has more than the columns: further keys, and integers in
     float64 columns; numbers (M, 3) int64: slot, begin and end of each number of the record itself,
-    in its last row their count. The record must have SEGMENTATION if that is wanted, and must not
-    have ATTRIBUTES.
+    in its last row their count. The record must have SEGMENTATION and KEYPOINTS if they are wanted,
+    and must not have ATTRIBUTES.
 
     Returns the position after the closing brace, or a negative one to fall back to the full
     decoder.
@@ -319,6 +333,8 @@ def scan_record(
         return HAND_BACK
     keys = 0
     numbers[numbers.shape[0] - 1, 0] = 0
+    if wanted & NUM_KEYPOINTS != 0:
+        out.masks.labelled[row] = -1
     at = skip_space(text, at + 1)
     while True:
         if at >= text.size or text[at] != QUOTE:
@@ -351,7 +367,7 @@ def scan_record(
         if text[at] != COMMA:
             return HAND_BACK
         at = skip_space(text, at + 1)
-    if wanted & ~keys & SEGMENTATION != 0:
+    if wanted & ~keys & (SEGMENTATION | KEYPOINTS) != 0:
         return HAND_BACK
     out.seen[row] = keys & KEPT
     return at + 1

@@ -1,4 +1,4 @@
-"""Reads the segmentation of a JSON record: COCO's run lengths into numbers, other values as a span.
+"""Reads the shape of a JSON record: COCO's run lengths into numbers, other values as a span.
 
 As in `detmap.kernels.scanning.json_scan`, HAND_BACK in place of a position falls back to the full
 decoder.
@@ -38,13 +38,14 @@ MOST = 2**31 - 1  # pixels of an image, and of a run
 WORD_SIZE, WORD_COUNTS = (np.frombuffer(word, np.uint8) for word in (b'size"', b'counts"'))
 
 
-class SegmentationColumns(NamedTuple):
-    """Segmentations of N records, of which n are in use."""
+class ShapeColumns(NamedTuple):
+    """Segmentations or keypoints of N records, of which n are in use."""
 
     size: NDArray[np.int64]  # (N, 2) height and width of run lengths
     end: NDArray[np.int64]  # (N,) runs of all records up to this one
     counts: Counts  # (R,) runs
     span: NDArray[np.int64]  # (N, 2) begin and end of the text of another value; zeros for runs
+    labelled: NDArray[np.int64]  # (N,) num_keypoints, -1 without it; of keypoints only
 
 
 @kernel
@@ -106,7 +107,7 @@ def read_listed(text: Bytes, at: int, first: int, counts: Counts) -> tuple[int, 
 
 
 @kernel
-def read_size(text: Bytes, at: int, row: int, columns: SegmentationColumns) -> int:
+def read_size(text: Bytes, at: int, row: int, columns: ShapeColumns) -> int:
     """Parse a list of height and width at `at`. Returns the position after it.
 
     Source: COCO data format, ``size`` of run lengths.
@@ -126,7 +127,7 @@ def read_size(text: Bytes, at: int, row: int, columns: SegmentationColumns) -> i
 
 @kernel
 def read_runs_object(
-    text: Bytes, at: int, row: int, first: int, columns: SegmentationColumns
+    text: Bytes, at: int, row: int, first: int, columns: ShapeColumns
 ) -> int:
     """Parse an object of size and counts, in any order, whose brace is at `at`. Returns the
     position after it; the runs have to fill the size.
@@ -174,7 +175,7 @@ def read_runs_object(
 
 
 @kernel
-def read_segmentation(text: Bytes, at: int, row: int, columns: SegmentationColumns) -> int:
+def read_segmentation(text: Bytes, at: int, row: int, columns: ShapeColumns) -> int:
     """Read the segmentation at `at` into a row: run lengths that fill their size as numbers,
     anything else as its span. Returns the position after it.
 
@@ -187,6 +188,15 @@ def read_segmentation(text: Bytes, at: int, row: int, columns: SegmentationColum
         if after >= 0:
             return after
     columns.end[row] = first
+    return read_span(text, at, row, columns)
+
+
+@kernel
+def read_span(text: Bytes, at: int, row: int, columns: ShapeColumns) -> int:
+    """Note where the value at `at` begins and ends. Returns the position after it.
+
+    Source: COCO data format, ``segmentation`` and ``keypoints``.
+    """
     after = skip_value(text, at)
     columns.span[row, 0], columns.span[row, 1] = at, after
     return after

@@ -1,0 +1,84 @@
+"""Reads JSON lists of numbers, and lists of such lists: polygons and keypoints."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.kernels import kernel
+from detmap.kernels.scanning.ascii import CLOSE_LIST, COMMA, OPEN_LIST
+from detmap.kernels.scanning.json_scan import read_number
+from detmap.kernels.scanning.json_skip import HAND_BACK, Bytes, skip_space
+
+
+@kernel
+def read_lists(
+    text: Bytes,
+    off: NDArray[np.int64],
+    depth: int,
+    numbers: NDArray[np.float64],
+    list_off: NDArray[np.int64],
+    text_off: NDArray[np.int64],
+) -> int:
+    """Read n texts, each a list of numbers (depth 1) or a list of lists of numbers (depth 2), of
+    which none is empty. Returns the first text that is something else, -1 if there is none.
+
+    text: concatenated; off (n + 1,). Out: numbers; list_off, where the numbers of each innermost
+    list begin, and text_off (n + 1,), where the innermost lists of each text begin, both with their
+    end. Source: RFC 8259, sections 5 and 6.
+    """
+    n_lists, n_numbers = 0, 0
+    list_off[0] = text_off[0] = 0
+    for i in range(off.size - 1):
+        at = off[i]
+        if depth == 2:
+            at = enter_list(text, at, off[i + 1])
+        while at >= 0:
+            n_numbers, at = read_list(text, at, off[i + 1], n_numbers, numbers)
+            if at < 0:
+                return i
+            n_lists += 1
+            list_off[n_lists] = n_numbers
+            if depth == 1:
+                break
+            at = skip_space(text, at)
+            if at < off[i + 1] and text[at] == CLOSE_LIST:
+                at += 1
+                break
+            at = skip_space(text, at + 1) if at < off[i + 1] and text[at] == COMMA else HAND_BACK
+        if at != off[i + 1]:
+            return i
+        text_off[i + 1] = n_lists
+    return -1
+
+
+@kernel
+def enter_list(text: Bytes, at: int, end: int) -> int:
+    """The position of the first element of the list at `at`, HAND_BACK if there is no list.
+
+    Source: RFC 8259, section 5.
+    """
+    return skip_space(text, at + 1) if at < end and text[at] == OPEN_LIST else HAND_BACK
+
+
+@kernel
+def read_list(
+    text: Bytes, at: int, end: int, n: int, numbers: NDArray[np.float64]
+) -> tuple[int, int]:
+    """Read the list of numbers at `at`, from the position n of `numbers` on. Returns the position
+    after the last number, and that after the bracket.
+
+    Source: RFC 8259, section 5.
+    """
+    at = enter_list(text, at, end)
+    while at >= 0:
+        value, at = read_number(text, at)
+        if at < 0 or n == numbers.size:
+            return n, HAND_BACK
+        numbers[n] = value
+        n += 1
+        at = skip_space(text, at)
+        if at < end and text[at] == CLOSE_LIST:
+            return n, at + 1
+        at = skip_space(text, at + 1) if at < end and text[at] == COMMA else HAND_BACK
+    return n, HAND_BACK
