@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from detmap.compat import COCOeval, PycocotoolsQuirk, patch_pycocotools
+from detmap.errors import require
 from detmap.integrations.host_errors import HostError, value_errors
 from detmap.integrations.inputs import coco_rows, field_values
-from detmap.overlaps.polygons import routines
 from detmap.streaming import torch_ranks
 
 FIELDS = {"bbox": "boxes", "segm": "masks", "keypoints": "keypoints"}
@@ -99,7 +99,7 @@ class CocoEvaluator:
 
 def _compressed(runs: Mapping[str, Any]) -> Any:
     """Run lengths in the form that `loadRes` reads."""
-    return routines().frPyObjects(runs, *runs["size"])
+    return require("pycocotools.mask", "parity").frPyObjects(runs, *runs["size"])
 
 
 def _shapes(found: Mapping[str, Any], kind: str, where: str) -> Any:

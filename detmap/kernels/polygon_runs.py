@@ -35,10 +35,7 @@ class Scratch(NamedTuple):
 
 @kernel
 def draw_polygons(
-    outlines: Outlines,
-    scratch: Scratch,
-    off: NDArray[np.int64],
-    counts: NDArray[np.uint32],
+    outlines: Outlines, scratch: Scratch, off: NDArray[np.int64], counts: NDArray[np.uint32]
 ) -> None:
     """Run lengths of n masks: the pixels in any of a mask's polygons.
 
@@ -85,15 +82,15 @@ def cross_columns(
     n, end = 0, outlines.off[ring + 1]
     for corner in range(outlines.off[ring], end):
         following = corner + 1 if corner + 1 < end else outlines.off[ring]
-        xs = np.int64(FINE * outlines.points[corner, 0] + 0.5)
-        ys = np.int64(FINE * outlines.points[corner, 1] + 0.5)
-        xe = np.int64(FINE * outlines.points[following, 0] + 0.5)
-        ye = np.int64(FINE * outlines.points[following, 1] + 0.5)
+        xs = int(FINE * outlines.points[corner, 0] + 0.5)
+        ys = int(FINE * outlines.points[corner, 1] + 0.5)
+        xe = int(FINE * outlines.points[following, 0] + 0.5)
+        ye = int(FINE * outlines.points[following, 1] + 0.5)
         wide, high = abs(xe - xs), abs(ye - ys)
         if (wide >= high and xs > xe) or (wide < high and ys > ye):
             xs, ys, xe, ye = xe, ye, xs, ys
         low, up = min(xs, xe), max(xs, xe)
-        c = max(np.int64(0), (low - MIDDLE + FINE - 1) // FINE)
+        c = max(0, (low - MIDDLE + FINE - 1) // FINE)
         last = min(width - 1, (up - 1 - MIDDLE) // FINE)
         if c > last:
             continue
@@ -102,17 +99,16 @@ def cross_columns(
             edge = FINE * c + MIDDLE + 1
             if wide >= high:
                 t = edge - xs
-                fine = min(np.int64(ys + slope * t + 0.5), np.int64(ys + slope * (t - 1) + 0.5))
+                fine = min(int(ys + slope * t + 0.5), int(ys + slope * (t - 1) + 0.5))
             else:
-                t = min(max(np.int64((edge - 0.5 - xs) / slope), np.int64(1)), high)
+                # Never too large: a step of at least 1e-8 is more than rounding of numbers to 1e8.
+                t = max(int((edge - 0.5 - xs) / slope), 1)
                 rising = slope > 0.0
-                while t > 1 and (xs + slope * (t - 1) + 0.5 >= edge) == rising:
-                    t -= 1
                 while (xs + slope * t + 0.5 >= edge) != rising:
                     t += 1
                 fine = ys + t - 1
             column[n] = c
-            row[n] = min(max((fine - MIDDLE + FINE - 1) // FINE, np.int64(0)), height)
+            row[n] = min(max((fine - MIDDLE + FINE - 1) // FINE, 0), height)
             n += 1
             c += 1
     return n
@@ -156,12 +152,12 @@ def list_runs(
 ) -> int:
     """Runs between ascending places where a mask changes; how many there are.
 
-    out: counts, from `at` on. Source: rleFrPoly of pycocotools' maskApi.c: no pixels between two places make one
-    run of both sides.
+    out: counts, from `at` on. Source: rleFrPoly of pycocotools' maskApi.c: no pixels between two
+    places make one run of both sides.
     """
-    m, before, joined = 0, np.int64(0), False
+    m, before, joined = 0, 0, False
     for j in range(n + 1):
-        place = places[j] if j < n else n_pixels
+        place = int(places[j]) if j < n else n_pixels
         length, before = place - before, place
         if joined:
             counts[at + m - 1] += np.uint32(length)

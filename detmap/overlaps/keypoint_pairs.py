@@ -67,10 +67,7 @@ class KeypointPairs:
             yield from self._pairs(waiting, cells, position)
 
     def _pairs(
-        self,
-        parts: list[tuple[int, int, int, int]],
-        cells: Cells,
-        position: NDArray[np.int32],
+        self, parts: list[tuple[int, int, int, int]], cells: Cells, position: NDArray[np.int32]
     ) -> Iterator[tuple[int, Pairs]]:
         """Yields the pairs of parts of cells, if there are any: by detection, then those that do
         not absorb and those that do, each by object.
@@ -103,9 +100,7 @@ class KeypointPairs:
             ),
         )
 
-    def similarities(
-        self, detections: NDArray[Any], objects: NDArray[Any]
-    ) -> NDArray[np.float64]:
+    def similarities(self, detections: NDArray[Any], objects: NDArray[Any]) -> NDArray[np.float64]:
         """Returns (n,) similarities of n detections and objects; ignored regions are not special.
 
         Source: COCOeval.computeOks in pycocotools' cocoeval.py, with its order of operations. Only

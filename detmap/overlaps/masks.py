@@ -162,7 +162,7 @@ def from_runs(
     others: Mapping[int, Any],
     sizes: NDArray[np.float64],
     place: Place,
-    outlined: tuple[Sequence[int], Corners] | None = None,
+    outlined: tuple[NDArray[np.int64], Corners] | None = None,
 ) -> Masks:
     """Creates masks from run lengths that fill their size (n, 2), from JSON values by row, and
     from legal polygons with their rows.
@@ -170,7 +170,7 @@ def from_runs(
     Source and errors as `read`; sizes (n, 2) are those of the images.
     """
     wanted = _whole(sizes, place)
-    drawn = np.array(list(outlined[0]) if outlined else [], dtype=np.int64)
+    drawn = outlined[0] if outlined else np.zeros(0, dtype=np.int64)
     rows = np.array(list(others), dtype=np.int64)
     listed = np.ones(len(size), dtype=bool)
     listed[rows] = listed[drawn] = False
@@ -182,7 +182,7 @@ def from_runs(
         if len(rows):
             converted = read(list(others.values()), sizes[rows], lambda i: place(int(rows[i]))).runs
             parts.append((converted.off, converted.counts))
-        if outlined:
+        if outlined and len(drawn):
             parts.append(draw(outlined[1], wanted[drawn], drawn.tolist(), place))
         ragged = together(parts, np.concatenate([np.flatnonzero(listed), rows, drawn]))
     return measured(wanted, ragged, None)

@@ -92,10 +92,7 @@ def _corners(given: Sequence[list[Any]]) -> Corners | None:
 
 
 def draw(
-    polygons: Corners,
-    size: NDArray[np.int64],
-    rows: Sequence[int],
-    place: Callable[[int], str],
+    polygons: Corners, size: NDArray[np.int64], rows: Sequence[int], place: Callable[[int], str]
 ) -> Ragged:
     """Converts legal polygons to run lengths. Source: COCO.annToRLE of pycocotools' coco.py.
 
@@ -112,7 +109,9 @@ def draw(
         return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
     room = _room(polygons, size)
     if room.sum() > LONGEST_TOGETHER + MEAN_OUTLINE * n:
-        what = f"the outlines of {n:,} masks pass {room.sum():,} columns of pixels, most of them here"
+        what = (
+            f"the outlines of {n:,} masks pass {room.sum():,} columns of pixels, most of them here"
+        )
         raise DataError(place(rows[int(np.argmax(room))]), what, "use smaller images")
     outlines = Outlines(np.ascontiguousarray(size), polygons.list_off, *polygons[1::-1])
 

@@ -34,7 +34,7 @@ def written(file: Path, *segmentations: Any, **more: Any) -> Path:
 
 def test_most_whole_files_are_taken(tmp_path: Path) -> None:
     file = tmp_path / "file"
-    for kind in ("mask results", "mask instances"):
+    for kind in ("mask results", "mask instances", "keypoint results", "keypoint instances"):
         count = 0
         for seed in range(30):
             file.write_bytes(FILES[kind](random.Random(seed)))

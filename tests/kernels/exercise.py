@@ -16,6 +16,7 @@ import numpy as np
 
 import detmap
 from detmap import ranking
+from detmap.adapters.coco import number_lists
 from detmap.adapters.coco import scan_json as coco_scan
 from detmap.adapters.coco.scan_columns import Piece
 from detmap.adapters.voc import scan_voc as voc_scan
@@ -38,7 +39,7 @@ from tests.diagnosis import test_pair_by_class
 from tests.diagnosis import troublesome_tables as drawing
 from tests.kernels import test_near_pairs, test_runs
 from tests.kernels.test_match import draw_case, judged
-from tests.overlaps import test_likely_pairs
+from tests.overlaps import test_likely_pairs, test_polygons
 from tests.statistics.drawn_matches import draw
 from tests.support.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
 from tests.support.drawn_tables import read_coco, voc_tables
@@ -123,6 +124,7 @@ def outcomes() -> list[object]:
     return [
         *found,
         n_within.tolist(),
+        *outlines(),
         *lanes(),
         *corners(),
         *cells(),
@@ -215,6 +217,21 @@ def run_lengths() -> list[object]:
         found.append(some.take(np.array([2, 0])).digest().tolist())
     tall = test_runs.read(test_runs.sides())
     found.append(test_runs.overlaps(tall.runs, tall.runs, np.array([False, True]), -1.0).tolist())
+    return found
+
+
+def outlines() -> list[object]:
+    """Runs of drawn polygons, and lists of numbers that are wrong at each place."""
+    found: list[object] = []
+    for seed in range(40):
+        rings = test_polygons.draw_rings(np.random.default_rng(seed))
+        found.append(test_polygons.runs([rings], 40, 30).counts.tolist())
+    for depth, text in ((1, b"[1, 2.5]"), (2, b"[[1,2],[3]]"), (2, b"[[1] ]")):
+        for end in range(len(text) + 1):
+            spans = np.array([[0, end]])
+            piece = np.frombuffer(text[:end] + b"x" * (end < len(text)), dtype=np.uint8)
+            lists = number_lists.read(piece, spans, depth)
+            found.append(lists and [each.tolist() for each in lists])
     return found
 
 

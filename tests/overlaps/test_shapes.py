@@ -19,7 +19,7 @@ from detmap.kernels.runs import count_runs, read_runs
 from detmap.matching.engine import match
 from detmap.overlaps import KINDS, kind_of
 from detmap.overlaps.masks import Masks
-from detmap.overlaps.polygons import _check_polygons
+from detmap.overlaps.polygons import corners
 from detmap.overlaps.shape_records import ShapeReader
 from tests.support import builders as make
 from tests.support.drawing import SEEDS, CocoData
@@ -157,7 +157,7 @@ def test_keypoints_are_as_many_as_the_sigmas(tmp_path: Path) -> None:
 def test_a_mask_of_very_many_polygons_takes_a_moment() -> None:
     rings = [[0, 0, 5, 0, 5, 5]] * 200_000
     begin = time.process_time()
-    _check_polygons([rings], [0], str)
+    corners([rings], [0], str)
     assert time.process_time() - begin < 10
 
 

@@ -31,8 +31,7 @@ from tests.support.mutation import FILES, SIZES, damaged
 COCO_TRUTH = truth_from_arrays(
     [1], [1], [[0, 0, 1, 1]], images=[1, 2, 7], categories={1: "dog", 3: "cat"}
 )
-MASKS = kind_of("masks").reader
-assert MASKS is not None
+READERS = {name: kind_of(name).reader for name in ("masks", "keypoints")}
 HEIGHT, WIDTH = (np.array(side, dtype=float) for side in zip(*SIZES.values(), strict=True))
 MASK_TRUTH = replace(COCO_TRUTH, images=replace(COCO_TRUTH.images, height=HEIGHT, width=WIDTH))
 STEMS = ("000001", "000002", "2008_000007")
@@ -118,24 +117,24 @@ def _limited(words: list[str]) -> list[float] | None:
     return numbers if all(n is not None and abs(n) <= MAX_PIXEL for n in numbers) else None
 
 
-def masked_objects(file: Path, fast: bool) -> Any:
-    """The ground truth with masks of a file, or the error on it."""
+def shaped_objects(kind: str, file: Path, fast: bool) -> Any:
+    """The ground truth with masks or keypoints of a file, or the error on it."""
     try:
         if fast:
-            return shapes._scan_truth(file, MASKS)
+            return shapes._scan_truth(file, READERS[kind])
         with unscanned():
-            return shapes.read_truth(file, "masks")
+            return shapes.read_truth(file, kind)
     except DataError as error:
         return str(error)
 
 
-def masked_results(file: Path, fast: bool) -> Any:
-    """The detections with masks of a file, or the error on it."""
+def shaped_results(kind: str, file: Path, fast: bool) -> Any:
+    """The detections with masks or keypoints of a file, or the error on it."""
     try:
         if fast:
-            return shapes._scan_masks(file, MASK_TRUTH, STRICT, MASKS)
+            return shapes._scan_shapes(file, MASK_TRUTH, STRICT, READERS[kind])
         text = tool_results.results(file, MASK_TRUTH, STRICT)
-        return shapes.read_shaped(file, text, MASK_TRUTH, STRICT, MASKS)[0]
+        return shapes.read_shaped(file, text, MASK_TRUTH, STRICT, READERS[kind])[0]
     except DataError as error:
         return str(error)
 
@@ -150,14 +149,24 @@ def unscanned() -> Iterator[None]:
         coco_scan.LEAST_SIZE = before
 
 
-LANES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
+Lanes = tuple[Callable[[Path], Any], Callable[[Path], Any]]
+
+
+def shaped_lanes(read: Callable[[str, Path, bool], Any], kind: str) -> Lanes:
+    """Both lanes of a kind of shapes."""
+    return (lambda file: read(kind, file, True)), (lambda file: read(kind, file, False))
+
+
+LANES: dict[str, Lanes] = {
     "results": (
         lambda f: coco.scan_results(f, COCO_TRUTH),
         lambda f: coco.decode_results(f, COCO_TRUTH),
     ),
     "instances": (coco.scan_instances, coco.decode_instances),
-    "mask results": (lambda f: masked_results(f, True), lambda f: masked_results(f, False)),
-    "mask instances": (lambda f: masked_objects(f, True), lambda f: masked_objects(f, False)),
+    "mask results": shaped_lanes(shaped_results, "masks"),
+    "mask instances": shaped_lanes(shaped_objects, "masks"),
+    "keypoint results": shaped_lanes(shaped_results, "keypoints"),
+    "keypoint instances": shaped_lanes(shaped_objects, "keypoints"),
     "page": (
         lambda f: voc.scan_pages(f.parent, [f, f]),
         lambda f: voc.decode_pages(f.parent, [f, f]),

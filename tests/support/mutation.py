@@ -169,12 +169,54 @@ def mask_instances_file(rng: random.Random) -> bytes:
     return _spelled(rng, {"info": info} | groups).replace(b"http://", b"http:\\/\\/")
 
 
+def keypoint_results_file(rng: random.Random) -> bytes:
+    """A results list with keypoints, with or without boxes."""
+    n = rng.choice([1, 2, 3, 17])
+    records = [
+        {"image_id": rng.choice([1, 2, 7]), "category_id": 1, "keypoints": _keypoints(rng, n)}
+        | {"score": rng.random()}
+        for _ in range(rng.randrange(5))
+    ]
+    if rng.random() < 0.4:
+        for record in records:
+            record["bbox"] = [_number(rng), 1, abs(_number(rng)), abs(_number(rng))]
+    return _spelled(rng, records)
+
+
+def keypoint_instances_file(rng: random.Random) -> bytes:
+    """An instances file of objects with keypoints."""
+    n = rng.choice([1, 2, 3, 17])
+    annotations = [
+        {"id": i + 1, "image_id": rng.choice([1, 2, 7]), "category_id": 1, "area": 1.5}
+        | {"bbox": [1, 2.5, 3, 4], "iscrowd": 0, "num_keypoints": rng.choice([0, 1, n, -1])}
+        | {"keypoints": _keypoints(rng, n), "segmentation": [[1, 2, 3, 4, 5, 6]]}
+        for i in range(rng.randrange(5))
+    ]
+    for annotation in annotations:
+        for name in ("area", "iscrowd", "num_keypoints", "keypoints"):
+            if rng.random() < 0.08:
+                del annotation[name]
+    images = [{"id": i, "height": height, "width": width} for i, (height, width) in SIZES.items()]
+    categories = [{"id": 1, "name": "person"}, {"id": 3, "name": "cat"}]
+    return _spelled(rng, {"images": images, "annotations": annotations, "categories": categories})
+
+
+def _keypoints(rng: random.Random, n: int) -> object:
+    """x, y and visibility of n points; seldom something else."""
+    if rng.random() < 0.02:
+        return rng.choice([None, [], [1, 2], [[1, 2, 3]], "x", [1, 2, True], [1e200, 0, 0]])
+    return [_number(rng) if k % 3 < 2 else rng.choice([0, 1, 2, 2.0]) for k in range(3 * n)]
+
+
 def _segmentation(rng: random.Random, image: int) -> object:
     """Run lengths, compressed or not, or a polygon; seldom something else."""
     if rng.random() < 0.03:
         return rng.choice([None, [], [[1, 2, 3]], {"size": [4, 5]}, "x", {"counts": [20], "b": 1}])
     if rng.random() < 0.2:
-        return [[round(rng.uniform(-2, 90), 2) for _ in range(rng.choice([6, 8, 10]))]]
+        return [
+            [round(rng.uniform(-2, 90), 2) for _ in range(rng.choice([6, 8, 10]))]
+            for _ in range(rng.choice([1, 1, 1, 2, 3]))
+        ]
     height, width = SIZES[image]
     cuts = sorted(rng.randrange(height * width + 1) for _ in range(rng.randrange(12)))
     counts = [b - a for a, b in zip([0, *cuts], [*cuts, height * width], strict=True)]
@@ -317,6 +359,8 @@ FILES: dict[str, Callable[[random.Random], bytes]] = {
     "instances": instances_file,
     "mask results": mask_results_file,
     "mask instances": mask_instances_file,
+    "keypoint results": keypoint_results_file,
+    "keypoint instances": keypoint_instances_file,
     "page": page,
     "lines": lines,
     "lines of ids": lines_of_ids,

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.coco import number_lists
+from detmap.adapters.coco.number_lists import NumberLists
 from detmap.base.immutable import blank
 
 
@@ -18,7 +20,9 @@ class Segmentations(NamedTuple):
     size : (n, 2) int64 height and width of run lengths, which fill it
     off : (n + 1,) int64, where each record's runs begin
     counts : (r,) uint32
-    others : JSON text by row
+    others : JSON text of values that are neither run lengths nor lists, by row
+    labelled : (n,) int64 num_keypoints, -1 without it; of keypoints only
+    rows, lists : (k,) int64 rows whose values are polygons, or keypoints, and their numbers
     """
 
     size: NDArray[np.int64]
@@ -26,6 +30,8 @@ class Segmentations(NamedTuple):
     counts: NDArray[np.uint32]
     others: dict[int, bytes]
     labelled: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    lists: NumberLists
 
 
 class Columns(NamedTuple):
@@ -83,6 +89,7 @@ class Piece:
             np.empty((NUMBERS, 4), dtype=np.int64),
         )
         self.others: dict[int, bytes] = {}
+        self.rows, self.lists = np.zeros(0, dtype=np.int64), number_lists.join([])
 
     def scan(self, text: NDArray[np.uint8], first: int, stop: int, wanted: int) -> int:
         """Reads the records from `first` to `stop`; see `alike_records.scan_records`."""
@@ -90,13 +97,19 @@ class Piece:
 
         return scan_records(text, first, stop, wanted, self.records, self.state, self.model)
 
-    def keep_others(self, text: NDArray[np.uint8], n: int) -> None:
-        """Copies the text of segmentations of the first n rows that are no run lengths."""
+    def read_lists(self, text: NDArray[np.uint8], n: int, depth: int) -> bool:
+        """Reads the shapes of the first n rows that are lists of numbers (of lists, at depth 2),
+        and copies the text of those that are neither lists nor run lengths. Returns whether each
+        list is one of numbers.
+        """
         span = self.masks.span[:n]
-        rows = np.flatnonzero(span[:, 1]).tolist()
-        data = text.tobytes() if rows else b""
-        spans = span[rows].tolist()
-        self.others = {row: data[begin:end] for row, (begin, end) in zip(rows, spans, strict=True)}
+        some = np.flatnonzero(span[:, 1])
+        listed = text[span[some, 0]] == ord("[")
+        self.rows, others = some[listed], some[~listed].tolist()
+        self.others = {row: text[slice(*span[row])].tobytes() for row in others}
+        lists = number_lists.read(text, span[self.rows], depth) if len(self.rows) else None
+        self.lists = lists or number_lists.join([])
+        return lists is not None or not len(self.rows)
 
 
 class GrowingColumns:
@@ -113,6 +126,8 @@ class GrowingColumns:
         self.n = self.n_runs = 0
         self.masks = masks
         self.others: dict[int, bytes] = {}
+        self.rows: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
+        self.lists: list[NumberLists] = []
         kinds: dict[str, tuple[Any, ...]] = {
             "image": (ids,),
             "category": (ids,),
@@ -140,6 +155,8 @@ class GrowingColumns:
             self.whole["end"][rows] = piece.masks.end[:n] + self.n_runs
             self.whole["counts"][self.n_runs : self.n_runs + n_runs] = piece.masks.counts[:n_runs]
             self.others |= {self.n + row: text for row, text in piece.others.items()}
+            self.rows.append(piece.rows + self.n)
+            self.lists.append(piece.lists)
         self.n += n
         self.n_runs += n_runs
 
@@ -160,6 +177,7 @@ class GrowingColumns:
             off = np.concatenate([[0], self.whole["end"][: self.n]])
             counts = self.whole["counts"][: self.n_runs]
             size, labelled = (self.whole[name][: self.n] for name in ("size", "labelled"))
-            masks = Segmentations(size, off, counts, self.others, labelled)
+            rows, lists = np.concatenate(self.rows), number_lists.join(self.lists)
+            masks = Segmentations(size, off, counts, self.others, labelled, rows, lists)
         arrays = {name: self.whole[name][: self.n] for name in ARRAYS}
         return Columns(**arrays, whole=not more, masks=masks)

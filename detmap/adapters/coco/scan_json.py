@@ -245,7 +245,8 @@ def scan_list(
             image, category = buffer.records.image, buffer.records.category
             image[:n] = locate[0](image[:n])
             category[:n] = locate[1](category[:n])
-        buffer.keep_others(text, n)
+        if masks and not buffer.read_lists(text, n, 1 if wanted & scan.KEYPOINTS else 2):
+            raise HandBack
         return buffer, n, begin + end, bool(last)
 
     more = 0

@@ -15,11 +15,11 @@ from detmap.adapters.coco import (
     decode,
     instances,
     json_lines,
-    number_lists,
     record_errors,
     scan_json,
     tool_results,
 )
+from detmap.adapters.coco.number_lists import NumberLists
 from detmap.adapters.coco.scan_columns import Segmentations
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
@@ -97,14 +97,13 @@ def _scanned_shapes(
     """Returns shapes, or None if the reference reader must report an error."""
     if reader.runs:
         return _scanned_masks(given, images, image)
-    lists = number_lists.read(list(given.others.values()), depth=1)
-    if lists is None or not len(given.others):
+    length = np.diff(given.lists.list_off)
+    if not len(image) or len(given.rows) < len(image):
         return None
-    length = np.diff(lists.list_off)
     if (length != length[0]).any() or length[0] % 3:
         return None
     try:
-        return reader.from_numbers(lists.numbers.reshape(len(length), -1), str, like)
+        return reader.from_numbers(given.lists.numbers.reshape(len(length), -1), str, like)
     except DataError:
         return None
 
@@ -113,33 +112,30 @@ def _scanned_masks(given: Segmentations, images: Images, image: NDArray[np.int32
     """Returns masks, or None if the reference reader must report an error."""
     from detmap.overlaps import masks
 
-    lists = {row: text for row, text in given.others.items() if text.startswith(b"[")}
-    outlined = _polygons(lists)
-    others = {row: given.others[row] for row in given.others.keys() - lists.keys()}
+    outlined = _polygons(given.lists)
     try:
-        texts = b"[" + b",".join(others.values()) + b"]"
+        texts = b"[" + b",".join(given.others.values()) + b"]"
         values = msgspec.json.decode(texts)
         if outlined is None or not record_errors.surely_once(
             texts, record_errors.least_runs(values)
         ):
             return None
-        others = dict(zip(others, values, strict=True))
+        others = dict(zip(given.others, values, strict=True))
         sizes = np.stack([images.height, images.width], axis=1)[image]
         runs = (given.off, given.counts)
-        return masks.from_runs(given.size, runs, others, sizes, str, (list(lists), outlined))
+        return masks.from_runs(given.size, runs, others, sizes, str, (given.rows, outlined))
     except (*decode.REFUSALS, DataError):
         return None
 
 
-def _polygons(texts: Mapping[int, bytes]) -> Corners | None:
+def _polygons(lists: NumberLists) -> Corners | None:
     """Returns polygons, or None if the reference reader must read them."""
     from detmap.overlaps.polygons import Corners
 
-    lists = number_lists.read(list(texts.values()), depth=2)
-    if lists is None or (lists.list_off % 2).any():
+    if (lists.list_off % 2).any():
         return None
-    found = Corners(lists.numbers.reshape(-1, 2), lists.list_off // 2, lists.text_off)
-    return found if not texts or found.are_legal() else None
+    found = Corners(lists.numbers.reshape(-1, 2), lists.list_off // 2, lists.value_off)
+    return found if len(lists.numbers) == 0 or found.are_legal() else None
 
 
 def _with_shapes(truth: Truth, records: Records, reader: ShapeReader) -> Truth:
@@ -258,9 +254,15 @@ def _shaped(
     return replace(nowhere, boxes=boxes, shapes=shapes, notes=notes)
 
 
-def _scan_shapes(path: Path, truth: Truth, policy: Policy, reader: ShapeReader) -> Detections | None:
+def _scan_shapes(
+    path: Path, truth: Truth, policy: Policy, reader: ShapeReader
+) -> Detections | None:
     """Fast reader of shapes: returns None if the reference reader must read the file."""
-    if not (reader.runs or reader.listed) or truth.regions is not None or truth.images.ids.dtype.kind != "i":
+    if (
+        not (reader.runs or reader.listed)
+        or truth.regions is not None
+        or truth.images.ids.dtype.kind != "i"
+    ):
         return None
     if not tool_results.is_plain(record_errors.first_record(path)):
         return None

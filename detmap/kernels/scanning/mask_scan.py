@@ -126,9 +126,7 @@ def read_size(text: Bytes, at: int, row: int, columns: ShapeColumns) -> int:
 
 
 @kernel
-def read_runs_object(
-    text: Bytes, at: int, row: int, first: int, columns: ShapeColumns
-) -> int:
+def read_runs_object(text: Bytes, at: int, row: int, first: int, columns: ShapeColumns) -> int:
     """Parse an object of size and counts, in any order, whose brace is at `at`. Returns the
     position after it; the runs have to fill the size.
 

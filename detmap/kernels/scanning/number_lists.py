@@ -14,27 +14,27 @@ from detmap.kernels.scanning.json_skip import HAND_BACK, Bytes, skip_space
 @kernel
 def read_lists(
     text: Bytes,
-    off: NDArray[np.int64],
+    spans: NDArray[np.int64],
     depth: int,
     numbers: NDArray[np.float64],
     list_off: NDArray[np.int64],
-    text_off: NDArray[np.int64],
+    value_off: NDArray[np.int64],
 ) -> int:
-    """Read n texts, each a list of numbers (depth 1) or a list of lists of numbers (depth 2), of
-    which none is empty. Returns the first text that is something else, -1 if there is none.
+    """Read n values, each a list of numbers (depth 1) or a list of lists of numbers (depth 2), of
+    which none is empty. Returns the first value that is something else, -1 if there is none.
 
-    text: concatenated; off (n + 1,). Out: numbers; list_off, where the numbers of each innermost
-    list begin, and text_off (n + 1,), where the innermost lists of each text begin, both with their
-    end. Source: RFC 8259, sections 5 and 6.
+    spans (n, 2): where the values begin and end in the text. Out: numbers; list_off, where the
+    numbers of each innermost list begin, and value_off (n + 1,), where the innermost lists of each
+    value begin, both with their end. Source: RFC 8259, sections 5 and 6.
     """
     n_lists, n_numbers = 0, 0
-    list_off[0] = text_off[0] = 0
-    for i in range(off.size - 1):
-        at = off[i]
+    list_off[0] = value_off[0] = 0
+    for i in range(spans.shape[0]):
+        at, end = spans[i, 0], spans[i, 1]
         if depth == 2:
-            at = enter_list(text, at, off[i + 1])
+            at = enter_list(text, at, end)
         while at >= 0:
-            n_numbers, at = read_list(text, at, off[i + 1], n_numbers, numbers)
+            n_numbers, at = read_list(text, at, end, n_numbers, numbers)
             if at < 0:
                 return i
             n_lists += 1
@@ -42,13 +42,13 @@ def read_lists(
             if depth == 1:
                 break
             at = skip_space(text, at)
-            if at < off[i + 1] and text[at] == CLOSE_LIST:
+            if at < end and text[at] == CLOSE_LIST:
                 at += 1
                 break
-            at = skip_space(text, at + 1) if at < off[i + 1] and text[at] == COMMA else HAND_BACK
-        if at != off[i + 1]:
+            at = skip_space(text, at + 1) if at < end and text[at] == COMMA else HAND_BACK
+        if at != end:
             return i
-        text_off[i + 1] = n_lists
+        value_off[i + 1] = n_lists
     return -1
 
 
