@@ -84,7 +84,7 @@ class Piece:
         self.records = Records(image, category, number, boxes, value, seen, self.masks)
         self.state = np.empty(3, dtype=np.int64)
         self.model = Model(
-            np.empty(SEPARATORS, dtype=np.int32),
+            np.empty(0 if rows else SEPARATORS, dtype=np.int32),  # only numbers differ, no shapes
             np.empty((NUMBERS, 3), dtype=np.int64),
             np.empty((NUMBERS, 4), dtype=np.int64),
         )
