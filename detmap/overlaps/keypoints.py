@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from detmap.kernels.cells import ObjectColumns
 
 
+ROWS_AT_ONCE = 512
+"""Rows that fit a cache."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Keypoints(Immutable):
     """Keypoints of n objects or detections.
@@ -136,7 +140,8 @@ class KeypointReader(ShapeReader):
         Raises `DataError` for numbers that are no pixels.
         """
         points = numbers.reshape(len(numbers), -1, 3)
-        if not np.abs(numbers).max(initial=0) <= column_checks.MAX_PIXEL:
+        low, high = numbers.min(initial=0), numbers.max(initial=0)  # NaN if there is one
+        if not -column_checks.MAX_PIXEL <= low <= high <= column_checks.MAX_PIXEL:
             right = (np.abs(numbers) <= column_checks.MAX_PIXEL).all(axis=1)
             where = place(int(np.argmin(right)))
             raise DataError(where, "not numbers of pixels", "give [x1, y1, v1, ...]")
@@ -145,20 +150,12 @@ class KeypointReader(ShapeReader):
             if points.shape[1] != k:
                 what = f"{points.shape[1]} points where the ground truth has {k}"
                 raise DataError(place(0), what, "give the points that the ground truth has")
-        shapes = Keypoints(points, np.zeros(len(points)))
-        boxes = self.around(shapes)
-        return replace(shapes, area=boxes[:, 2] * boxes[:, 3])
+        boxes = _boxes_around(points)
+        return Keypoints(points, boxes[:, 2] * boxes[:, 3])
 
     def around(self, shapes: Keypoints) -> NDArray[np.float64]:
         """Returns (n, 4) boxes around all points. Source: COCO.loadRes in pycocotools' coco.py."""
-        if not len(shapes):
-            return np.zeros((0, 4))
-        boxes = np.empty((len(shapes), 4))
-        for at in range(0, len(shapes), 1024):  # rows that fit a cache
-            points = np.ascontiguousarray(shapes.points[at : at + 1024, :, :2].transpose(1, 0, 2))
-            low = points.min(axis=0)
-            boxes[at : at + 1024] = np.concatenate([low, points.max(axis=0) - low], axis=1)
-        return boxes
+        return _boxes_around(shapes.points)
 
     def around_objects(self, shapes: Keypoints) -> NDArray[np.float64]:
         """Returns (n, 4) boxes around the labeled points; NaN if there are none."""
@@ -190,6 +187,18 @@ class KeypointReader(ShapeReader):
         unlabelled = np.array([number == 0 for number in count], dtype=bool)
         roles = Columns({**truth.roles, "unlabelled": unlabelled})
         return replace(truth, roles=roles, shapes=Keypoints(shapes.points, truth.area))
+
+
+def _boxes_around(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns (n, 4) boxes around (n, k, 3) points."""
+    boxes = np.zeros((len(points), 4))
+    for at in range(0, len(points) if points.size else 0, ROWS_AT_ONCE):
+        some = points[at : at + ROWS_AT_ONCE]
+        columns = np.ascontiguousarray(some.reshape(len(some), -1).T)
+        sides = columns.reshape(*points.shape[1:], -1)[:, :2]
+        low = sides.min(axis=0)
+        boxes[at : at + ROWS_AT_ONCE] = np.concatenate([low, sides.max(axis=0) - low]).T
+    return boxes
 
 
 def _numbers(given: Sequence[Any], place: Place) -> NDArray[np.float64]:

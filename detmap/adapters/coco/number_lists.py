@@ -50,7 +50,8 @@ def read(text: NDArray[np.uint8], spans: NDArray[np.int64], depth: int) -> Numbe
 
 def join(parts: Sequence[NumberLists]) -> NumberLists:
     """Returns the values of several parts as one."""
-    numbers = np.concatenate([np.zeros(0), *(part.numbers for part in parts)])
+    numbers = blank(sum(len(part.numbers) for part in parts), np.float64)
+    np.concatenate([np.zeros(0), *(part.numbers for part in parts)], out=numbers)
     list_off, value_off = (
         np.cumsum(np.concatenate([[0], *(np.diff(part[i]) for part in parts)])).astype(np.int64)
         for i in (1, 2)
