@@ -41,7 +41,7 @@ from detmap.kernels.scanning.json_skip import (
     skip_string,
     skip_value,
 )
-from detmap.kernels.scanning.mask_scan import ShapeColumns, read_segmentation, read_span
+from detmap.kernels.scanning.mask_scan import ShapeColumns, read_flat_span, read_segmentation
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -285,7 +285,7 @@ def read_field(
         return key, read_segmentation(text, at, row, out.masks)
     if key == KEYPOINTS:
         out.masks.end[row] = 0
-        return key, read_span(text, at, row, out.masks)
+        return key, read_flat_span(text, at, row, out.masks)
     if key == ATTRIBUTES:  # it may hold a further area or segmentation
         return key, HAND_BACK
     whole, at = read_integer(text, at)

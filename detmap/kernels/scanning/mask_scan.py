@@ -32,10 +32,15 @@ from detmap.kernels.scanning.json_skip import (
     skip_space,
     skip_value,
 )
+from detmap.kernels.scanning.words import WORD, load_word, trailing_zeros
 
 Counts = NDArray[np.uint32]
 MOST = 2**31 - 1  # pixels of an image, and of a run
 WORD_SIZE, WORD_COUNTS = (np.frombuffer(word, np.uint8) for word in (b'size"', b'counts"'))
+
+LOW_BIT, HIGH_BIT, CLOSE_LISTS = (
+    np.uint64(int.from_bytes(bytes([byte] * WORD), "little")) for byte in (0x01, 0x80, CLOSE_LIST)
+)
 
 
 class ShapeColumns(NamedTuple):
@@ -198,3 +203,36 @@ def read_span(text: Bytes, at: int, row: int, columns: ShapeColumns) -> int:
     after = skip_value(text, at)
     columns.span[row, 0], columns.span[row, 1] = at, after
     return after
+
+
+@kernel
+def read_flat_span(text: Bytes, at: int, row: int, columns: ShapeColumns) -> int:
+    """As `read_span`, for a list without further lists, whose text is not validated: it ends at the
+    first closing bracket. `detmap.kernels.scanning.number_lists` refuses any other list.
+
+    Source: COCO data format, ``keypoints``.
+    """
+    if at >= text.size or text[at] != OPEN_LIST:
+        return read_span(text, at, row, columns)
+    after = skip_to_bracket(text, at) + 1
+    if after > text.size:
+        return HAND_BACK
+    columns.span[row, 0], columns.span[row, 1] = at, after
+    return after
+
+
+@kernel
+def skip_to_bracket(text: Bytes, at: int) -> int:
+    """The position of the next closing bracket, or the end of the text.
+
+    Source: A. Mycroft's test for a byte that is zero (1987), eight bytes at once.
+    """
+    while at + WORD <= text.size:
+        word = load_word(text, at) ^ CLOSE_LISTS
+        found = (word - LOW_BIT) & ~word & HIGH_BIT
+        if found != np.uint64(0):
+            return at + (trailing_zeros(found) >> 3)
+        at += WORD
+    while at < text.size and text[at] != CLOSE_LIST:
+        at += 1
+    return at
