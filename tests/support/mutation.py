@@ -197,7 +197,7 @@ def keypoint_instances_file(rng: random.Random) -> bytes:
     ]
     for annotation in annotations:
         for name in ("area", "iscrowd", "num_keypoints", "keypoints"):
-            if rng.random() < 0.08:
+            if rng.random() < 0.03:
                 del annotation[name]
     _repeat(rng, annotations, "keypoints")
     images = [{"id": i, "height": height, "width": width} for i, (height, width) in SIZES.items()]
