@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import detmap
+from detmap.base.last_values import LastValues
+from detmap.matching.engine import match
 from detmap.matching.matches import Matches
 from tests.protocol.test_keys import FAR, PLAIN, TWO, A, data
 
@@ -42,3 +44,12 @@ def test_tied_scores_in_matching_order_are_those_within_the_limit() -> None:
     tables = data([A], [A, FAR, FAR], **TWO)
     rules = {"ranking.ties": "matched", "limits.max_dets": [1]}
     assert matched(tables, "coco-bbox", PLAIN | rules).position.tolist() == [0]
+
+
+def test_protocols_that_share_values_keep_their_own_limits() -> None:
+    tables, shared = data([A], [A, FAR, FAR]), LastValues()
+    for limit in (3, 1, 2):
+        rules = PLAIN | GENERAL | {"limits.max_dets": [limit]}
+        protocol = detmap.load_protocol("coco-bbox").override(rules)
+        matches = match(*tables, protocol, shared=shared)
+        assert matches.position.tolist() == list(range(limit))
