@@ -200,7 +200,7 @@ def _turns(detections: Detections, protocol: Protocol) -> Turns:
         if limits.scope == "class":
             placed = group(image, label, n_images, n_classes)[0]
             off = runs(image[placed], label[placed])
-    elif not own or matching.order != limits.scope:  # else the same lists
+    elif matching.order != limits.scope:  # else the same lists
         placed, off, _ = sorted_lists(limits.scope == "image")
     rank[placed] = np.arange(len(image)) - np.repeat(off[:-1], np.diff(off))
     return Turns(turn, rank, n_undecided)

@@ -156,7 +156,7 @@ def replicates(
     places = np.arange(len(plan.positives)) if kept is None else kept
     n_rows, read = len(plan.of_class), read or reader(plan)
     parts = (read.blocks,) if take is None else _parts(plan, read, n * n_rows)
-    most = max((len(_within(places, part)) for part in parts), default=0)
+    most = max(len(_within(places, part)) for part in parts)
     memory.require(
         8 * n * (most * n_rows + len(plan.metrics)),
         "replicates",

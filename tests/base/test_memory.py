@@ -72,6 +72,19 @@ def test_large_batches_give_back_and_match_the_same(monkeypatch: pytest.MonkeyPa
     assert (found.ignored == expected.ignored).all()
 
 
+@pytest.mark.parametrize("n", [3, 4])
+def test_memory_is_given_back_above_a_number_of_detections(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(memory, "give_back", asked.append)
+    monkeypatch.setattr(engine, "LARGE", 3)
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    boxes = [[0, 0, 9, 9]] * n
+    detmap.match(truth, detmap.detections_from_arrays(truth, [1] * n, [1] * n, boxes, [0.5] * n))
+    assert asked == (["preparation", "largest class", "matching"] if n > 3 else [])
+
+
 def test_matches_that_do_not_fit(nothing_left: None) -> None:
     truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
     n = 1000

@@ -131,6 +131,8 @@ def test_a_counted_object_out_of_reach_leaves_the_ignored_one() -> None:
     rules = {"matching.neutral.crowd": "ignore", "matching.prefer": "to_find"}
     assert results(matched(tables, **rules, **{"iou.tolerance": 1})) == "I"
     assert results(matched(tables, **rules)) == "I"
+    rules |= {"matching.rule": "best_any"}
+    assert results(matched(tables, **rules, **{"iou.tolerance": 1})) == "I"
 
 
 @pytest.mark.parametrize("rules", PASSES.values(), ids=PASSES)
@@ -203,3 +205,22 @@ def test_tied_scores_stay_in_file_order_where_ignored_ones_leave() -> None:
     tables = data([A], [FAR, A], [0.5, 0.5], object_image=[1], image=[2, 1], images=[1, 2])
     rules = {"ranking.ties": "input", "ranking.ignored": "leave"}
     assert results(matched(tables, **rules)) == "FT"
+
+
+def test_ignored_detections_rank_behind_tied_ones_where_they_leave() -> None:
+    tables = data([A, FAR], [A, FAR], [0.5, 0.5], roles={"crowd": [True, False]})
+    rules = {"matching.neutral.crowd": "ignore", "ranking.ties": "input"}
+    kept = matched(tables, **rules)
+    left = matched(tables, **rules, **{"ranking.ignored": "leave"})
+    assert (results(kept), kept.position.tolist()) == ("IT", [0, 1])
+    assert (results(left), left.position.tolist()) == ("TI", [1, 0])
+    assert [pairs[1:3] for pairs in pairs_at(kept, 0)] == [(0, 0), (1, 1)]
+    assert [pairs[1:3] for pairs in pairs_at(left, 0)] == [(0, 1), (1, 0)]
+
+
+def test_images_follow_each_other_as_first_seen() -> None:
+    """Tied detections of images 2, 1 and 2: those of image 2 rank together, before image 1."""
+    tables = data([A], [FAR, A, A], [0.5] * 3, object_image=[2], image=[2, 1, 2], images=[1, 2])
+    for ties, expected in (("first_seen", [0, 2, 1]), ("input", [0, 1, 2]), ("image", [1, 0, 2])):
+        matches = matched(tables, **{"ranking.ties": ties})
+        assert matches.position.tolist() == expected

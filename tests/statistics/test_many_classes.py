@@ -341,3 +341,15 @@ def test_replicates_of_one_class_without_interval(monkeypatch: pytest.MonkeyPatc
     made = detmap.compare(*many(1, 10), replicates=40)
     (note,) = (note for note in made.notes if note.code == "fewer-replicates")
     assert "are from 20 replicates" in note.text
+
+
+def test_replicates_are_kept_of_classes_that_have_an_interval(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two rows of three classes: the first class is refused in both, the second in one."""
+    why_not = [["one image", "", ""], ["one image", "one image", ""]]
+    kept = paired_differences._drawn_classes
+    monkeypatch.setattr(paired_differences, "MOST_KEPT", 5 * 6)
+    assert kept(["", ""], why_not, 5).tolist() == [0, 1, 2], "few"
+    assert kept(["", ""], why_not, 6).tolist() == [1, 2], "many"
+    assert kept(["", "eleven_point"], why_not, 6).tolist() == [0, 1, 2], "spread of replicates"

@@ -115,6 +115,23 @@ def test_threads_parts_and_more_replicates_change_no_bit() -> None:
     assert fewer.metrics.tobytes() == whole.metrics[:9].tobytes()
 
 
+@pytest.mark.parametrize("integrator", ["grid_envelope", "eleven_point"])
+def test_rows_of_classes_are_passed_on_or_returned(
+    integrator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matches = draw(3, 60, integrator)
+    own, each = planned(matches), units(matches.image_ids)
+    whole = drawing.replicates(own, each, 20, seed=1)
+    monkeypatch.setattr(drawing, "MOST_TAKEN", 1)
+    passed: list[tuple[np.ndarray, np.ndarray]] = []
+    left = drawing.replicates(own, each, 20, seed=1, take=lambda *rows: passed.append(rows))
+    assert left.classes.shape == (*whole.classes.shape[:2], 0)
+    places, rows = zip(*passed, strict=True)
+    assert np.concatenate(places).tolist() == list(range(whole.classes.shape[2]))
+    assert np.concatenate(rows, axis=2).tobytes() == whole.classes.tobytes()
+    assert left.metrics.tobytes() == whole.metrics.tobytes()
+
+
 @pytest.mark.parametrize(
     ("p", "df", "value"),
     [  # tables of Student's distribution

@@ -469,6 +469,9 @@ def test_many_terms_get_fewer_random_orders(monkeypatch: pytest.MonkeyPatch) -> 
     for terms, wanted in ((100 * size, 100), (37 * size, 37), (0, ties.ORDERS_OF_MANY)):
         monkeypatch.setattr(ties, "MOST_TERMS", terms)
         assert ties._n_orders(scores, 100) == wanted
+    monkeypatch.setattr(ties, "MOST_TERMS", 40)
+    for n_terms in (0, 1):
+        assert ties._n_orders(replace(scores, terms=scores.terms.ravel()[:n_terms]), 100) == 40
 
 
 @pytest.mark.parametrize("seed", [0, 2])
