@@ -26,6 +26,7 @@ from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 
+ZIP_NAME = 30  # bytes before the name of the first file in a zip archive
 HEAD = 1 << 16  # bytes of a file that are looked at
 WHOLE = 1 << 26  # bytes of a JSON file that is decoded for its keys
 FILES_LOOKED_AT, TEXTS_LOOKED_AT, FILES_LISTED = 3, 40, 2000
@@ -43,6 +44,9 @@ DATUMARO = "datum convert -i FOLDER -if datumaro -f coco_instances -o NEW (docs/
 PATH = "give the path of the file, or arrays to detmap.truth_from_arrays, detections_from_arrays"
 STREAM = "pass it to detmap.Evaluator.update with image_id, or give arrays"
 
+PER_IMAGE = "predictions per image, as torchvision and Hugging Face return them"
+PIPELINE = Seen("output of a Hugging Face pipeline", CONVERT)
+
 PARQUET = b"PAR1"
 
 
@@ -53,8 +57,8 @@ def _panlabel(name: str) -> str:
 
 
 BYTES: tuple[tuple[bytes, Seen], ...] = (
-    (b"\x89PNG", Seen("an image (PNG)", "give the annotations, not a picture")),
-    (b"\xff\xd8\xff", Seen("an image (JPEG)", "give the annotations, not a picture")),
+    (b"\x89PNG", Seen("an image (PNG)", "give the annotations, not an image")),
+    (b"\xff\xd8\xff", Seen("an image (JPEG)", "give the annotations, not an image")),
     (b"%PDF", Seen("a PDF file", "give the annotations")),
     (PARQUET, Seen("a Parquet file", "name it .parquet")),
     (b"ARROW1", Seen("an Arrow file", "write it as Parquet: pyarrow.parquet.write_table")),
@@ -68,6 +72,10 @@ TORCH = Seen(
     "a dump of torch tensors, as detectron2's instances_predictions.pth",
     "give coco_instances_results.json, which detectron2 writes beside it",
 )
+MATCHES = Seen(
+    "a saved match result", "use `detmap merge FILE`, or `detmap compare` with a second detector"
+)
+NPZ = Seen("a file of NumPy arrays", "load it and give detmap.detections_from_arrays arrays")
 ZIP = Seen("a zip archive", "unpack it, and give the file or folder inside")
 UTF16 = Seen("text in UTF-16", open_files.SAVE_UTF8)
 TFRECORD = Seen(
@@ -95,7 +103,7 @@ KEYS: tuple[tuple[tuple[str, ...], Seen], ...] = (
     (("image_id", "category_id", "bbox"), Seen("COCO annotations without the images", PATH)),
     (("items", "categories"), Seen("Datumaro JSON", DATUMARO)),
     (("assets", "tags"), Seen("VoTT JSON", "export VoTT's CSV, or " + _panlabel("vott-json"))),
-    (("asset", "regions"), Seen("VoTT JSON of one picture", "export VoTT's CSV")),
+    (("asset", "regions"), Seen("VoTT JSON of one image", "export VoTT's CSV")),
     (
         ("project", "config", "attribute", "file", "metadata", "view"),
         Seen("a project of VIA 3", "export COCO from VIA 2, or " + CONVERT),
@@ -132,10 +140,13 @@ KEYS: tuple[tuple[tuple[str, ...], Seen], ...] = (
     (("bbox", "category"), Seen("the objects of a Hugging Face row", STREAM)),
     (("bbox", "categories"), Seen("the objects of a Hugging Face row", STREAM)),
     (("file_name", "annotations"), Seen("data set dicts of detectron2", "give COCO JSON")),
-    (("bboxes", "labels"), Seen("predictions of mmdet, one picture's", STREAM)),
-    (("boxes", "labels"), Seen("predictions of torchvision, one picture's", STREAM)),
+    (("bboxes", "labels"), Seen("predictions of mmdet for one image", STREAM)),
+    (("boxes", "labels"), Seen(PER_IMAGE, STREAM)),
+    (("*.boxes", "*.labels"), Seen(PER_IMAGE, STREAM)),
+    (("score", "label", "box.xmin"), PIPELINE),
+    (("*.score", "*.label", "*.box.xmin"), PIPELINE),
     (("predictions.class",), Seen("predictions of Roboflow", CONVERT)),
-    (("name", "class", "confidence", "box"), Seen("Ultralytics' to_json of one picture", STREAM)),
+    (("name", "class", "confidence", "box"), Seen("Ultralytics' to_json of one image", STREAM)),
 )
 READ = tuple(seen for _, seen in KEYS[:3])
 """Of COCO, whose readers know more about a damaged file."""
@@ -178,7 +189,9 @@ def better_error(path: Path, kind: str, error: DataError) -> DataError | None:
         what = f"{seen.name}, which detmap reads from another folder"
         if near:
             return DataError(shown(path), what, f"give {near}")
-        return DataError(shown(path), f"{seen.name}, which detmap does not read", seen.fix)
+        here = " here" * (seen is MATCHES)
+        what = f"{seen.name}, which detmap does not read{here}"
+        return DataError(shown(path), what, seen.fix)
     other = "detections" if kind == "truth" else "truth"
     alone = [row for row in read[other] if row not in (*GENERAL, *PLAIN)]
     if alone and set(read[kind]) <= set(GENERAL):
@@ -298,6 +311,9 @@ def _recognize_file(path: Path) -> Seen | None:
         if head.startswith(start):
             return None if start == PARQUET and path.suffix.lower() in (".parquet", ".pq") else seen
     if head.startswith(b"PK\x03\x04"):
+        first = head[ZIP_NAME:][: int.from_bytes(head[26:28], "little")]
+        if first.endswith(b".npy"):
+            return MATCHES if first == b"header.npy" else NPZ
         return TORCH if b"data.pkl" in head or path.suffix in (".pth", ".pt") else ZIP
     if path.suffix in (".pth", ".pt"):
         return TORCH
@@ -346,9 +362,10 @@ def _json(path: Path, size: int, text: str) -> Any:
 
 
 def _match_keys(thing: Any) -> Seen | None:
-    """Names a record, or a list of records by the first of them."""
-    if isinstance(thing, list | tuple) and thing:
-        thing = thing[0]
+    """Names a record, or a list of records, or a list per image, by the first record of it."""
+    for _ in range(2):
+        if isinstance(thing, list | tuple) and thing:
+            thing = next((each for each in thing if each), thing[0])
     if not isinstance(thing, Mapping):
         return None
     for marks, seen in KEYS:

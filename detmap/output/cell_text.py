@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from detmap.base.printable import shown
-from detmap.output.table import Cell, Quantity, Style, Table
+from detmap.output.table import Cell, PValue, Quantity, Style, Table
 
 UNDEFINED = "-"
+P_DIGITS = 4  # of a p-value after the point, in percent too
 LONGEST = 1000  # characters of a cell for people: a name of thousands would push all else away
 
 
@@ -16,12 +17,20 @@ def text_of(cell: Cell, style: Style) -> str:
     """A cell for people: fractions in a few digits, ``-`` where nothing is defined."""
     if undefined(cell):
         return UNDEFINED
+    if isinstance(cell, PValue):
+        return _p_value(cell, style)
     if isinstance(cell, float):
         digits = style.digits if style.digits is not None else 2 if style.percent else 4
         return f"{scaled(cell, style):.{digits}f}"
     text = shown(str(cell))
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
+
+
+def _p_value(p: float, style: Style) -> str:
+    digits = style.digits or P_DIGITS
+    smallest = 10.0**-digits
+    return f"{p:.{digits}f}" if p >= smallest / 2 else f"<{smallest:.{digits}f}"
 
 
 def scaled(cell: Cell, style: Style) -> Cell:

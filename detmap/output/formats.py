@@ -178,6 +178,8 @@ def plain_text(cell: str) -> str:
 _LATEX = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"} | {
     sign: f"\\{sign}" for sign in "&%$#_{}"
 }
+_LATEX |= {"<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}"}
+"""Signs that LaTeX reads as commands, or prints as other signs in its default encoding."""
 
 
 def _latex_row(texts: object) -> str:

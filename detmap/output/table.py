@@ -11,6 +11,10 @@ class Quantity(float):
     """A number that is no fraction: tables in percent show it as it is."""
 
 
+class PValue(Quantity):
+    """A p-value: never shown as 0, but as less than the smallest number of its digits."""
+
+
 Cell = str | int | float | None
 
 WIDTH = 80  # columns that everybody has

@@ -84,18 +84,18 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     told = (
         f"{asked} {gate.points:g} (alpha {alpha:g}; standard error "
         f"{'unknown' if math.isnan(pair.se) else f'{100 * pair.se:.2f}'}; "
-        f"{'' if pair.why_not else f'bias {100 * pair.bias:+.2f}, taken off; '}"
+        f"{'' if pair.why_not else f'bias {100 * pair.bias:+.2f}, subtracted; '}"
     )
     if pair.why_not:
         told += f"no test of it holds its level: {pair.why_not}"
     else:
         told += (
-            f"this split of {comparison.units.n:,} {comparison.units.noun} sees "
-            f"{100 * pair.mdd:.2f}"
+            f"minimum detectable difference with {comparison.units.n:,} "
+            f"{comparison.units.noun}: {100 * pair.mdd:.2f}"
         )
     if pair.mdd > drop > 0:
         told += (
-            f", it cannot see a drop of {gate.points:g}: that needs about "
+            f"; to detect a drop of {gate.points:g} takes about "
             f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
         )
     told += ")"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from detmap.errors import counted
-from detmap.output.table import Cell, Table
+from detmap.output.table import Cell, PValue, Table
 from detmap.statistics.comparison import SHOWN, Comparison, Pair
 from detmap.statistics.intervals import Interval, Intervals
 from detmap.statistics.ties import Tied
@@ -33,7 +33,7 @@ def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
         rows = {(name, row): one for name, of in made.per_class.items() for row, one in of.items()}
         tables.append(
             Table(
-                f"{promise}, a class",
+                f"{promise}, per class",
                 ("class", "metric", *HEADER),
                 tuple((name, _marked(row, one), *_cells(one)) for (name, row), one in rows.items()),
                 _reasons(rows),
@@ -198,7 +198,7 @@ def _header(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _differences(one: Pair) -> tuple[Cell, ...]:
-    p, adjusted = (None if math.isnan(p) else f"{p:.4f}" for p in (one.p, one.p_adjusted))
+    p, adjusted = (None if math.isnan(p) else PValue(p) for p in (one.p, one.p_adjusted))
     return one.difference, one.se, one.low, one.high, p, adjusted, one.mdd
 
 

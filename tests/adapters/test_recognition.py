@@ -67,10 +67,27 @@ def torch_dump() -> bytes:
     return buffer.getvalue()
 
 
+def arrays(name: str) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: np.zeros(3)})
+    return buffer.getvalue()
+
+
+PIPED = b'{"score": 0.5, "label": "cat", "box": {"xmin": 1, "ymin": 1, "xmax": 2, "ymax": 2}}'
 FILES: dict[str, tuple[str, bytes, str, str]] = {
     "image": ("a.csv", b"\x89PNG\r\n\x1a\n", "an image (PNG)", "annotations"),
     "torch": ("instances_predictions.pth", torch_dump(), "torch", "coco_instances_results.json"),
     "tfrecord": ("a.tfrecord", b"\x10" + bytes(11) + b"\n\nimage/width", "TFRecord", "COCO"),
+    "matches": ("a.npz", arrays("header"), "a saved match result", "`detmap merge FILE`"),
+    "numpy": ("a.npz", arrays("boxes"), "a file of NumPy arrays", "detections_from_arrays"),
+    "pipeline": ("a.json", b"[[], [" + PIPED + b"]]", "a Hugging Face pipeline", "COCO JSON"),
+    "pipeline by image": ("a.json", b'{"7": [' + PIPED + b"]}", "Hugging Face", "COCO JSON"),
+    "per image": (
+        "a.json",
+        b'{"7": {"boxes": [[1, 1, 2, 2]], "scores": [0.5], "labels": [1]}}',
+        "predictions per image",
+        "image_id",
+    ),
     "video": (
         "a.xml",
         b"<?xml version='1.0'?>\n<annotations><track id='0'>",

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 import json
+import math
 import re
 import shlex
 import shutil
@@ -19,7 +20,7 @@ import detmap
 from detmap import cli, errors
 from detmap.cli import dispatch
 from detmap.output import RENDERERS, SUFFIXES, formats
-from detmap.output.table import Style, Table
+from detmap.output.table import PValue, Style, Table
 from tests.support import builders as make
 from tests.support.running import Outcome, run
 
@@ -66,9 +67,31 @@ def test_names_of_any_kind_stay_one_cell() -> None:
     assert frame["value"].tolist()[0] == 0.1
     assert frame["value"].isna().tolist() == [False, True, True]
     assert "50\\% \\& \\$x\\_1 \\{\\#\\} \\textasciitilde{}" in formats.latex([HARD])
+    assert "\\textbar{} \\textless{}b\\textgreater{} & -" in formats.latex([HARD])
     assert "&lt;b&gt;" in formats.html([HARD])
     assert "| \\| &lt;b&gt; | - |" in formats.markdown([HARD])
     assert json.loads(formats.json([HARD]))["hard"][1]["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("p", "digits", "text"),
+    [
+        (3.2e-48, None, "<0.0001"),
+        (0.0, None, "<0.0001"),
+        (5e-5, None, "0.0001"),
+        (0.04, None, "0.0400"),
+        (0.004, 2, "<0.01"),
+        (0.004, 0, "0.0040"),
+        (math.nan, None, "-"),
+    ],
+)
+def test_a_p_value_is_never_shown_as_zero(p: float, digits: int | None, text: str) -> None:
+    style = Style(percent=True, digits=digits)
+    table = Table("", ("p",), ((PValue(p),),))
+    assert formats.text([table], style).splitlines()[-1].strip() == text
+    assert json.loads(formats.json([table], style))["table"] == [{"p": None if p != p else p}]
+    if digits is None and p == p:
+        assert float(formats.csv([table], style).splitlines()[1]) == p
 
 
 def test_latex_has_the_rules_of_booktabs() -> None:

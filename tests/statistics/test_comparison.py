@@ -339,7 +339,7 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
         ("--fail-if-drop=0.5", 1, "FAIL: mAP dropped "),
         ("--fail-if-drop=mAP=99", 0, "PASS"),
         ("--fail-if-drop=mAP/circle=99", 0, "mAP of circle".replace("mAP", "AP")),
-        ("--require-within=0.5", 1, "it cannot see a drop of 0.5: that needs about"),
+        ("--require-within=0.5", 1, "to detect a drop of 0.5 takes about"),
         ("--require-within=99", 0, ", to show: a drop smaller than 99 ("),
         ("--require-within=0", 2, "a drop cannot be smaller than 0 points"),
         ("--fail-if-drop=x", 2, "percentage points from 0 to 100"),

@@ -327,7 +327,7 @@ def test_the_tables_of_two_detectors() -> None:
     header = ("metric", "difference", "SE", "low", "high", "p", "adjusted p", "MDD")
     assert pairs.header == header
     assert [row[0] for row in pairs.rows] == ["AP", "AR*"]
-    assert pairs.rows[0][5:7] == ("0.0124", "0.0124")
+    assert pairs.rows[0][5:7] == pytest.approx((0.01241933, 0.01241933))
     assert pairs.rows[1][5:7] == (None, None)
     mdd = 0.01 * (Z + ONE_SIDED)
     needed = math.ceil(100 * (mdd / 0.02) ** 2)
@@ -423,7 +423,7 @@ def test_the_table_of_intervals(method: str, how: str) -> None:
         "* no interval: few (and 1 more row)"
     )
     _, classes = metric_tables(intervals(method), True)
-    assert classes.title == "90 % intervals, 1,234 images, a class"
+    assert classes.title == "90 % intervals, 1,234 images, per class"
     assert classes.rows == (("cat", "AP", 0.5, 0.02, 0.46, 0.54, 0.001),)
     assert classes.lines == ()
 

@@ -92,13 +92,14 @@ def test_without_a_standard_error_the_margin_decides(kind: str, se: float) -> No
 def test_the_line_says_why() -> None:
     assert judge(Gate("fail-if-drop", 1.0)).line == (
         "PASS: mAP dropped 2.0 points, allowed 1 (alpha 0.05; standard error 1.00; "
-        "bias +0.00, taken off; this split of 1,000 images sees 3.00, it cannot see a drop of 1: "
-        "that needs about 9,000 images)"
+        "bias +0.00, subtracted; minimum detectable difference with 1,000 images: 3.00; "
+        "to detect a drop of 1 takes about 9,000 images)"
     )
     seen = judge(Gate("require-within", 3.0, "", "cat"), difference=0.02346, mdd=0.03, bias=0.0123)
     assert seen.line == (
         "PASS: AP of cat rose 2.35 points, to show: a drop smaller than 3 (alpha 0.05; "
-        "standard error 1.00; bias +1.23, taken off; this split of 1,000 images sees 3.00)"
+        "standard error 1.00; bias +1.23, subtracted; "
+        "minimum detectable difference with 1,000 images: 3.00)"
     )
     none = judge(Gate("fail-if-drop", 0.0), difference=0.0, se=math.nan, why_not="few images")
     assert none.line == (

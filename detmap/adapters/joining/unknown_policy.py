@@ -142,7 +142,7 @@ def _read_names(file: Path) -> dict[int, str]:
             unique_keys.require(content, shown(file))
             return _names(shown(file), names)
         except msgspec.DecodeError as error:
-            fix = "write one name a line, or a JSON object from id to name"
+            fix = "write one name per line, or a JSON object from id to name"
             raise DataError(shown(file), f"not JSON: {error}", fix) from None
     names = [name.strip(text_fields.SPACE) for name in content.replace("\r\n", "\n").split("\n")]
     while names and not names[-1]:
@@ -262,7 +262,7 @@ def refusal(
     if counted_from_zero(names, truth) and kind == "class":
         fix = (
             "classes seem to count from 0 here: give --class-names FILE (in Python class_names=) "
-            "with one name a line, line 1 for class 0"
+            "with one name per line, line 1 for class 0"
         )
         return DataError(where, _lacking(kind, names, count, truth, things), fix)
     example = f" such as {table[0]!r}" if len(table) else ""

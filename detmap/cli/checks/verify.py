@@ -41,7 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     with suppress(BrokenPipeError), streams.stdout() as stream:
         stream.write(streams.harmless("".join(f"{arguments.receipt}: {each}\n" for each in told)))
     if cause:
-        streams.say("note: `detmap explain TRUTH DETECTIONS --receipt` reports the effects\n")
+        command = f"detmap explain TRUTH DETECTIONS --receipt {arguments.receipt}"
+        streams.say(f"note: `{command}` reports the effects\n")
     return int(bool(cause))
 
 
