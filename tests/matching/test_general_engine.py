@@ -13,6 +13,7 @@ import detmap
 from detmap.base import crowding
 from detmap.errors import CrowdedError, MergeError, ProtocolError
 from detmap.matching import candidate_pairs as candidates
+from detmap.matching import general_engine
 from detmap.matching.assignments import ARRAYS
 from detmap.matching.engine import match_images
 from detmap.matching.general_engine import match_in_order
@@ -170,6 +171,16 @@ def test_a_key_of_boxes_is_refused_for_shapes(kind: str, settings: dict[str, Any
 def test_a_tool_that_compares_boxes_is_not_one_of_masks() -> None:
     with pytest.raises(ProtocolError, match=r"iou.epsilon"):
         detmap.load_protocol("yolov5").override({"iou.of": "masks"})
+
+
+@pytest.mark.parametrize(("kind", "protocol"), [("boxes", "coco-bbox"), ("masks", "coco-segm")])
+def test_the_list_is_made_for_boxes_alone(
+    kind: str, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(general_engine, "list_pairs", lambda *_: asked.append(kind))
+    match_in_order(*read_coco(*TRIANGLES, shapes=kind), detmap.load_protocol(protocol))
+    assert asked == (["boxes"] if kind == "boxes" else [])
 
 
 # ---- named faults

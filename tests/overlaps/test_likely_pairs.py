@@ -15,7 +15,6 @@ from detmap.overlaps import likely_pairs
 from detmap.overlaps.box_edges import edges, overlaps
 from detmap.protocol import load, tools
 from detmap.tables import BoxFormat, Detections, Truth
-from tests.matching.test_general_engine import TRIANGLES
 from tests.support.drawing import draw_coco
 from tests.support.drawn_tables import read_coco
 from tests.support.tier import some
@@ -131,16 +130,6 @@ def test_reversed_large_and_very_many_pairs_have_no_list(monkeypatch: pytest.Mon
         assert likely_pairs.list_pairs(truth, changed) is None
     monkeypatch.setattr(likely_pairs, "MOST_PAIRS", 1)
     assert likely_pairs.list_pairs(truth, detections) is None
-
-
-@pytest.mark.parametrize(("kind", "protocol"), [("boxes", "coco-bbox"), ("masks", "coco-segm")])
-def test_the_list_is_made_for_boxes_alone(
-    kind: str, protocol: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(general_engine, "list_pairs", lambda *_: asked.append(kind))
-    general_engine.match_in_order(*read_coco(*TRIANGLES, shapes=kind), load(protocol))
-    assert asked == (["boxes"] if kind == "boxes" else [])
 
 
 def test_the_last_value_is_kept() -> None:
