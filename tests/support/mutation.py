@@ -191,7 +191,7 @@ def keypoint_instances_file(rng: random.Random) -> bytes:
     n = rng.choice([1, 2, 3, 17])
     annotations = [
         {"id": i + 1, "image_id": rng.choice([1, 2, 7]), "category_id": 1, "area": 1.5}
-        | {"bbox": [1, 2.5, 3, 4], "iscrowd": 0, "num_keypoints": rng.choice([0, 1, n, -1])}
+        | {"bbox": [1, 2.5, 3, 4], "iscrowd": 0, "num_keypoints": rng.choice([0, 1, n] * 10 + [-1])}
         | {"keypoints": _keypoints(rng, n), "segmentation": [[1, 2, 3, 4, 5, 6]]}
         for i in range(rng.randrange(5))
     ]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.coco import number_lists
 from detmap.adapters.coco.scan_columns import Columns, GrowingColumns, Piece
 from detmap.base import memory, open_files
 from detmap.base.parallel import map_ordered
@@ -288,6 +289,7 @@ def skip_nothing() -> None:
     text, buffer = np.empty(0, dtype=np.uint8), Piece(0)
     buffer.state[:] = 0
     buffer.scan(text, 0, 0, 0)
+    number_lists.read(text, np.zeros((0, 2), dtype=np.int64), 1)
     for kernel in (
         scan.find_record,
         json_skip.skip_space,
