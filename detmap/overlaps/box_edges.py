@@ -17,6 +17,8 @@ from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 
 MOST_SCALED = 2.0**50
 """Up to which a product has digits to spare for where it lies between two whole numbers."""
+AT_ONCE = 1 << 19
+"""Pairs whose overlaps are computed at a time."""
 
 Floats = NDArray[np.floating[Any]]
 
@@ -122,8 +124,12 @@ def overlaps(
     Source: bbIou (maskApi.c), VOCevaldet.m and the tools in `configs/tools`: shared / (detection +
     object - shared), in the protocol's precision.
     """
+    found = np.empty(len(d))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return _overlaps(det_edges, obj_edges, d, g, protocol, over_own_area)
+        for at in range(0, len(d), AT_ONCE):
+            some = slice(at, at + AT_ONCE)
+            found[some] = _overlaps(det_edges, obj_edges, d[some], g[some], protocol, over_own_area)
+    return found
 
 
 def _overlaps(

@@ -139,7 +139,7 @@ class KeypointReader(ShapeReader):
 
         Raises `DataError` for numbers that are no pixels.
         """
-        points = numbers.reshape(len(numbers), -1, 3)
+        points = numbers.reshape(len(numbers), numbers.shape[1] // 3, 3)
         low, high = numbers.min(initial=0), numbers.max(initial=0)  # NaN if there is one
         if not -column_checks.MAX_PIXEL <= low <= high <= column_checks.MAX_PIXEL:
             right = (np.abs(numbers) <= column_checks.MAX_PIXEL).all(axis=1)
