@@ -125,7 +125,7 @@ def gather(
     progress(f"evaluating {name}")
     result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
     result = replace(result, matched=(truth, detections))  # as in evaluate: notes on ties
-    _ = result.metrics  # kept by it: of many classes they need memory, which the rest takes later
+    _ = result.metrics  # cached now: with many classes this needs memory that the rest will hold
     tested = _tested(result, threads)
     progress(f"analyzing errors of {name}")
     found = diagnose(truth, detections, rules, threads=threads)

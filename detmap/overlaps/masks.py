@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from detmap.base import column_checks
 from detmap.base.immutable import Immutable, blank, keep, own, vouched
-from detmap.base.parallel import map_ordered
 from detmap.errors import DataError
 from detmap.overlaps import mask_errors
 from detmap.overlaps.polygons import FIX, Corners, corners, draw
-from detmap.overlaps.ragged_runs import Ragged, gathered, offsets, together
+from detmap.overlaps.ragged_runs import Ragged, by_slices, gathered, offsets, together
 from detmap.overlaps.shape_records import Place
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
@@ -236,7 +235,7 @@ def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] 
         boxes, pixels = runs.boxes[some], runs.pixels[some]
         measure_runs(Runs(size, off, runs.counts, boxes, pixels, runs.hollow[some]))
 
-    _each_slice(measure_some, n)
+    by_slices(measure_some, n, AT_ONCE)
     if area is None:
         area = runs.pixels.astype(np.float64)
     column_checks.no_nan("Masks.area", area)
@@ -287,13 +286,6 @@ def _checked(runs: Any, n: int) -> Runs:
         if not np.array_equal(given, right):
             column_checks.refuse(f"{where}.{name}", "not what follows from the run lengths")
     return again
-
-
-def _each_slice(work: Callable[[slice], None], n_rows: int) -> None:
-    """Calls `work` with slices of the rows, in several threads if there are many."""
-    slices = [slice(at, min(at + AT_ONCE, n_rows)) for at in range(0, n_rows, AT_ONCE)]
-    for _ in map_ordered(work, slices, 1 if len(slices) < 2 else None):
-        pass
 
 
 def _whole(sizes: NDArray[np.float64], place: Place) -> NDArray[np.int64]:
@@ -377,7 +369,7 @@ def _unpacked(
             bad += some.start
             raise DataError(place(rows[bad]), _unfilled(pixels[bad]), FIX)
 
-    _each_slice(read_some, len(texts))
+    by_slices(read_some, len(texts), AT_ONCE)
     return run_off, counts
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.immutable import blank
-from detmap.base.parallel import map_ordered
 from detmap.errors import DataError
-from detmap.overlaps.ragged_runs import Ragged, offsets
+from detmap.overlaps.ragged_runs import Ragged, by_slices, offsets
 
 LONGEST_OUTLINE = 1e7
 """Pixels around the polygons of a mask."""
@@ -126,8 +125,7 @@ def draw(
         draw_polygons(part, scratch, off, counts)
         return off, counts[: off[-1]].copy()
 
-    slices = [slice(at, min(at + AT_ONCE, n)) for at in range(0, n, AT_ONCE)]
-    parts = list(map_ordered(draw_some, slices, 1 if len(slices) < 2 else None))
+    parts = by_slices(draw_some, n, AT_ONCE)
     ends = np.concatenate([np.diff(off) for off, _ in parts])
     off = np.concatenate([[0], np.cumsum(ends)]).astype(np.int64)
     return off, np.concatenate([counts for _, counts in parts])

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.immutable import blank
+from detmap.base.parallel import map_ordered
 
 Ragged = tuple[NDArray[np.int64], NDArray[np.uint32]]
 """Where each row's run lengths begin, (n + 1,), and the run lengths."""
+
+
+Made = TypeVar("Made")
+
+
+def by_slices(work: Callable[[slice], Made], n_rows: int, at_once: int) -> list[Made]:
+    """Returns what `work` makes of slices of the rows, in several threads if there are many."""
+    slices = [slice(at, min(at + at_once, n_rows)) for at in range(0, n_rows, at_once)]
+    return list(map_ordered(work, slices, 1 if len(slices) < 2 else None))
 
 
 def offsets(rows: Sequence[Any]) -> NDArray[np.int64]:
