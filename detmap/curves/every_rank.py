@@ -19,6 +19,7 @@ from detmap.tables.grouping import labels, runs
 
 Floats = NDArray[np.float64]
 NO_SCORES = np.empty(0)
+SHORT = 32  # detections: thousands of rare classes share a few lists of verdicts
 
 
 def needed(protocol: Protocol, ap: AveragePrecision) -> bool:
@@ -57,14 +58,23 @@ def terms(
     chosen = range(n_thresholds)[thresholds]
     values = np.full((len(areas), len(chosen), n_terms, len(judged)), np.nan)
     true_first = matches.protocol.ranking.equal == "true_first"
+    known: dict[tuple[bytes | float, ...], tuple[int, int]] = {}  # where short lists have theirs
     for j, k in enumerate(judged.tolist()):
         mine = slice(int(matches.off[k]), int(matches.off[k + 1]))
         score = matches.score[mine]
         gain = None if weight is None else weight[matches.image[mine]]
+        short = gain is None and len(score) <= SHORT
+        ties = (score if ap.rule.scores else score[1:] == score[:-1]).tobytes() if short else b""
         for i, a in enumerate(areas):
             if positives[k, a] == 0:
                 continue
             tp, ignored = matches.tp[mine, a], matches.ignored[mine, a]
+            if short:
+                key = tp.tobytes(), ignored.tobytes(), ties, float(positives[k, a])
+                like, as_class = known.setdefault(key, (i, j))
+                if (like, as_class) != (i, j):
+                    values[i, :, :, j] = values[like, :, :, as_class]
+                    continue
             for place, t in enumerate(chosen):
                 hit, gains, read = _ranked(tp, ignored, t, score, gain, true_first)
                 values[i, place, :, j] = integrate(hit, float(positives[k, a]), ap, gains, read)
@@ -168,7 +178,7 @@ def integrate(
     ranked = true + false + number(ap.epsilon)
     with np.errstate(invalid="ignore"):  # before any weight
         precision = np.where(ranked > 0, true / ranked, number(0))
-    score = score[at] if len(score) else score
+    score = score[at] if ap.rule.scores and len(score) else NO_SCORES
     return ap.rule.at_ranks(Curve(recall, precision, points, ap.sum, ap.tail, score, ap.samples))
 
 

@@ -15,6 +15,7 @@ from detmap.protocol.metric_rows import POINT
 
 Floats = NDArray[np.float64]
 TINY = 1e-16  # yolov5 adds it to denominators
+BLOCK = 1 << 20  # numbers of a block of classes over all scores
 
 
 def points(
@@ -92,10 +93,40 @@ def _best_mean_f1(
 
     Source: yolov5 and Ultralytics utils/metrics.py, ap_per_class and smooth.
     """
+    if not len(judged):
+        return np.full((3, 1), np.nan)
     operating = matches.protocol.operating
-    x = np.linspace(0, 1, operating.samples)
-    precision, recall = np.zeros((2, len(judged), operating.samples))
-    for j, k in enumerate(judged.tolist()):
+
+    def curves(begin: int) -> Floats:
+        chosen = judged[begin : begin + step]
+        return _curves_over_scores(matches, hit, gain, n_objects, chosen, operating.samples)
+
+    step = max(1, BLOCK // operating.samples)
+    begins = range(0, len(judged), step)
+    block = curves(0)
+    total = block[2].sum(0)
+    for begin in begins[1:]:  # one more row at a time, as one sum of all rows
+        block = curves(begin)
+        total = np.concatenate([total[None], block[2]]).sum(0)
+    best = int(_smoothed(total / len(judged), operating.smooth).argmax())
+    parts = (block if len(begins) == 1 else curves(begin) for begin in begins)
+    of_classes = np.concatenate([part[:, :, best].copy() for part in parts], axis=1)
+    means = np.array([[row.mean()] for row in of_classes])
+    return np.concatenate([means, of_classes], axis=1)
+
+
+def _curves_over_scores(
+    matches: Matches,
+    hit: NDArray[np.bool_],
+    gain: Floats,
+    n_objects: Floats,
+    classes: NDArray[np.int64],
+    samples: int,
+) -> Floats:
+    """(3, n, samples) precision, recall and F1 of some classes at evenly spaced scores."""
+    x = np.linspace(0, 1, samples)
+    precision, recall = np.zeros((2, len(classes), samples))
+    for j, k in enumerate(classes.tolist()):
         mine = slice(int(matches.off[k]), int(matches.off[k + 1]))
         listed = np.flatnonzero(gain[mine])
         if len(listed):
@@ -103,13 +134,7 @@ def _best_mean_f1(
             true, false = np.cumsum(each * hit[mine][listed]), np.cumsum(each * ~hit[mine][listed])
             recall[j] = np.interp(-x, -score, true / (n_objects[k] + TINY), left=0)
             precision[j] = np.interp(-x, -score, true / (true + false), left=1)
-    if not len(judged):
-        return np.full((3, 1), np.nan)
-    f1 = 2 * precision * recall / (precision + recall + TINY)
-    best = int(_smoothed(f1.mean(0), operating.smooth).argmax())
-    of_classes = np.stack([precision[:, best], recall[:, best], f1[:, best]])
-    means = np.array([[np.ascontiguousarray(row).mean()] for row in of_classes])
-    return np.concatenate([means, of_classes], axis=1)
+    return np.stack([precision, recall, 2 * precision * recall / (precision + recall + TINY)])
 
 
 def _smoothed(values: Floats, share: float) -> Floats:

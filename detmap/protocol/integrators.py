@@ -30,7 +30,7 @@ class Curve(NamedTuple):
     precision : (n,) in the type of ``ap.arithmetic``
     points : (R,) recall points of the rule
     sum, tail, samples : keys of ``[ap]``
-    score : (n,) float64, non-increasing
+    score : (n,) float64, non-increasing; empty for rules that do not read it
     """
 
     recall: NDArray[np.float64]
@@ -73,6 +73,7 @@ class Integrator(NamedTuple):
         classes) instead of the AP
     turning_points : whether the function returns the same bits for a curve at the true positives,
         at the rank before each, and at the last rank only
+    scores : whether the function reads the scores; a curve for other functions has none
     """
 
     name: str
@@ -82,6 +83,7 @@ class Integrator(NamedTuple):
     points: Literal["", "grid", "eleven"] = ""
     samples: bool = False
     turning_points: bool = False
+    scores: bool = False
 
     def code(self) -> int:
         """The index of its compiled function.
@@ -186,7 +188,7 @@ INTEGRATORS = (
     Integrator("trapezoid", "trapezoid", _trapezoid_at_ranks, points="grid", turning_points=True),
     Integrator("left_envelope", "left envelope", _left_at_ranks, turning_points=True),
     Integrator("between_ranks", "trapezoid of all ranks", _between_ranks, turning_points=True),
-    Integrator("score_samples", "all-point at sampled scores", _sampled_scores),
+    Integrator("score_samples", "all-point at sampled scores", _sampled_scores, scores=True),
 )
 AT_TRUE_POSITIVES = tuple(row for row in INTEGRATORS if row.kernel >= 0)
 """The rules that need a curve at its true positives only."""
