@@ -50,9 +50,13 @@ def ids(where: str, values: ArrayLike) -> NDArray[Any]:
     return array.astype(np.int64, copy=False)
 
 
-def numbers(where: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Returns a float64 array of any shape. Rejects strings, complex and masked arrays."""
+def numbers(where: str, values: ArrayLike, flags: bool = True) -> NDArray[np.float64]:
+    """Returns a float64 array of any shape. Rejects strings, complex and masked arrays, and
+    booleans unless they may stand for 0 and 1 (`flags`).
+    """
     array = _array(where, values)
+    if array.dtype.kind == "b" and not flags:
+        raise DataError(where, "dtype bool", "give numbers")
     if array.dtype.kind == "O" and not any(isinstance(each, str | bytes) for each in array.flat):
         try:
             array = array.astype(np.float64)

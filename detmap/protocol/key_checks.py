@@ -47,6 +47,19 @@ class Key(NamedTuple):
     default: Any = None
 
 
+class IllegalPartError(ValueError):
+    """A part of a table is not legal.
+
+    Parameters
+    ----------
+    name : its key; value : what it has
+    """
+
+    def __init__(self, name: str, value: Any) -> None:
+        super().__init__(name)
+        self.name, self.value = name, value
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Range(Value):
     """Values of an attribute, both ends included; the upper end may be inf."""
@@ -189,7 +202,12 @@ def _table(value: Any, most: int) -> Mapping[str, Any]:
 
 
 def _subsets(value: Any) -> tuple[Subset, ...]:
-    subsets = [Subset(name, _ranges(inner)) for name, inner in _table(value, MAX_SUBSETS).items()]
+    subsets = []
+    for name, inner in _table(value, MAX_SUBSETS).items():
+        try:
+            subsets.append(Subset(name, _ranges(inner)))
+        except (ValueError, TypeError, OverflowError):
+            raise IllegalPartError(name, inner) from None
     if not subsets:
         raise ValueError
     return tuple(subsets)

@@ -15,7 +15,7 @@ from detmap.base.immutable import vouched
 from detmap.base.resources import folder
 from detmap.errors import DataError, ProtocolError
 from detmap.protocol import bounded_toml as toml
-from detmap.protocol.key_checks import Key
+from detmap.protocol.key_checks import IllegalPartError, Key
 from detmap.protocol.keys import declared, keys
 from detmap.protocol.tree import Protocol, spelled
 
@@ -301,6 +301,9 @@ def _value(key: Key, tree: Mapping[str, Any], name: str, where: str) -> Any:
     value = tree.get(name, key.default)
     try:
         return key.check.read(value)
+    except IllegalPartError as error:
+        where = f"{where}.{error.name}"
+        raise ProtocolError(where, f"{_shown(error.value)} is not legal", key.check.legal) from None
     except (ValueError, TypeError, OverflowError):
         raise ProtocolError(where, f"{_shown(value)} is not legal", key.check.legal) from None
 
@@ -373,7 +376,7 @@ def canonical(value: Any) -> str:
 def _shown(value: Any) -> str:
     """A short form of an invalid value, for messages."""
     try:
-        text = repr(value) if isinstance(value, float) else canonical(value)
+        text = repr(value) if isinstance(value, float | list) else canonical(value)
     except (ValueError, RecursionError):  # an integer of 5,000 digits, or a recursive list
         return "a value of absurd size"
     return text if len(text) <= LONG else f"{text[:LONG]}… ({len(text)} characters)"

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from detmap.base.immutable import Value
-from detmap.errors import ProtocolError
+from detmap.errors import ProtocolError, few
 
 NO_LIMIT = 2**31 - 1  # more than the detections of any image
 SHORT = {"small": "s", "medium": "m", "large": "l"}  # suffixes of COCO and LVIS
@@ -182,6 +182,11 @@ def _parsed(texts: tuple[str, ...], axes: Axes) -> tuple[list[MetricRow], list[s
                 left_out.append(row.name)
             elif row not in rows:
                 rows.append(row)
+    if not rows:
+        what = f"no metric is left: the IoU or limit of {few(left_out)} is not evaluated"
+        raise ProtocolError(
+            "metrics", what, "name others, or add to iou.thresholds or limits.max_dets"
+        )
     return rows, left_out
 
 

@@ -130,6 +130,8 @@ def test_classes_may_be_given_by_name() -> None:
         (detections, {"score": [0.5, np.nan]}, "score[1]", "nan is not a finite number"),
         (detections, {"score": ["high", "low"]}, "score", "could not convert"),
         (detections, {"score": [0.5]}, "score", "shape (1,)"),
+        (detections, {"score": [True, False]}, "score", "dtype bool"),
+        (detections, {"boxes": np.ones((2, 4), bool)}, "boxes", "dtype bool"),
         (detections, {"image_id": ["1", "b"]}, "image_id[1]", "no image 'b' in truth arrays"),
         (detections, {"image_id": [1, 9]}, "image_id[1]", "no image 9 in truth arrays"),
         (detections, {"boxes": [[0, 0, 1, 1], [0, 0, 1, -2]]}, "boxes[1]", "negative size"),

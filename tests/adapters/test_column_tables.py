@@ -307,7 +307,7 @@ def test_malformed_statistics_of_a_column_are_refused(tmp_path: Path) -> None:
     before, optional, after = (tmp_path / "t.parquet").read_bytes().rpartition(b"\x02\x18\x01x")
     assert optional
     make.write(tmp_path / "t.parquet", before + b"\x00\x18\x01x" + after)
-    with pytest.raises(DataError, match=r"t.parquet: not Parquet"):
+    with pytest.raises(DataError, match=r"t.parquet: cannot be read as Parquet"):
         read_truth(tmp_path / "t.parquet")
 
 
@@ -317,10 +317,35 @@ def test_a_csv_with_many_columns_is_refused(tmp_path: Path) -> None:
         read_truth(make.write(tmp_path / "t.csv", text))
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+@pytest.mark.parametrize("memory", [{}, {"memory": "1 GB"}], ids=["whole", "pieces"])
+def test_names_in_any_encoding(tmp_path: Path, encoding: str, memory: dict[str, Any]) -> None:
+    """pyarrow decodes some into texts only, not into a dictionary."""
+    pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    columns = {"image": ["a", "a", "b"], "class": ["x", "y", "x"], "x1": [0, 5, 1], "y1": [0, 5, 1]}
+    columns |= {"x2": [9, 9, 9], "y2": [9, 9, 9], "score": [0.9, 0.8, 0.7]}
+    plain, delta = tmp_path / "plain.parquet", tmp_path / "delta.parquet"
+    parquet.write_table(pyarrow.table(columns), plain)
+    own = {"image": encoding, "class": encoding}
+    parquet.write_table(pyarrow.table(columns), delta, use_dictionary=False, column_encoding=own)
+    expected = detmap.evaluate(plain, plain, "voc2012").metrics
+    assert detmap.evaluate(delta, delta, "voc2012", **memory).metrics == expected == {"mAP": 1.0}
+
+
+@pytest.mark.parametrize("column", ["score", "x2"])
+def test_flags_are_no_scores_and_no_corners(tmp_path: Path, column: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    columns = {"image": ["a"], "class": ["x"], "x1": [0], "y1": [0], "x2": [1], "y2": [1]}
+    truth = detmap.truth_from_arrays(pandas.DataFrame(columns))
+    frame = pandas.DataFrame({**columns, "score": [0.5], column: [True]})
+    with pytest.raises(DataError, match=rf"column {column}: dtype bool"):
+        detmap.detections_from_arrays(truth, frame)
+
+
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(99) + b"PAR1", b"image,class"])
 def test_parquet_that_is_none(tmp_path: Path, content: bytes) -> None:
     pytest.importorskip("pyarrow")
-    with pytest.raises(DataError, match=r"t.parquet: not Parquet"):
+    with pytest.raises(DataError, match=r"t.parquet: cannot be read as Parquet"):
         read_truth(make.write(tmp_path / "t.parquet", content))
 
 

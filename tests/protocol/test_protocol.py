@@ -530,6 +530,21 @@ def test_a_version_that_is_no_whole_number_is_shown_as_it_is(tmp_path: Path) -> 
         detmap.load_protocol(path)
 
 
+@pytest.mark.parametrize("asked", [["AP77"], ["AR@7", "AP33"]])
+def test_a_protocol_without_a_metric_that_it_evaluates_is_refused(asked: list[str]) -> None:
+    with pytest.raises(ProtocolError, match=f"no metric is left: .* {', '.join(asked)} is not"):
+        COCO.override({"metrics": asked}).rows()
+    rows, left_out = COCO.override({"metrics": [*asked, "AP50"]}).rows()
+    assert ([row.name for row in rows], left_out) == (["AP50"], asked)
+
+
+def test_a_subset_that_is_not_legal_is_named() -> None:
+    with pytest.raises(ProtocolError, match=r"^--set: subsets\.tiny: .*\[256, 0\]} is not legal"):
+        COCO.override({"subsets.tiny.area": [256, 0]})
+    with pytest.raises(ProtocolError, match=r"^--set: limits\.max_dets: \[1\.0\] is not legal"):
+        COCO.override({"limits.max_dets": [1.0]})
+
+
 def test_a_name_cannot_part_the_signature(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text('based_on = "voc2012"\nname = "a|b"\n')

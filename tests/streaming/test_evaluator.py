@@ -742,3 +742,15 @@ def test_names_without_an_order_are_refused(kind: type) -> None:
         Evaluator("coco-bbox", classes=kind(["cat", "dog"]))
     assert len(Evaluator("coco-bbox", classes=kind([1, 2])).categories) == 2
     assert Evaluator("coco-bbox", classes={"b": 1, "a": 2}.keys()).categories.names == ("b", "a")
+
+
+@pytest.mark.parametrize("key", ["boxes", "scores"])
+def test_flags_are_no_boxes_and_no_scores(key: str) -> None:
+    image: Fields = {"boxes": np.ones((2, 4)), "scores": np.ones(2), "labels": np.ones(2, int)}
+    target = {"boxes": np.ones((2, 4)), "labels": np.ones(2, int)}
+    flags = {**image, key: image[key] > 0}
+    evaluator = Evaluator("coco-bbox")
+    with pytest.raises(DataError, match=rf"\[1\]\.{key}: dtype bool"):
+        evaluator.update([image, flags], [target, target])
+    nothing = {**image, "boxes": np.zeros((0, 4), bool), "scores": np.zeros(0, bool)}
+    evaluator.update([{**nothing, "labels": np.zeros(0, int)}], [target])

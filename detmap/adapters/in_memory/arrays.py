@@ -179,7 +179,7 @@ def detections_from_arrays(
     )
     xywh = _boxes(where, boxes, len(image_ids))
     given = np.ones(len(xywh)) if score is None else score
-    scores = arguments.numbers(f"{where}: score", given)
+    scores = arguments.numbers(f"{where}: score", given, flags=False)
     _same_length(where, len(xywh), category_id=category_ids, score=scores)
     arguments.refuse_first(
         f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number"
@@ -254,7 +254,7 @@ def _named(
 def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     from detmap.kernels.overlap import copy_boxes
 
-    array = arguments.numbers(f"{where}: boxes", boxes)
+    array = arguments.numbers(f"{where}: boxes", boxes, flags=False)
     if array.size == 0:
         array = array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4 or len(array) != n_rows:

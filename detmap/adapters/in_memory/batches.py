@@ -251,6 +251,10 @@ def _column(
         for i, each in enumerate(arrays)
     ]
     columns = 4 if key == "boxes" else 1
+    if key in ("boxes", "scores"):
+        for i, each in enumerate(arrays):
+            if each.dtype.kind == "b" and each.size:
+                raise DataError(f"{where}[{i}].{key}", "dtype bool", "give numbers")
     try:
         none = np.zeros((0, columns) if columns > 1 else 0)
         whole = np.concatenate(arrays) if arrays else none

@@ -92,7 +92,7 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
     if layouts:
         layout, columns = layouts[0]
         values = np.column_stack(
-            [sheet.numbers(column, blank=blank is not None) for column in columns]
+            [sheet.numbers(column, blank=blank is not None, flags=False) for column in columns]
         )
         boxes = Boxes(values, box_format or layout, columns)
         if rotated is not None:

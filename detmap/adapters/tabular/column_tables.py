@@ -113,7 +113,9 @@ def read_detections(
     """
     boxes, meaning = box_columns.find_meaning(sheet, box_format)
     score_column = sheet.named(SCORE)
-    score = np.ones(len(sheet)) if score_column is None else sheet.numbers(score_column)
+    score = np.ones(len(sheet))
+    if score_column is not None:
+        score = sheet.numbers(score_column, flags=False)
     bad = ~np.isfinite(score)
     if bad.any():
         row = int(np.argmax(bad))

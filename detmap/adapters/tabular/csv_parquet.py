@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,11 +128,16 @@ class Sheet:
         once = coded(names)
         return CodedNames(once.names, once.code[values.coded.code])
 
-    def numbers(self, column: str, *, blank: bool = False) -> NDArray[np.float64]:
-        """Returns (n,) cells as numbers; an empty one is NaN if allowed."""
+    def numbers(
+        self, column: str, *, blank: bool = False, flags: bool = True
+    ) -> NDArray[np.float64]:
+        """Returns (n,) cells as numbers; an empty one is NaN if allowed. Without `flags`, booleans
+        are refused.
+        """
         values = self.columns[column]
         if isinstance(values, np.ndarray):
-            array = arguments.numbers(f"{self.source}: column {column}", values)
+            where = f"{self.source}: column {column}"
+            array = arguments.numbers(where, values, flags)
             if array.shape != (len(self),):
                 raise DataError(
                     f"{self.source}: column {column}", "not one number per row", "see docs"
@@ -303,7 +308,9 @@ def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
         _require(metadata, data, shown(path))
-        yield parquet.ParquetFile(buffer, read_dictionary=flat_columns(metadata)[1])
+        yield with_dictionaries(
+            lambda texts: parquet.ParquetFile(buffer, read_dictionary=texts), metadata
+        )
 
 
 def pyarrow_parquet(path: Path) -> Any:
@@ -329,7 +336,7 @@ def explained(path: Path) -> Iterator[None]:
     except Exception as error:  # of pyarrow's own kinds, OSError, overflow
         what = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise DataError(
-            shown(path), f"not Parquet: {what}", "write the file again, or as CSV"
+            shown(path), f"cannot be read as Parquet: {what}", "write the file again, or as CSV"
         ) from None
 
 
@@ -406,6 +413,21 @@ def flat_columns(metadata: Any) -> tuple[list[str], list[str]]:
     texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
     nested = {leaf.path for leaf in leaves if leaf.max_repetition_level} & texts
     return [leaf.path for leaf in leaves if leaf.path not in nested], sorted(texts - nested)
+
+
+def with_dictionaries(opened: Callable[[list[str]], Any], metadata: Any) -> Any:
+    """Opens a file whose texts are decoded into dictionaries, if pyarrow can: not from pages in
+    delta encoding. The metadata of a single column would tell, but malformed ones end the process.
+    """
+    from pyarrow import ArrowException
+
+    texts = flat_columns(metadata)[1]
+    file = opened(texts)
+    try:
+        next(file.iter_batches(batch_size=1, columns=texts), None)
+    except (OSError, ArrowException):  # a broken file fails again when it is read
+        return opened([])
+    return file
 
 
 def _unpacked(column: Any, name: str, where: str) -> Any:

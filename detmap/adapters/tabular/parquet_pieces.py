@@ -86,8 +86,9 @@ def _opened(file: Path) -> Iterator[Any]:
     with csv_parquet.explained(file), open(file, "rb", opener=open_files.regular) as stream:
         opened = parquet.ParquetFile(stream, buffer_size=BUFFER)
         csv_parquet.refuse_many(opened.metadata.num_columns, shown(file))
-        texts = csv_parquet.flat_columns(opened.metadata)[1]
-        if texts:
+
+        def reopened(texts: list[str]) -> Any:
             stream.seek(0)
-            opened = parquet.ParquetFile(stream, buffer_size=BUFFER, read_dictionary=texts)
-        yield opened
+            return parquet.ParquetFile(stream, buffer_size=BUFFER, read_dictionary=texts)
+
+        yield csv_parquet.with_dictionaries(reopened, opened.metadata)

@@ -191,7 +191,7 @@ def test_bad_parquet(tmp_path: Path) -> None:
     plain = parquet(tmp_path, [{"image": "a", "x": 1}])
     with pytest.raises(DataError, match=r"no column objects \(give a detection data set"):
         read_truth(plain, format="huggingface")
-    with pytest.raises(DataError, match=r"train-0.parquet: not Parquet"):
+    with pytest.raises(DataError, match=r"train-0.parquet: cannot be read as Parquet"):
         read_truth(make.write(plain, b"PAR1 objects PAR1"), format="huggingface")
 
 
