@@ -28,7 +28,9 @@ from detmap.statistics.class_terms import Plan
 from detmap.statistics.sampling_units import Units
 
 MOST_HALVES = 128
-WIDER = 1.08  # an AP minus its bias varies by 4 to 20 % more than the AP itself
+WIDER = 1.08  # an AP of few classes minus its bias varies by 4 to 20 % more than the AP itself
+FEWEST_CLASSES = 10  # that show how the bias depends on the AP
+STEEPER = 2.0  # the line of one class over many samples, than that through classes: 1 to 2.4 times
 RATE_OF_AP, RATE_OF_RECALL = 2 / 3, 1.0
 
 
@@ -41,26 +43,25 @@ class Bias:
     metrics : (Q,) float64
     terms : (Q, all classes) float64, what each class adds to `metrics`
     classes : (C, K) float64, rows of the per-class table; NaN for a class without objects
+    wider : (Q,) float64, by how much a metric minus its bias varies more than the metric
+    errors : (Q,) float64, standard errors of `metrics`, apart from what `wider` covers
     """
 
     metrics: NDArray[np.float64]
     terms: NDArray[np.float64]
     classes: NDArray[np.float64]
-
-    @property
-    def errors(self) -> NDArray[np.float64]:
-        """(Q,) standard errors of `metrics`: the bias of a class is taken to be as uncertain as it
-        is large.
-        """
-        return _length(self.terms)
+    wider: NDArray[np.float64]
+    errors: NDArray[np.float64]
 
     def errors_of_difference(self, other: Bias) -> NDArray[np.float64]:
-        """(Q,) the same of the difference to another detector on the same images."""
+        """(Q,) standard errors of the difference to the bias of another detector on the same
+        images: the difference of a class is taken to be as uncertain as it is large.
+        """
         return _length(self.terms - other.terms)
 
 
 def _length(terms: NDArray[np.float64]) -> NDArray[np.float64]:
-    length: NDArray[np.float64] = np.sqrt((terms**2).sum(axis=1))
+    length: NDArray[np.float64] = np.sqrt((terms**2).sum(axis=-1))
     return length
 
 
@@ -114,11 +115,47 @@ def bias(
     of_metric = np.array(plan.of_metric, dtype=np.int64)
     terms[:, plan.places] = np.nan_to_num(shares * of_class[:, of_metric].T)
     classes = of_class[:, np.array(plan.of_class, dtype=np.int64)].T
-    return Bias(terms.sum(axis=1), terms, np.ascontiguousarray(classes))
+    is_ap = (plan.readings.limit < 0)[of_metric]
+    spread = [
+        spread_of_bias(of_class[:, s], value[:, s], share, ap)
+        for s, share, ap in zip(plan.of_metric, shares, is_ap.tolist(), strict=True)
+    ]
+    wider, errors = np.array(spread, np.float64).reshape(-1, 2).T
+    return Bias(terms.sum(axis=1), terms, np.ascontiguousarray(classes), wider, errors)
+
+
+def spread_of_bias(
+    bias: NDArray[np.float64], value: NDArray[np.float64], share: NDArray[np.float64], is_ap: bool
+) -> tuple[float, float]:
+    """How a mean minus its bias varies: a factor of the standard error of the mean, and the
+    standard error of the bias itself.
+
+    A class whose AP is high by chance has a low estimated bias, so the difference varies more than
+    the AP. The line through the biases and the values of all classes shows how much, but it is less
+    steep than that of one class over many samples, as classes differ in more than chance. What is
+    left of each bias beside the line is its error. A few classes show no line: their bias is taken
+    to be as uncertain as it is large.
+
+    Parameters
+    ----------
+    bias, value, share : (K,) of each class, NaN without objects; its weight in the mean
+    is_ap : whether the metric is an AP
+    """
+    there = (share > 0) & ~np.isnan(bias)
+    bias, value, share = bias[there], value[there], share[there]
+    n = len(bias)
+    if n < FEWEST_CLASSES:
+        return WIDER if is_ap else 1.0, float(_length(share * bias))
+    apart = value - value.mean()
+    among = float((apart**2).sum())
+    slope = float((apart * bias).sum()) / among if among > 0 else 0.0
+    beside = bias - bias.mean() - slope * apart
+    freedom = math.sqrt(n / (n - 2))  # a line has two coefficients
+    return max(1.0, 1.0 - STEEPER * slope), freedom * float(_length(share * beside))
 
 
 def total_error(se: float, of_bias: float, is_ap: bool) -> float:
-    """The error of a value minus its bias, from the standard errors of both."""
+    """The error of the value of a class, or of a difference, minus its bias."""
     return math.hypot(WIDER * se if is_ap else se, of_bias)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,8 @@ class OfClasses:
     unit : (P,) int64, ascending in each class
     raw : (S, P) float64; its sums over a class are 0
     corrected : (S, P) float64, divided by the leverage, in [1/2, 1]: 1 minus the unit's share of
-        the objects of the class
+        the objects of the class. Its variance is too large (HC3), so tests of differences keep
+        their level on few images
     n_units : (S, n) int64, units with a ground-truth object
     values : (n, S) float64, the readings
     present : (P,) float64, images of the unit with an object of the class
@@ -45,6 +46,14 @@ class OfClasses:
     n_units: NDArray[np.int64]
     values: NDArray[np.float64]
     present: NDArray[np.float64]
+
+    @property
+    def unbiased(self) -> NDArray[np.float64]:
+        """(S, P) `raw` divided by the root of the leverage, whose variance is that of the reading
+        (HC2). Source: MacKinnon and White 1985.
+        """
+        root: NDArray[np.float64] = np.sign(self.raw) * np.sqrt(self.raw * self.corrected)
+        return root
 
     def dense(self, j: int, influence: NDArray[np.float64], n_units: int) -> NDArray[np.float64]:
         """(S, U) of the class at position j: its part of `raw` or `corrected`."""
@@ -143,24 +152,25 @@ class Influence:
 
     Parameters
     ----------
-    uncorrected, corrected : (Q, U) float64, of each metric, without and with leverage correction
-    class_uncorrected, class_corrected : (S, K) float64, variances of the readings of each class
+    uncorrected, unbiased, corrected : (Q, U) float64, of each metric, as in `OfClasses`
+    class_uncorrected, class_unbiased : (S, K) float64, variances of the readings of each class
     n_units : (S, K) int64, units with a ground-truth object
     values : (S, K) the readings of each class
     n : U
     """
 
     uncorrected: NDArray[np.float64]
+    unbiased: NDArray[np.float64]
     corrected: NDArray[np.float64]
     class_uncorrected: NDArray[np.float64]
-    class_corrected: NDArray[np.float64]
+    class_unbiased: NDArray[np.float64]
     n_units: NDArray[np.int64]
     values: NDArray[np.float64]
     n: int
 
     def se(self) -> NDArray[np.float64]:
-        """(Q,) standard errors of the metrics."""
-        return np.sqrt([variance(row) for row in self.corrected])
+        """(Q,) standard errors of the metrics, of the classes that the units have."""
+        return np.sqrt([variance(row) for row in self.unbiased])
 
     def uncorrected_se(self) -> NDArray[np.float64]:
         """(Q,) standard errors without the leverage correction."""
@@ -176,22 +186,22 @@ def variance(influence: NDArray[np.float64]) -> float:
 def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence:
     """Influence of each unit on all metrics of a result; sums run in class order."""
     n_readings, n_classes = len(plan.readings.area), len(plan.positives)
-    uncorrected, corrected = np.zeros((2, len(plan.metrics), units.n))
-    class_uncorrected, class_corrected = np.zeros((2, n_readings, n_classes))
+    uncorrected, unbiased, corrected = totals = np.zeros((3, len(plan.metrics), units.n))
+    class_uncorrected, class_unbiased = np.zeros((2, n_readings, n_classes))
     n_units = np.zeros((n_readings, n_classes), np.int64)
     values = np.empty((n_readings, n_classes))
     mix = Mixer(plan)
     for each in each_batch(plan, units, threads):
-        mix.add(each, uncorrected, corrected)
+        mix.add(each, zip(totals, (each.raw, each.unbiased, each.corrected), strict=True))
         mine = slice(each.classes.start, each.classes.stop)
-        class_corrected[:, mine] = each.variances(each.corrected, units.n)
+        class_unbiased[:, mine] = each.variances(each.unbiased, units.n)
         if plan.of_class:  # a metric does not need them
             class_uncorrected[:, mine] = each.variances(each.raw, units.n)
         n_units[:, mine] = each.n_units
         values[:, mine] = each.values.T
-    mix.finish(uncorrected, corrected)
-    variances = class_uncorrected, class_corrected
-    return Influence(uncorrected, corrected, *variances, n_units, values, units.n)
+    mix.finish(totals)
+    variances = class_uncorrected, class_unbiased
+    return Influence(uncorrected, unbiased, corrected, *variances, n_units, values, units.n)
 
 
 class Mixer:
@@ -208,9 +218,15 @@ class Mixer:
         self.present: NDArray[np.float64] | None = None
 
     def add(
-        self, each: OfClasses, uncorrected: NDArray[np.float64], corrected: NDArray[np.float64]
+        self, each: OfClasses, totals: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]]
     ) -> None:
-        """Add a batch of classes to the metrics, class by class."""
+        """Add a batch of classes to the metrics, class by class.
+
+        Parameters
+        ----------
+        totals : pairs of the (Q, U) sums to add to and the (S, P) influence in `each`
+        """
+        totals = list(totals)
         k = each.label + each.classes.start
         for q, s in enumerate(self.plan.of_metric):
             known = self.plan.positives[:, self.plan.readings.area[s]] > 0
@@ -218,8 +234,8 @@ class Mixer:
             used = np.flatnonzero((share != 0.0)[k] & (known[k] | self.by_images))
             unit, weight = each.unit[used], np.where(known, share, 0.0)[k[used]]
             if not self.by_images:
-                np.add.at(uncorrected[q], unit, weight * each.raw[s, used])
-                np.add.at(corrected[q], unit, weight * each.corrected[s, used])
+                for total, influence in totals:
+                    np.add.at(total[q], unit, weight * influence[s, used])
                 continue
             undefined = 1.0 if self.plan.protocol.mean.undefined == "one" else 0.0
             mine = slice(each.classes.start, each.classes.stop)
@@ -227,15 +243,15 @@ class Mixer:
             for of_class, part in zip(value.tolist(), share[mine].tolist(), strict=True):
                 self.mean[q] += part * of_class
             moved = self.per_image[q] * each.present[used]
-            for total, influence in ((uncorrected, each.raw), (corrected, each.corrected)):
+            for total, influence in totals:
                 both = [weight * influence[s, used], value[each.label[used]] * moved]
                 np.add.at(total[q], np.repeat(unit, 2), np.stack(both, axis=1).ravel())
             if self.present is None:
-                self.present = np.zeros_like(uncorrected)
+                self.present = np.zeros_like(totals[0][0])
             np.add.at(self.present[q], unit, moved)
 
-    def finish(self, uncorrected: NDArray[np.float64], corrected: NDArray[np.float64]) -> None:
-        """Subtract the influence on the weights themselves."""
+    def finish(self, totals: Iterable[NDArray[np.float64]]) -> None:
+        """Subtract the influence on the weights themselves from (Q, U) sums."""
         if self.present is not None:
-            uncorrected -= self.mean[:, None] * self.present
-            corrected -= self.mean[:, None] * self.present
+            for total in totals:
+                total -= self.mean[:, None] * self.present

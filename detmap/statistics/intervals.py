@@ -36,6 +36,8 @@ from detmap.tables import Note
 
 METHODS = ("influence", "percentile", "jackknife")
 """The last is that of `detmap.statistics.jackknife`."""
+VERSIONS = {"influence": 4, "percentile": 2, "jackknife": 2}
+"""Of the numbers of a method; those of tests of differences have 3."""
 FEW_UNITS = 3
 
 
@@ -124,7 +126,7 @@ class Intervals:
 def signature(method: str, n: int, seed: int, of: Units) -> str:
     """The part of a signature for random numbers and method."""
     unit = f"|unit={of.digest}" if of.digest else ""
-    return f"ci:{method}.{2 if method in METHODS[1:] else 3}|B={n}|seed={seed}{unit}"
+    return f"ci:{method}.{VERSIONS.get(method, 3)}|B={n}|seed={seed}{unit}"
 
 
 def intervals(
@@ -256,17 +258,26 @@ class Maker:
         else:
             df, single = self.degrees(q), None
         why = self.unsupported(q, single)
-        off = math.nan if self.off is None else float(self.off.metrics[q])
         ratio = self.se[q] / self.uncorrected_se[q] if self.uncorrected_se[q] > 0 else 1.0
-        se, more = float(self.se[q]), self.more_error(q)
-        return self.interval(s, value, se, more, ratio, sampled, off, df, single, why)
+        se = self.error_of_mean(q)
+        if self.off is None:
+            return self.interval(s, value, se, math.nan, ratio, sampled, math.nan, df, single, why)
+        error = math.hypot(float(self.off.wider[q]) * se, float(self.off.errors[q]))
+        off = float(self.off.metrics[q])
+        return self.interval(s, value, se, error, ratio, sampled, off, df, single, why)
 
-    def more_error(self, q: int) -> float:
-        """The standard error of the bias, and that from classes which the sample lacks."""
+    def error_of_mean(self, q: int) -> float:
+        """The standard error of a metric."""
         s = self.plan.of_metric[q]
-        n_units, values = self.moved.n_units[s], self.moved.values[s]
-        lacking = support.lacking_error(self.shares[q], n_units, values, self.units)
-        return math.hypot(lacking, 0.0 if self.off is None else self.off.errors[q])
+        n_units, values, variances = (
+            each[s] for each in (self.moved.n_units, self.moved.values, self.moved.class_unbiased)
+        )
+        rule = self.plan.protocol.mean.undefined
+        undefined = None if rule == "skip" else float(rule == "one")
+        rare = support.variance_of_rare_classes(
+            self.shares[q], n_units, values, variances, self.units, undefined
+        )
+        return math.sqrt(float(self.se[q]) ** 2 + rare)
 
     def unsupported(self, q: int, single: int | None) -> str:
         """Why a metric has no interval: its rule, or too few images of its classes."""
@@ -288,14 +299,15 @@ class Maker:
     ) -> Interval:
         """The interval of a row of the per-class table; `sampled` is the row in the replicates."""
         s = self.plan.of_class[c]
-        se = math.sqrt(self.moved.class_corrected[s, k])
+        se = math.sqrt(self.moved.class_unbiased[s, k])
         uncorrected = math.sqrt(self.moved.class_uncorrected[s, k])
         n_units = int(self.moved.n_units[s, k])
         ratio = se / uncorrected if uncorrected > 0 else 1.0
         off = math.nan if self.off is None else float(self.off.classes[c, k])
         df = float(max(1, n_units - 1))
         why = self.refused_rule(s) or support.refuse_class(n_units, self.units)
-        return self.interval(s, value, se, abs(off), ratio, sampled, off, df, n_units, why)
+        error = total_error(se, abs(off), self.plan.readings.limit[s] < 0)
+        return self.interval(s, value, se, error, ratio, sampled, off, df, n_units, why)
 
     def class_intervals(
         self,
@@ -326,7 +338,7 @@ class Maker:
         """Degrees of freedom of a mean over classes. Source: Satterthwaite 1946."""
         s = self.plan.of_metric[q]
         mine = self.has_objects[q]
-        v = self.moved.class_corrected[s][mine] * self.shares[q][mine] ** 2
+        v = self.moved.class_unbiased[s][mine] * self.shares[q][mine] ** 2
         n = np.maximum(self.moved.n_units[s][mine], 2)
         below = float((v**2 / (n - 1)).sum())
         return max(1.0, float(v.sum()) ** 2 / below) if below > 0 else math.inf
@@ -336,7 +348,7 @@ class Maker:
         s: int,
         value: float,
         se: float,
-        more: float,
+        error: float,
         ratio: float,
         sampled: NDArray[np.float64] | None,
         bias: float,
@@ -344,7 +356,9 @@ class Maker:
         single: int | None,
         unsupported: str,
     ) -> Interval:
-        """One of them; `more` is error beside `se`, `single` the units of a single class."""
+        """One of them; `error` is that of the value minus its bias, `single` the units of a single
+        class.
+        """
         if math.isnan(value):
             return no_object(self.level)
         if self.units.n < 2:
@@ -379,10 +393,12 @@ class Maker:
         if not se > support.ROUNDING:
             why = support.no_spread(self.units)
             return Interval(value, se, math.nan, math.nan, bias, self.level, why)
-        error = total_error(se, more, self.plan.readings.limit[s] < 0)
         low, high = logit_interval(value, error, bias, student((1 + self.level) / 2, df))
         lowest, highest = edge_interval(value, error, self.level)
-        return Interval(value, se, min(low, lowest), max(high, highest), bias, self.level)
+        low, high = min(low, lowest), max(high, highest)
+        if why := support.too_wide(low, high, self.units):
+            return Interval(value, se, math.nan, math.nan, bias, self.level, why)
+        return Interval(value, se, low, high, bias, self.level)
 
 
 def no_object(level: float) -> Interval:

@@ -250,14 +250,14 @@ def _influence(
     """
     first = plans[0]
     n_metrics, n_classes = len(first.metrics), len(first.positives)
-    uncorrected, moved = np.zeros((2, len(plans), n_metrics, units.n))
+    moved = np.zeros((len(plans), n_metrics, units.n))
     class_se = np.empty((len(pairs), len(first.of_class), n_classes))
     n_units = np.zeros((len(first.readings.area), n_classes), np.int64)
     mixers = [Mixer(each) for each in plans]
     streams = zip(*(each_batch(each, units, threads) for each in plans), strict=True)
     for each in streams:
         for i, mixer in enumerate(mixers):
-            mixer.add(each[i], uncorrected[i], moved[i])
+            mixer.add(each[i], [(moved[i], each[i].corrected)])
         batch = each[0]  # all have the same classes and objects
         mine = slice(batch.classes.start, batch.classes.stop)
         n_units[:, mine] = batch.n_units
@@ -265,7 +265,7 @@ def _influence(
             apart = each[b].variances_of_difference(each[a], units.n)
             class_se[p, :, mine] = np.sqrt(apart[list(first.of_class)])
     for i, mixer in enumerate(mixers):
-        mixer.finish(uncorrected[i], moved[i])
+        mixer.finish([moved[i]])
     return moved, class_se, n_units
 
 

@@ -6,7 +6,6 @@ the AP that a class on one image has elsewhere, nor whether the class is in the 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ FEW_UNITS = 3  # on more, a sample of the same size lacks the class in at most 2
 ROUNDING = 1e-12  # of a fraction; a standard error below it is 0: a lost object changes more
 MOST_LOST = 0.05  # largest share of undefined replicates
 MOST_LACKING = 0.03  # largest share of the mean in classes that another sample would lack
-APART = 2.0  # standard deviations of the classes from the mean to those that a sample lacks
+WIDEST = 0.5  # of an interval: a wider one says nothing, and its scale is no longer straight
 
 
 def has_influence(protocol: Protocol) -> bool:
@@ -69,6 +68,13 @@ def with_intervals(protocol: Protocol) -> Protocol:
 def no_spread(units: Units) -> str:
     """Why a number that is the same in every sample has no interval."""
     return f"all {units.noun} agree: the standard error is 0"
+
+
+def too_wide(low: float, high: float, units: Units) -> str:
+    """Why a number has no interval though its standard error is known; "" if it has one."""
+    if high - low <= WIDEST:
+        return ""
+    return f"the interval would be {low:.2f} to {high:.2f}; more {units.noun} would help"
 
 
 def same(difference: Any, se: Any) -> Any:
@@ -116,31 +122,35 @@ def lacking_share(shares: NDArray[np.float64], n_units: NDArray[np.int64], units
     return lost / total if total > 0 else 0.0
 
 
-def lacking_error(
+def variance_of_rare_classes(
     shares: NDArray[np.float64],
     n_units: NDArray[np.int64],
     values: NDArray[np.float64],
+    variances: NDArray[np.float64],
     units: Units,
+    undefined: float | None,
 ) -> float:
-    """The standard error of a mean that comes from the classes which this sample lacks.
+    """The variance of a mean that the influence of single units does not show.
 
-    They are about as many as another sample would lack of those that are here. The rare classes are
-    often the hard ones, so their metric can be far from the mean on one side: `APART` standard
-    deviations of the classes is allowed for.
+    A class on one unit does not deviate from itself: it gets the variance that a unit has in the
+    other classes. And another sample lacks some classes of this one, each with a known probability.
 
     Parameters
     ----------
     shares, n_units : as in `lacking_share`
-    values : (K,) the metric of each class
+    values, variances : (K,) the metric of each class, and its variance by influence
+    undefined : the value of a class without objects in the mean; None if it is not averaged
     """
     there = _occurring(shares, n_units)
-    weight = shares[there] / max(float(shares[there].sum()), 1e-300)
-    free = 1.0 - float((weight**2).sum())
-    if free <= 0:
-        return 0.0
-    apart = values[there] - float((weight * values[there]).sum())
-    spread = math.sqrt(float((weight * apart**2).sum()) / free)
-    return APART * spread * lacking_share(shares, n_units, units)
+    share, m, value, known = shares[there], n_units[there], values[there], variances[there]
+    several = m > 1
+    of_unit = float((share * m * known)[several].sum())
+    of_unit /= max(float(share[several].sum()), 1e-300)
+    alone = float((share[~several] ** 2).sum()) * of_unit
+    mean = float((share * value).sum()) / max(float(share.sum()), 1e-300)
+    moved = share * (value - (mean if undefined is None else undefined))
+    lost = (1 - m / units.n) ** units.n
+    return alone + float((moved**2 * lost).sum())
 
 
 def refuse_mean(shares: NDArray[np.float64], n_units: NDArray[np.int64], units: Units) -> str:

@@ -108,7 +108,7 @@ def test_a_class_on_one_image_has_the_bias_of_the_others() -> None:
 
 def test_the_error_of_a_difference_is_that_of_the_classes_apart() -> None:
     one, other = (
-        made.Bias(terms.sum(axis=1), terms, np.zeros((1, 2)))
+        made.Bias(terms.sum(axis=1), terms, np.zeros((1, 2)), np.ones(2), np.zeros(2))
         for terms in (np.array([[0.5, 0.1], [0.2, 0.2]]), np.array([[0.2, 0.5], [0.2, 0.2]]))
     )
     assert one.errors_of_difference(other) == pytest.approx([0.5, 0.0])
@@ -117,3 +117,40 @@ def test_the_error_of_a_difference_is_that_of_the_classes_apart() -> None:
 def test_the_error_of_a_value_minus_its_bias() -> None:
     assert made.total_error(0.3, 0.4, is_ap=False) == pytest.approx(0.5)
     assert made.total_error(3 / 1.08, 4.0, is_ap=True) == pytest.approx(5.0)
+
+
+def test_the_line_through_the_biases_of_classes() -> None:
+    """A bias of 0.1 - 0.2 of the AP, and errors of 0.01 beside it that do not tilt the line."""
+    value = np.repeat(np.linspace(0.1, 0.9, 8), 2)
+    beside = np.tile([0.01, -0.01], 8)
+    share = np.full(16, 1 / 16)
+    wider, error = made.spread_of_bias(0.1 - 0.2 * value + beside, value, share, is_ap=True)
+    assert wider == pytest.approx(1.4)
+    assert error == pytest.approx(0.01 / 4 * np.sqrt(16 / 14))
+    other = made.spread_of_bias(0.1 + 0.2 * value + beside, value, share, is_ap=False)
+    assert other == pytest.approx((1.0, error))  # never narrower
+
+
+def test_the_line_is_that_of_the_classes_in_the_mean() -> None:
+    rng = np.random.default_rng(0)
+    value, share = rng.random(14), np.array([0.1] * 6 + [0.05] * 8)
+    bias = 0.05 - 0.1 * value + rng.normal(0, 0.01, 14)
+    expected = made.spread_of_bias(bias, value, share, is_ap=True)
+    slope, at = np.polyfit(value, bias, 1)
+    rest = share * (bias - at - slope * value)
+    assert expected == pytest.approx((1 - 2 * slope, np.sqrt(14 / 12 * (rest**2).sum())))
+    more = [np.append(each, some) for each, some in ((bias, [9, np.nan]), (value, [9, np.nan]))]
+    assert made.spread_of_bias(*more, np.append(share, [0.0, 0.1]), is_ap=True) == expected
+
+
+@pytest.mark.parametrize("n", [9, 10])
+def test_few_classes_show_no_line(n: int) -> None:
+    value, bias, share = np.linspace(0, 1, n), np.linspace(0.1, 0, n), np.full(n, 1 / n)
+    for is_ap, wider in ((True, 1.08), (False, 1.0)):
+        found = made.spread_of_bias(bias, value, share, is_ap)
+        if n == 9:
+            assert found == pytest.approx((wider, np.sqrt((bias**2).sum()) / n))
+        else:
+            assert found == pytest.approx((1.2, 0.0))
+    level = made.spread_of_bias(bias, np.full(n, 0.5), share, is_ap=True)
+    assert level[0] == (1.08 if n == 9 else 1.0)

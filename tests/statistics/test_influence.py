@@ -50,7 +50,8 @@ def test_influence_and_its_error_are_the_goldens(number: int, detector: int) -> 
     np.testing.assert_allclose(moved.uncorrected[0], golden["mean"], rtol=0, atol=1e-12)
     np.testing.assert_allclose(moved.corrected[0], golden["mean_leverage"], rtol=0, atol=1e-12)
     assert moved.uncorrected_se()[0] == pytest.approx(golden["se"], abs=1e-12)
-    assert moved.se()[0] == pytest.approx(golden["se_leverage"], abs=1e-12)
+    se = np.sqrt(variance(moved.corrected[0]))
+    assert se == pytest.approx(golden["se_leverage"], abs=1e-12)
     classes = each_class(own, each)
     for k, values in golden["per_class"].items():
         np.testing.assert_allclose(classes[int(k)][0], values, rtol=0, atol=1e-12)
@@ -202,7 +203,8 @@ def test_batches_of_classes_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
     alone, classes = influence(own, of), each_class(own, of)
     monkeypatch.setattr(module, "BATCHES", 1)
     together = influence(own, of)
-    for name in ("uncorrected", "corrected", "class_uncorrected", "class_corrected", "n_units"):
+    names = "uncorrected", "unbiased", "corrected", "class_uncorrected", "class_unbiased", "n_units"
+    for name in names:
         assert np.array_equal(getattr(alone, name), getattr(together, name))
     assert np.array_equal(alone.values, together.values)
     assert all(map(np.array_equal, classes, each_class(own, of)))
@@ -210,10 +212,22 @@ def test_batches_of_classes_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> No
         for j, k in enumerate(batch.classes):
             for part, found in (
                 (batch.raw, alone.class_uncorrected),
-                (batch.corrected, alone.class_corrected),
+                (batch.unbiased, alone.class_unbiased),
             ):
                 expected = [variance(row) for row in batch.dense(j, part, of.n)]
                 np.testing.assert_allclose(found[:, k], expected, rtol=1e-12)
+
+
+def test_leverage_corrects_the_variance_by_its_root_or_whole() -> None:
+    """`unbiased` is half way, on a logarithmic scale, between `raw` and `corrected`."""
+    matches = draw(3)
+    for batch in each_batch(planned(matches), units(matches.image_ids)):
+        there = batch.raw != 0
+        leverage = batch.raw[there] / batch.corrected[there]
+        assert (leverage <= 1).all()
+        assert leverage.min() < 0.9
+        np.testing.assert_allclose(batch.unbiased[there], batch.raw[there] / np.sqrt(leverage))
+        assert not batch.unbiased[~there].any()
 
 
 def test_the_highest_limit_is_that_of_ap() -> None:

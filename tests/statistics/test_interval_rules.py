@@ -34,13 +34,14 @@ def maker(integrator: str = "all_points", method: str = "influence", n_images: i
     own, drawn = planned(matches), units(matches.image_ids)
     sample = drawing.replicates(own, drawn, 20, 3)
     n_rows, n_classes = len(own.of_class), len(own.positives)
-    off = Bias(np.zeros(5), np.full((5, 1), 0.03), np.zeros((n_rows, n_classes)))
+    rest = np.zeros((5, 1)), np.zeros((n_rows, n_classes)), np.full(5, 1.5), np.full(5, 0.03)
+    off = Bias(np.zeros(5), *rest)
     return Maker(own, influence(own, drawn), sample, off, drawn, 0.95, method)
 
 
 def one(of: Maker, row: int = AP50, **changes: Any) -> Interval:
-    """An interval of a value of 0.5 with a standard error of 0.02."""
-    given = {"value": 0.5, "se": 0.02, "more": 0.0, "ratio": 1.0, "sampled": np.full(100, 0.5)}
+    """An interval of a value of 0.5 with standard errors of 0.02."""
+    given = {"value": 0.5, "se": 0.02, "error": 0.02, "ratio": 1.0, "sampled": np.full(100, 0.5)}
     given |= {"bias": 0.0, "df": 10.0, "single": None, "unsupported": ""} | changes
     return of.interval(of.plan.of_metric[row], **given)
 
@@ -96,7 +97,7 @@ def test_sentences(interval: Interval, said: str) -> None:
 
 def test_the_signature_has_the_version_of_the_method() -> None:
     single: Any = SimpleNamespace(digest="")
-    assert made.signature("influence", 9, 7, single) == "ci:influence.3|B=9|seed=7"
+    assert made.signature("influence", 9, 7, single) == "ci:influence.4|B=9|seed=7"
     assert made.signature("percentile", 9, 7, single) == "ci:percentile.2|B=9|seed=7"
     grouped: Any = SimpleNamespace(digest="abc")
     assert made.signature("jackknife", 9, 7, grouped) == "ci:jackknife.2|B=9|seed=7|unit=abc"
@@ -157,12 +158,44 @@ def test_a_standard_error_of_rounding_counts_as_none() -> None:
     assert one(of, se=2 * support.ROUNDING).why_not == ""
 
 
-@pytest.mark.parametrize(("row", "wider"), [(AP50, 1.08), (AR1, 1.0)])
-def test_the_error_of_ap_is_wider_and_other_errors_are_added(row: int, wider: float) -> None:
-    found = one(maker(), row, more=0.03, bias=0.01)
-    error = math.hypot(wider * 0.02, 0.03)
-    low, high = logit_interval(0.5, error, 0.01, student(0.975, 10.0))
+def test_the_error_makes_the_interval_and_the_standard_error_is_printed() -> None:
+    found = one(maker(), error=0.03, bias=0.01)
+    low, high = logit_interval(0.5, 0.03, 0.01, student(0.975, 10.0))
     assert (found.low, found.high, found.se, found.bias) == (low, high, 0.02, 0.01)
+
+
+@pytest.mark.parametrize("row", [AP50, AR1])
+def test_the_error_of_a_mean_has_that_of_its_bias(row: int) -> None:
+    """`wider` times the standard error, and `errors` of the bias beside it."""
+    of = maker()
+    found = of.metric_interval(row, 0.5)
+    error = math.hypot(1.5 * of.error_of_mean(row), 0.03)
+    quantile = student(0.975, of.degrees(row))
+    assert (found.low, found.high) == pytest.approx(logit_interval(0.5, error, 0.0, quantile))
+    assert found.se == of.error_of_mean(row)
+
+
+@pytest.mark.parametrize("kind", ["AP50", "AR@1"])
+def test_the_error_of_a_class_is_wider_for_ap(kind: str) -> None:
+    own = maker().plan.matches
+    plan = maker().plan
+    rows = tuple(row for row in plan.metrics if row.name == kind)
+    of = maker()
+    of.plan = replace(
+        planned(own), classes=rows, of_class=(plan.of_metric[AP50 if kind == "AP50" else AR1],)
+    )
+    of.off = replace(of.off, classes=np.full((1, 3), 0.01))
+    found = of.class_interval(0, 0, 0.5)
+    wider = 1.08 if kind == "AP50" else 1.0
+    error = math.hypot(wider * found.se, 0.01)
+    n_units = int(of.moved.n_units[of.plan.of_class[0], 0])
+    if n_units < support.LEAST_UNITS:
+        assert math.isnan(found.low)
+        n_units = support.LEAST_UNITS
+        of.moved = replace(of.moved, n_units=np.full_like(of.moved.n_units, n_units))
+        found = of.class_interval(0, 0, 0.5)
+    expected = logit_interval(0.5, error, 0.01, student(0.975, n_units - 1))
+    assert (found.low, found.high) == pytest.approx(expected)
 
 
 def test_no_replicates_no_interval() -> None:
@@ -198,34 +231,45 @@ def test_the_eleven_point_rule_has_the_spread_of_its_replicates() -> None:
     ratio = of.se[AP50] / of.uncorrected_se[AP50]
     draws = of.sample.metrics  # type: ignore[union-attr]
     assert row.se == pytest.approx(draws[:, AP50].std(ddof=1) * ratio, rel=1e-12)
-    assert of.metric_interval(AR1, 0.5).se == of.se[AR1]
+    assert of.metric_interval(AR1, 0.5).se == of.error_of_mean(AR1)
     assert "11-point rule" in row.why_not
     assert "11-point rule" not in of.metric_interval(AR1, 0.5).why_not
     s = of.plan.of_class[0]
     corrected, plain = (
-        math.sqrt(each[s, 1]) for each in (of.moved.class_corrected, of.moved.class_uncorrected)
+        math.sqrt(each[s, 1]) for each in (of.moved.class_unbiased, of.moved.class_uncorrected)
     )
     draws = of.sample.classes[:, 0, 1]  # type: ignore[union-attr]
     found = of.class_interval(0, 1, 0.5, draws)
     assert corrected > plain > 0
     assert found.se == pytest.approx(draws.std(ddof=1) * corrected / plain, rel=1e-12)
-    nothing = np.zeros_like(of.moved.class_corrected)
-    of.moved = replace(of.moved, class_corrected=nothing, class_uncorrected=nothing)
+    nothing = np.zeros_like(of.moved.class_unbiased)
+    of.moved = replace(of.moved, class_unbiased=nothing, class_uncorrected=nothing)
     assert of.class_interval(0, 1, 0.5, draws).se == pytest.approx(draws.std(ddof=1), rel=1e-12)
     of.se = of.uncorrected_se = np.zeros(5)
     draws = of.sample.metrics  # type: ignore[union-attr]
     assert of.metric_interval(AP50, 0.5).se == pytest.approx(draws[:, AP50].std(ddof=1))
 
 
-def test_the_error_beside_the_standard_error() -> None:
+@pytest.mark.parametrize(("undefined", "value"), [("skip", None), ("one", 1.0), ("zero", 0.0)])
+def test_the_error_of_a_mean_has_that_of_rare_classes(undefined: str, value: float | None) -> None:
     of = maker()
-    s = of.plan.of_metric[AP50]
-    lacking = support.lacking_error(
-        of.shares[AP50], of.moved.n_units[s], of.moved.values[s], of.units
+    of.plan = replace(
+        of.plan,
+        matches=replace(
+            of.plan.matches, protocol=of.plan.protocol.override({"mean.undefined": undefined})
+        ),
     )
-    assert of.more_error(AP50) == pytest.approx(math.hypot(lacking, 0.03), rel=1e-14)
-    of.off = None
-    assert of.more_error(AP50) == lacking
+    s = of.plan.of_metric[AP50]
+    rare = support.variance_of_rare_classes(
+        of.shares[AP50],
+        of.moved.n_units[s],
+        of.moved.values[s],
+        of.moved.class_unbiased[s],
+        of.units,
+        value,
+    )
+    assert rare > 0
+    assert of.error_of_mean(AP50) == pytest.approx(math.sqrt(of.se[AP50] ** 2 + rare), rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -243,12 +287,12 @@ def test_degrees_of_freedom_by_hand(
 ) -> None:
     """Satterthwaite: (sum of v)^2 over the sum of v^2 / (n - 1), v of a class times its share^2."""
     of = maker()
-    s, shape = of.plan.of_metric[AP50], of.moved.class_corrected.shape
+    s, shape = of.plan.of_metric[AP50], of.moved.class_unbiased.shape
     of.shares = np.tile(shares, (5, 1))
     of.has_objects = of.shares > 0
     v, n = np.full(shape, NAN), np.full(shape, -1)
     v[s], n[s] = variances, n_units
-    of.moved = replace(of.moved, class_corrected=v, n_units=n)
+    of.moved = replace(of.moved, class_unbiased=v, n_units=n)
     assert of.degrees(AP50) == pytest.approx(expected, rel=1e-14)
 
 
@@ -272,3 +316,16 @@ def test_notes_count_rare_classes_and_values_outside() -> None:
         named = dict(zip("abc", metrics, strict=False))
         notes = made._notes(of.plan, replace(of.moved, n_units=n), of.units, named)
         assert [(note.code, note.count) for note in notes] == expected
+
+
+def test_an_interval_over_half_of_the_scale_is_not_printed() -> None:
+    """A value of .06 with a bias of .045: on the logit scale the interval would reach 1."""
+    found = one(maker(), value=0.057, se=0.036, error=0.05, bias=0.045)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert found.se == 0.036
+    assert found.why_not.startswith("the interval would be 0.00 to 0.9")
+    assert "more images would help" in found.why_not
+    drawn = maker().units
+    assert not support.too_wide(0.25, 0.75, drawn)
+    assert support.too_wide(0.25, 0.7500001, drawn)

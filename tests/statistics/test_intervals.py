@@ -38,17 +38,20 @@ def test_a_mean_by_hand(integrator: str) -> None:
     moved = influence(own, each)
     draws = drawing.replicates(own, each, 30, 3).metrics[:, 1]
     value = result.metrics["AP50"]
-    se = math.sqrt(90 / 89 * (moved.corrected[1] ** 2).sum())
+    se = math.sqrt(90 / 89 * (moved.unbiased[1] ** 2).sum())
+    s = own.of_metric[1]
+    v, m = moved.class_unbiased[s], moved.n_units[s]
+    lost = (1 - m / 90) ** 90
+    apart = (moved.values[s] - moved.values[s].mean()) / 3
     if integrator == "eleven_point":
         se *= draws.std(ddof=1) / math.sqrt(90 / 89 * (moved.uncorrected[1] ** 2).sum())
-    s = own.of_metric[1]
-    v, m = moved.class_corrected[s], moved.n_units[s]
+    else:
+        se = math.hypot(se, math.sqrt((lost * apart**2).sum()))
     df = v.sum() ** 2 / (v**2 / (m - 1)).sum()
     biases = bias(own, each, moved.n_units, 30, 3)
     off = biases.metrics[1]
     center = value - off
-    lacking = 2 * moved.values[s].std(ddof=1) * ((1 - m / 90) ** 90).mean()
-    error = math.hypot(1.08 * se, lacking, biases.errors[1])
+    error = math.hypot(1.08 * se, biases.errors[1])
     g, h = math.log(center / (1 - center)), student(0.975, df) * error / (center * (1 - center))
     expected = (se, 1 / (1 + math.exp(h - g)), 1 / (1 + math.exp(-h - g)), off)
     assert found.value == value
@@ -188,11 +191,11 @@ def test_the_command_prints_what_the_call_gives() -> None:
         assert row["intervals"]["AP"] == expected.per_class[row["name"]]["AP"].to_dict()
         assert row["intervals"]["AP"]["low"] is None
         assert "single class" in row["intervals"]["AP"]["why_not"]
-    assert content["signature"].endswith("|ci:influence.3|B=40|seed=7")
+    assert content["signature"].endswith("|ci:influence.4|B=40|seed=7")
     text = run("eval", "--ci", SHAPES, CONTOURS, "--replicates=40", "--per-class", "--ties")
     assert "95 % CI" in " ".join(text.out.split())
     assert "not training variance" in " ".join(text.out.split())
-    assert "ci:influence.3|B=40|seed=0" in text.out
+    assert "ci:influence.4|B=40|seed=0" in text.out
     assert "SD" in text.out
     other = run("eval", SHAPES, CONTOURS, "--ci", "percentile", "--replicates=40")
     assert "coverage was 36 to 94 %" in " ".join(other.out.split())

@@ -40,7 +40,7 @@ def population() -> detmap.Result:
 
 @pytest.mark.slow
 def test_intervals_hold_though_samples_lack_hard_classes() -> None:
-    """Without the allowance for them, too few hold."""
+    """Without the variance that they add to the mean, too few hold."""
     whole = population()
     true, held = whole.metrics["mAP"], {True: 0, False: 0}
     for b in range(60):
@@ -57,18 +57,37 @@ def test_intervals_hold_though_samples_lack_hard_classes() -> None:
     assert held[False] < 55, held
 
 
-def test_the_error_of_lacking_classes_by_hand() -> None:
+def test_the_share_of_lacking_classes_by_hand() -> None:
     shares, n_units = np.array([0.5, 0.25, 0.25, 0.0]), np.array([50, 2, 0, 9])
-    values, drawn = np.array([0.8, 0.2, np.nan, 0.9]), units(np.arange(100))
     lost = (0.5 * (1 - 0.50) ** 100 + 0.25 * (1 - 0.02) ** 100) / 0.75
-    assert support.lacking_share(shares, n_units, drawn) == pytest.approx(lost)
-    mean, w = 0.6, np.array([2 / 3, 1 / 3])
-    variance = (w * (values[:2] - mean) ** 2).sum() / (1 - (w**2).sum())
-    found = support.lacking_error(shares, n_units, values, drawn)
-    assert found == pytest.approx(2 * lost * variance**0.5)
-    assert support.lacking_error(shares[:1], n_units[:1], values[:1], drawn) == 0.0
-    none = np.zeros(2, np.int64)
-    assert support.lacking_error(shares[:2], none, values[:2], drawn) == 0.0
+    assert support.lacking_share(shares, n_units, units(np.arange(100))) == pytest.approx(lost)
+
+
+@pytest.mark.parametrize("undefined", [None, 0.0, 1.0])
+def test_the_variance_of_rare_classes_by_hand(undefined: float | None) -> None:
+    shares, n_units = np.array([0.4, 0.3, 0.2, 0.1, 0.0]), np.array([50, 2, 1, 1, 9])
+    values, drawn = np.array([0.8, 0.2, 0.5, 0.3, 0.9]), units(np.arange(100))
+    variances = np.array([0.001, 0.03, 0.0, 0.0, 0.5])
+    of_unit = (0.4 * 50 * 0.001 + 0.3 * 2 * 0.03) / 0.7
+    mean = 0.4 * 0.8 + 0.3 * 0.2 + 0.2 * 0.5 + 0.1 * 0.3
+    moved = [
+        share * (value - (mean if undefined is None else undefined))
+        for share, value in zip(shares.tolist(), values.tolist(), strict=True)
+    ]
+    lost = [(1 - n / 100) ** 100 for n in n_units.tolist()]
+    expected = (0.2**2 + 0.1**2) * of_unit
+    expected += sum(p * each**2 for p, each in zip(lost[:4], moved[:4], strict=True))
+    given = (shares, n_units, values, variances, drawn, undefined)
+    assert support.variance_of_rare_classes(*given) == pytest.approx(expected)
+
+
+def test_the_variance_of_rare_classes_without_others() -> None:
+    """One class on one image, or none: nothing is known of its variance."""
+    one, none = np.ones(1), np.zeros(1, np.int64)
+    drawn = units(np.arange(100))
+    for n_units in (none, none + 1):
+        given = (one, n_units, one, 0 * one, drawn, None)
+        assert support.variance_of_rare_classes(*given) == 0.0
 
 
 def test_classes_on_every_image_are_never_lacking() -> None:
