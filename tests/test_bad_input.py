@@ -1250,13 +1250,13 @@ SETTINGS = {
     ),
     "an area of one number": (
         "subsets.tiny.area=5",
-        "--set: subsets",
+        "--set: subsets.tiny",
         "is not legal",
         "[low, high]",
     ),
     "an area upside down": (
         "subsets.tiny.area=[9, 5]",
-        "--set: subsets",
+        "--set: subsets.tiny",
         "is not legal",
         "low <= high",
     ),

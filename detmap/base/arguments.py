@@ -44,9 +44,15 @@ def ids(where: str, values: ArrayLike) -> NDArray[Any]:
         return array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind not in "iuf" or any(isinstance(each, bool) for each in listed or ()):
         raise DataError(where, f"dtype {array.dtype}", "ids are whole numbers or strings")
-    if array.dtype.kind != "i":
-        broken = np.logical_or(array != np.floor(array), ~(np.abs(array) < 2.0**63))
-        refuse_first(where, array, broken, "is not a whole number of 64 bits")
+    if array.dtype.kind == "f":
+        broken = np.logical_or(array != np.floor(array), ~np.isfinite(array))
+        refuse_first(where, array, broken, "is not a whole number")
+        apart = 2.0 ** (np.finfo(array.dtype).nmant + 1)  # beyond, two ids may be one number
+        what = f"of {array.dtype} may stand for several whole numbers"
+        fix = "give integers, or strings"
+        refuse_first(where, array, np.abs(array) >= apart, what, fix)
+    elif array.dtype.kind == "u":
+        refuse_first(where, array, array >= 2**63, "is not a whole number of 64 bits with a sign")
     return array.astype(np.int64, copy=False)
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from detmap.base import open_files
 from detmap.errors import DetmapError
 
 try:
@@ -26,6 +27,7 @@ _drafts: set[str] = set()
 _changing = _thread.RLock()  # held while a draft is created or renamed; `abandon` keeps it
 MOST_WRITERS = 1000  # of one place at a time
 MOST_TRIES = 100  # to delete a folder
+MOST_LINKS = 40  # from one link to the next, as in the kernel
 LONGEST_CHANGE = 2.0  # seconds; a network disk may never answer
 
 
@@ -36,11 +38,17 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     The draft is synced to disk and renamed. Symbolic links and permissions are kept. The next write
     to the same path removes the draft of a killed process. Errors of the block propagate.
 
-    Raises `DetmapError` if the path is not a regular file or the system refuses; the old file is
-    kept.
+    Raises `DetmapError` if the path is not a regular file, is an input of the command, or the
+    system refuses; the old file is kept.
     """
     if not isinstance(path, str | os.PathLike):
         raise DetmapError("path", f"a {type(path).__name__}", "give the path of a file")
+    if open_files.was_read(path):  # a command checks what its line names, but not what these name
+        what = "is an input, and would be overwritten"
+        raise DetmapError(str(path), what, "write to another file")
+    if _is_stream(path):  # it may lead to a file that others append to
+        fix = "write to a file, or to stdout without the option"
+        raise DetmapError(str(path), "is a stream of this process, not a file", fix)
     with _explained(path):
         place = Path(os.path.realpath(path))
         mode = _mode(path, place)
@@ -68,6 +76,19 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             _drafts.discard(raw.place)
         with suppress(OSError):
             file.close()
+
+
+def _is_stream(path: str | Path) -> bool:
+    """Checks for /dev/stdout and other links into the descriptors of a process."""
+    place = os.path.abspath(path)
+    for _ in range(MOST_LINKS):
+        folder = os.path.realpath(os.path.dirname(place))
+        if folder.startswith("/proc/"):
+            return True
+        if not os.path.islink(place):
+            break
+        place = os.path.join(folder, os.readlink(place))
+    return False
 
 
 def abandon() -> None:

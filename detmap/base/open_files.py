@@ -95,6 +95,36 @@ class InputFile:
             return os.read(self.descriptor, size)
 
 
+_read: set[tuple[int, int]] | None = None  # device and number of each file, in a block only
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Remembers the files that are read in the block, so that no output replaces one of them."""
+    global _read
+    before, _read = _read, set()
+    try:
+        yield
+    finally:
+        _read = before
+
+
+def was_read(path: str | Path) -> bool:
+    """Checks if a file was read in the block of `remembering`."""
+    if not _read:
+        return False
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return (status.st_dev, status.st_ino) in _read
+
+
+def _remember(status: os.stat_result) -> None:
+    if _read is not None:
+        _read.add((status.st_dev, status.st_ino))
+
+
 @contextmanager
 def opened(path: str | Path) -> Iterator[InputFile]:
     """Opens a regular file for reading, or raises `UnreadableError`."""
@@ -165,11 +195,12 @@ def parse_json(data: str | bytes, where: str) -> Any:
 def regular(path: str, flags: int) -> int:
     """An `opener` for Python's `open`. Raises `UnreadableError` for pipes, devices and sockets."""
     descriptor = os.open(path, flags | _FLAGS)
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+        _remember(status)
         return descriptor
     os.close(descriptor)
-    raise _not_a_file(path, mode)
+    raise _not_a_file(path, status.st_mode)
 
 
 def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file") -> bytes:
@@ -219,6 +250,7 @@ def _open(path: str | Path) -> tuple[int, int]:
         raise _refused(path, error) from None
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
+        _remember(status)
         return descriptor, status.st_size
     os.close(descriptor)
     raise _not_a_file(path, status.st_mode)

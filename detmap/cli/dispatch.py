@@ -101,11 +101,12 @@ def _run(words: Sequence[str]) -> int:
         arguments = _arguments(words)
     except SystemExit as stop:  # argparse has printed the help, the version, or what is wrong
         return stop.code if isinstance(stop.code, int) else 2
+    from detmap.base import open_files
     from detmap.cli import options
 
     options.settle_outputs(arguments)
-    code = arguments.run(arguments)
-    return int(code)
+    with open_files.remembering():
+        return int(arguments.run(arguments))
 
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:

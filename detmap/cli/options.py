@@ -207,9 +207,9 @@ def path_or_stdout(text: str) -> Path | None:
 
 
 def new_file(text: str) -> Path:
-    """The path of a binary file to write; not stdout."""
+    """The path of a file to write beside the result; not stdout."""
     if text == "-":
-        raise argparse.ArgumentTypeError("stdout cannot hold binary data: name a file")
+        raise argparse.ArgumentTypeError("stdout is for the result: name a file")
     return path(text)
 
 

@@ -376,7 +376,7 @@ def canonical(value: Any) -> str:
 def _shown(value: Any) -> str:
     """A short form of an invalid value, for messages."""
     try:
-        text = repr(value) if isinstance(value, float | list) else canonical(value)
+        text = json.dumps(value, ensure_ascii=False, default=str, separators=(",", ":"))
     except (ValueError, RecursionError):  # an integer of 5,000 digits, or a recursive list
         return "a value of absurd size"
     return text if len(text) <= LONG else f"{text[:LONG]}… ({len(text)} characters)"

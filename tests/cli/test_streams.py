@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from detmap.base import atomic_files
 from detmap.cli import main, streams
 from tests.support import builders as make
 from tests.support.running import Outcome, python, run
@@ -98,6 +100,29 @@ def test_an_output_that_is_no_file_is_blamed_itself(
     assert err.startswith(f"detmap: error: {device}: is ")
     assert "stdout" not in err
     assert "-o" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
+def test_a_stream_is_no_output_file(tmp_path: Path, device: str) -> None:
+    """It would replace the file that the shell appends to."""
+    (tmp_path / "log").write_text("before\n")
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    code, _, err = shell(
+        f"detmap {EVAL} -o {device} >> log; c=$?; echo after >> log; exit $c", tmp_path
+    )
+    assert code == 2
+    assert err.startswith(f"detmap: error: {device}: is a stream of this process, not a file")
+    assert (tmp_path / "log").read_text() == "before\nafter\n"
+
+
+def test_files_in_shared_memory_are_files() -> None:
+    """They are in /dev."""
+    if not os.access("/dev/shm", os.W_OK):
+        pytest.skip("no /dev/shm here")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        atomic_files.write_text(Path(folder, "a"), "content")
+        assert Path(folder, "a").read_text() == "content"
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ receipt. Verifies the receipt first, as `detmap verify`; exits with 2 if that fa
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from detmap.base.printable import shown
 from detmap.cli import options, receipt_files, replay, streams
@@ -36,6 +37,13 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = [arguments.receipt, *(getattr(arguments, name) for name in replay.INPUTS)]
     options.refuse_to_overwrite(arguments.output, inputs)
     known = receipt_files.read(arguments.receipt)
+    for folder in (
+        Path(),
+        Path(arguments.receipt).parent,
+    ):  # that the words of its command start from
+        names = (each["name"] for each in known.content["inputs"].values())
+        words = (folder / word for word in (*known.content["command"], *names))
+        options.refuse_to_overwrite(arguments.output, words)
     if not arguments.unverified:
         _verify(known, arguments)
     sentence = citation.sentence(known, verified=not arguments.unverified)

@@ -1,0 +1,123 @@
+"""No output replaces a file that the command read, whether its line names the file or another file
+does: members of folders, data sets of a suite, inputs of receipts, images of a data.yaml.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from detmap.base import atomic_files, open_files
+from detmap.errors import DetmapError
+from tests.support import builders as make
+from tests.support.format_samples import SAMPLES, all_samples
+from tests.support.running import run
+
+KINDS = all_samples()
+COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
+IS_INPUT = "is an input, and would be overwritten"
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+def annotations(folder: Path) -> Iterator[Path]:
+    """All files but pictures, and those that say nothing about boxes."""
+    for file in contents(folder):
+        if file.suffix not in (".png", ".jpg"):
+            yield file
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_of_every_format_are_kept(tmp_path: Path, kind: str) -> None:
+    """Each file of a sample as the output: it is refused, or nothing was read from it."""
+    if "parquet" in kind:
+        pytest.importorskip("pyarrow")
+    (tmp_path / "plain").mkdir()
+    plain = SAMPLES["coco"](tmp_path / "plain")
+    (tmp_path / "sample").mkdir()
+    truth, found = (
+        own or other for own, other in zip(KINDS[kind](tmp_path / "sample"), plain, strict=True)
+    )
+    number = run("eval", truth, found, "--format", "json").out
+    before, refused = contents(tmp_path), 0
+    for file in annotations(tmp_path):
+        outcome = run("eval", truth, found, "-o", file, "--format", "csv")
+        if outcome.code == 0:
+            file.write_bytes(before[file][: len(before[file]) // 2])
+            assert run("eval", truth, found, "--format", "json").out == number, file.name
+            file.write_bytes(before[file])
+        else:
+            assert IS_INPUT in outcome.err
+            refused += 1
+        assert contents(tmp_path) == before
+    assert refused
+
+
+def test_files_that_a_suite_names_are_kept(tmp_path: Path) -> None:
+    for source, name in ((COCO, "g.json"), (RESULTS, "d.json")):
+        shutil.copy(source, tmp_path / name)
+    (tmp_path / "p.toml").write_text('based_on = "coco-bbox"\nname = "own"\n')
+    suite = tmp_path / "s.toml"
+    suite.write_text(
+        'protocol = "p.toml"\n[[data]]\nname = "a"\ntruth = "g.json"\n'
+        'detections = "d.json"\n[[figures]]\nname = "all"\ntake = "mean"\n'
+    )
+    told = run("suite", suite)
+    before = contents(tmp_path)
+    for name in ("g.json", "d.json", "p.toml", "s.toml"):
+        outcome = run("suite", suite, "-o", tmp_path / name)
+        assert (outcome.code, told.code) == (2, 0), told.err
+        assert IS_INPUT in outcome.err
+        assert contents(tmp_path) == before
+
+
+def test_files_that_a_receipt_names_are_kept(tmp_path: Path) -> None:
+    for source, name in ((COCO, "g.json"), (RESULTS, "d.json")):
+        shutil.copy(source, tmp_path / name)
+    files = tmp_path / "g.json", tmp_path / "d.json"
+    assert run("eval", *files, "--receipt", tmp_path / "r.json").code == 0
+    before = contents(tmp_path)
+    for file in (*files, tmp_path / "r.json"):
+        for more in ([], ["--unverified"]):
+            outcome = run("cite", tmp_path / "r.json", "-o", file, *more)
+            assert outcome.code == 2
+            assert IS_INPUT in outcome.err
+        outcome = run("verify", tmp_path / "r.json", "--format", "json", "-o", file)
+        assert outcome.code == 2
+        assert contents(tmp_path) == before
+
+
+def test_a_label_of_a_data_yaml_is_kept(tmp_path: Path) -> None:
+    truth, found = SAMPLES["yolo"](tmp_path)
+    before = contents(tmp_path)
+    labels = [file for file in before if file.suffix == ".txt"]
+    assert labels
+    for file in labels:
+        outcome = run("eval", truth, found or make.SHAPES, "-o", file)
+        assert outcome.code == 2
+        assert contents(tmp_path) == before
+
+
+def test_a_file_is_remembered_in_its_block_only(tmp_path: Path) -> None:
+    file, link = tmp_path / "a.json", tmp_path / "link.json"
+    file.write_text(json.dumps([]))
+    link.symlink_to(file)
+    with open_files.remembering():
+        assert not open_files.was_read(file)
+        open_files.read_bytes(file)
+        assert open_files.was_read(link)
+        assert not open_files.was_read(tmp_path / "none")
+        for place in (file, link):
+            with pytest.raises(DetmapError, match=IS_INPUT):
+                atomic_files.write_text(place, "lost")
+        with open_files.remembering():
+            assert not open_files.was_read(file)
+        assert open_files.was_read(file)
+    atomic_files.write_text(link, "kept")
+    assert file.read_text() == "kept"
