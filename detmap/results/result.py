@@ -238,6 +238,7 @@ class Result:
             *result_notes.stops(self.verdicts),
             *result_notes.equal_scores(self.verdicts),
             *result_notes.partial_groups(self.protocol, self.verdicts.categories),
+            *result_notes.ungrouped(self.protocol, self.verdicts.categories),
         ]
 
     def curve(

@@ -87,6 +87,19 @@ def partial_groups(protocol: Protocol, categories: Categories) -> list[Note]:
     return [Note("group-partial", text, len(lacking))] if lacking else []
 
 
+def ungrouped(protocol: Protocol, categories: Categories) -> list[Note]:
+    """Returns a note on classes that the ground truth puts into none of the labelled groups."""
+    groups = [group.name for group in protocol.groups if not group.classes]
+    labels = categories.groups or ("",) * len(categories)
+    outside = [
+        f"{name} ({label or 'no label'})"
+        for name, label in zip(categories.names, labels, strict=True)
+        if label not in groups
+    ]
+    text = f"classes are in none of the groups {', '.join(groups)}: {few(outside)}"
+    return [Note("group-none", text, len(outside))] if groups and outside else []
+
+
 def equal_scores(verdicts: Matches | Overview) -> list[Note]:
     """Returns a note if no score orders the detections."""
     if not isinstance(verdicts, Matches) or len(verdicts) < 2:

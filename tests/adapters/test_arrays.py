@@ -92,6 +92,13 @@ def test_classes_may_be_given_by_name() -> None:
             "image_id[1]",
             "9223372036854775808 is not",
         ),
+        (truth, {"image_id": [1.0, 2.0**53]}, "image_id[1]", "9007199254740992.0 of float64 may"),
+        (
+            truth,
+            {"image_id": np.array([2**24, 1], np.float32)},
+            "image_id[0]",
+            "16777216.0 of float32 may stand for several",
+        ),
         (truth, {"image_id": [[1, 2]]}, "image_id", "shape (1, 2)"),
         (truth, {"image_id": [[1], [2, 3]]}, "image_id", "inhomogeneous"),
         (truth, {"image_id": [1, None]}, "image_id", "dtype object"),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import detmap
 from detmap import DataError, read_detections, read_truth
 from detmap.adapters.coco import instances as coco
 from detmap.adapters.coco import scan_json as coco_scan
@@ -178,3 +179,31 @@ def test_twenty_thousand_images_of_lvis_are_read_in_two_seconds(tmp_path: Path) 
     assert time.process_time() - begin < 10
     assert truth.scope is not None
     assert len(truth.scope) > 290_000
+
+
+@pytest.mark.parametrize("name", ["neg_category_ids", "not_exhaustive_category_ids"])
+def test_a_list_that_no_image_has_is_counted(tmp_path: Path, name: str) -> None:
+    tree = lvis_file()
+    for image in tree["images"]:
+        image.pop(name, None)
+    notes = read_truth(make.write(tmp_path / "gt.json", tree)).notes
+    texts = {note.text: note.count for note in notes if note.code == "scope-missing"}
+    everywhere = f"images have no {name}, and no image has: read as an empty list"
+    assert texts[everywhere] == len(tree["images"])
+
+
+@pytest.mark.parametrize("frequency", [None, "R", "rare", ""])
+def test_classes_without_a_frequency_are_named(tmp_path: Path, frequency: str | None) -> None:
+    """lvis-api raises ValueError or KeyError; here the means of r, c and f leave them out."""
+    tree = lvis_file()
+    tree["categories"][1]["frequency"] = frequency
+    path = make.write(tmp_path / "gt.json", tree)
+    truth = read_truth(path)
+    result = detmap.evaluate(truth, detmap.detections_from_arrays(truth, [], [], []), "lvis")
+    (note,) = [note for note in result.notes if note.code == "group-none"]
+    assert note.count == 1
+    assert note.text.startswith("classes are in none of the groups r, c, f: ")
+    assert tree["categories"][1]["name"] in note.text
+    whole = read_truth(make.write(tmp_path / "whole.json", lvis_file()))
+    known = detmap.evaluate(whole, detmap.detections_from_arrays(whole, [], [], []), "lvis")
+    assert "group-none" not in [note.code for note in known.notes]

@@ -56,9 +56,10 @@ def incomplete(records: Sequence[Image], categories: Categories) -> list[tuple[s
         unknown = int((positions(categories.ids, listed) < 0).sum())
         text = f"entries of {name} are categories that are not in the file: dropped"
         found.append(("scope-unlisted", text, unknown))
-        text = f"images have no {name}, which other images have: read as an empty list"
         missing = column.count(None)
-        found.append(("scope-missing", text, missing if missing < len(records) else 0))
+        others = "which other images have" if missing < len(records) else "and no image has"
+        text = f"images have no {name}, {others}: read as an empty list"
+        found.append(("scope-missing", text, missing))
     return found
 
 
