@@ -45,6 +45,9 @@ EVALUATIONS = 150
 """Evaluations that compare every pair of an image and class, about."""
 MOST_COMPARED, COMPARED_PER_ROW = 400_000_000, 100_000
 """Pairs of an image and class in all evaluations: about 20 s of processor time in a crowd."""
+MOST_CLASSES, CLASSES_PER_ROW = 1_500_000, 45
+"""Classes in all evaluations: about 10 s of processor time of thousands of classes."""
+OF_TIES = 3  # evaluations that bounds over orders of ties take as long as
 LEAST_RULES = 8  # and the rules that each is evaluated under even so: those that come closest
 
 
@@ -218,14 +221,19 @@ class _Seen:
         self.untried: list[str] = []
         n_rows = len(truths.first) + len(detections)
         most = max(MOST_COMPARED, COMPARED_PER_ROW * n_rows)
-        self.left = max(LEAST_RULES, most // max(1, count_pairs(truths.first, detections)))
+        n_classes = max(MOST_CLASSES, CLASSES_PER_ROW * n_rows) // max(
+            1, len(detections.categories)
+        )
+        n_pairs = most // max(1, count_pairs(truths.first, detections))
+        self.left = max(LEAST_RULES, min(n_pairs, n_classes))
 
-    def _spend(self, kind: str, done: int, n: int) -> bool:
+    def _spend(self, kind: str, done: int, n: int, times: int = 1) -> bool:
         """Counts an evaluation; False, with a sentence in `untried`, if none is left."""
-        self.left -= 1
+        self.left -= times
         if self.left < 0:
             self.untried.append(
-                f"{kind}: {done} of {n} evaluations were made, because the images are crowded"
+                f"{kind}: {done} of {n} evaluations were made, because the images are crowded or "
+                "the classes many"
             )
         return self.left >= 0
 
@@ -303,7 +311,7 @@ class _Seen:
         }
         some = [each for each in rules if each.name in near and each.ranking.of == "class"]
         for done, each in enumerate(some):
-            if not self._spend("tie order", done, len(some)):
+            if not self._spend("tie order", done, len(some), OF_TIES):
                 return
             try:
                 result = self.known.result(each)

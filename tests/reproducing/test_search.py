@@ -157,3 +157,23 @@ def test_crowded_images_get_fewer_evaluations_and_a_sentence(
     (sentence,) = [each for each in part.untried if each.startswith("named: 20 of ")]
     assert "crowded" in sentence
     assert 0 < part.tried < whole.tried
+
+
+def test_many_classes_get_fewer_evaluations_and_bounds_of_ties_count_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    box = [[0.0, 0, 10, 10]] * 2
+    truth = detmap.truth_from_arrays([1, 1], [1, 2], box)
+    found = detmap.detections_from_arrays(truth, [1, 1], [1, 2], box, [0.5, 0.5])
+    whole = search.reproduce("12.3", truth, found, depth=0)
+    assert not [each for each in whole.untried if "the classes many" in each]
+    monkeypatch.setattr(search, "CLASSES_PER_ROW", 0)
+    for evaluations, place in (
+        (20, "named: 20 of "),
+        (n_named + 2 * search.OF_TIES, "tie order: "),
+    ):
+        monkeypatch.setattr(search, "MOST_CLASSES", evaluations * 2)
+        part = search.reproduce("12.3", truth, found, depth=0)
+        (sentence,) = [each for each in part.untried if each.startswith(place)]
+        assert sentence.endswith("because the images are crowded or the classes many")
+        assert 0 < part.tried <= whole.tried
