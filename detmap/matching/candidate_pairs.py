@@ -166,8 +166,15 @@ def _box_pairs(
             # Disjoint boxes never match, even if an object needs an overlap of 0.
             enough = (overlap >= lowest) | ((overlap >= objects.enough[of]) & (overlap > 0))
             n_kept += int(enough.sum())
-            limit_listed("match", n_kept, len(truth) + len(detections))
+            limit_listed(_last_image(detections, mine[d]), n_kept, len(truth) + len(detections))
             yield d[enough], of[enough], overlap[enough], np.full(int(enough.sum()), absorbing)
+
+
+def _last_image(detections: Detections, rows: NDArray[Any]) -> str:
+    """Names the image of the last of some detections as the place of an error."""
+    if not len(rows):
+        return "match"
+    return f"image {detections.images.ids[detections.image[rows[-1]]].item()!r}"
 
 
 def _known_pairs(
@@ -260,9 +267,9 @@ def _shape_pairs(
     n_kept = 0
     for n, pairs in produce(cells, len(bounds), rows):
         size = int(pairs.off[n])
-        n_kept += size
-        limit_listed("match", n_kept, len(truth) + len(detections))
         d = place[np.repeat(pairs.detection[:n], np.diff(pairs.off[: n + 1]))]
+        n_kept += size
+        limit_listed(_last_image(detections, mine[d]), n_kept, len(truth) + len(detections))
         overlap, absorbing = pairs.overlap[:size].copy(), pairs.absorbing[:size].copy()
         yield d, pairs.object[:size].copy(), overlap, absorbing
 

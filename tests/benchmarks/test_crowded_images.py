@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.adapters import uavdt
 from detmap.base import crowding
 from detmap.base.crowding import Effort
 from detmap.benchmarks import cgf1, image_pairs, jaccard_index
@@ -22,12 +23,14 @@ from detmap.tables import Images
 from tests.benchmarks import test_froc as froc_files
 from tests.benchmarks import test_kitti as kitti_tables
 from tests.benchmarks import test_people as people_tables
+from tests.protocol.test_keys import data
 from tests.support.tier import drawn
 
 LIMITS = {
     "MOST_LISTED": "LISTED_PER_ROW",
     "MOST_COMPARED": "COMPARED_PER_ROW",
     "MOST_STEPS": "STEPS_PER_ROW",
+    "MOST_POLYGONS": "POLYGONS_PER_ROW",
 }
 
 
@@ -219,3 +222,77 @@ def test_a_large_assignment_ends_with_2(
 def test_effort_grows_with_the_boxes() -> None:
     few, many = Effort(10), Effort(10_000_000)
     assert few.left == crowding.MOST_STEPS < many.left
+
+
+def test_boxes_that_differ_between_subsets_are_matched_so_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seven subsets of Caltech, each as slow as four pairs of a kernel."""
+    tables = data(
+        *([(9, 9, 9, 99)] * 4, [(9, 9, 9, 99)] * 2, None),
+        **{"images": [1, 2], "object_image": [2] * 4, "image": [1, 2]},
+        attributes={"visible": [1] * 4, "left": [9] * 4, "right": [18] * 4}
+        | {"top": [9] * 4, "bottom": [108] * 4},
+    )
+    limit(monkeypatch, "MOST_COMPARED", 4 * 7 * 4)
+    assert detmap.evaluate(*tables, "caltech")
+    limit(monkeypatch, "MOST_COMPARED", 4 * 7 * 4 - 1)
+    with pytest.raises(CrowdedError, match="image 2: the images are too crowded: 4 pairs"):
+        detmap.evaluate(*tables, "caltech")
+
+
+def test_the_image_of_too_many_overlaps_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = data([(0, 0, 9, 9)] * 2, [(0, 0, 9, 9)] * 2, size=(20, 20))
+    plain = {"evaluation.extra": []}
+    limit(monkeypatch, "MOST_LISTED", 4)
+    assert detmap.evaluate(*tables, "crowdhuman", settings=plain)
+    limit(monkeypatch, "MOST_LISTED", 3)
+    with pytest.raises(CrowdedError, match="image 1: the boxes are too crowded"):
+        detmap.evaluate(*tables, "crowdhuman", settings=plain)
+
+
+def ships(folder: Path, image: str, *places: int) -> tuple[Path, Path]:
+    """Four objects on one spot, and detections at some places; DOTA's files."""
+    for name, line, columns in (
+        ("labelTxt/P1.txt", "{box} ship 0\n", [0] * 4),
+        ("res/Task1_ship.txt", image + " 0.{i} {box}\n", places),
+    ):
+        (folder / name).parent.mkdir(exist_ok=True)
+        boxes = (f"{x} 0 {x + 9} 0 {x + 9} 9 {x} 9" for x in columns)
+        lines = (line.format(i=i + 1, box=box) for i, box in enumerate(boxes))
+        (folder / name).write_text("".join(lines))
+    return folder / "labelTxt", folder / "res"
+
+
+@pytest.mark.parametrize("protocol", ["dota", "hrsc2016"])
+def test_polygons_that_may_overlap_are_counted(
+    protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One detection lies on four objects; those beside them cost nothing."""
+    limit(monkeypatch, "MOST_POLYGONS", 4)
+    assert detmap.evaluate(*ships(tmp_path, "P1", 0, 50, 60, 70), protocol)
+    with pytest.raises(CrowdedError, match=r"image 'P1': the polygons are .* more than 4 pairs"):
+        detmap.evaluate(*ships(tmp_path, "P1", 0, 0), protocol)
+
+
+def test_polygons_of_patches_that_may_overlap_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, "MOST_POLYGONS", 4)
+    patch = "P1__1__0___0"
+    assert detmap.evaluate(*ships(tmp_path, patch, 0, 50, 100), "dota")
+    with pytest.raises(CrowdedError, match="image 'P1': the polygons are too crowded"):
+        detmap.evaluate(*ships(tmp_path, patch, 50, 50, 50, 50), "dota")
+
+
+def test_frames_that_only_a_number_makes_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A last frame of 3 and one of 4 make 7 images."""
+    for name, last in (("M1", 3), ("M2", 4)):
+        (tmp_path / f"{name}_gt_whole.txt").write_text(f"{last},1,10,10,50,40,1,1,0\n")
+        (tmp_path / f"{name}.txt").write_text("1,-1,10,10,50,40,.9\n")
+    assert len(detmap.read_truth(tmp_path, format="uavdt").images) == 7
+    monkeypatch.setattr(uavdt, "MOST_FRAMES", 6)
+    with pytest.raises(detmap.DataError, match=r"M2_gt_whole.txt: 4 frames, of 7 of all sequences"):
+        detmap.evaluate(tmp_path, tmp_path, "uavdt")
