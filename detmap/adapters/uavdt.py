@@ -146,7 +146,8 @@ def _read(
     bad = ~((frame == np.round(frame)) & (frame >= 1) & (frame <= MOST_FRAMES))
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(f"{lines.place(row)}, frame", f"{frame[row]:g}", "frames count from 1")
+        fix = f"frames count from 1, up to {MOST_FRAMES:,}"
+        raise DataError(f"{lines.place(row)}, frame", f"{frame[row]:.9g}", fix)
     boxes, _ = box_conventions.table_boxes(
         values[:, 2:6], "xywh", sizes=box_conventions.unknown_sizes(len(values)), place=lines.place
     )
