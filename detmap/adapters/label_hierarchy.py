@@ -22,6 +22,8 @@ from detmap.base.open_files import shown
 from detmap.errors import DataError
 
 DEEPEST, MOST = 64, 100_000  # classes below each other; in all
+MOST_EXPANDED, EXPANDED_PER_ROW = 1_000_000, 100
+"""Rows and their copies in memory, of about 200 bytes each."""
 LABEL, BELOW = "LabelName", "Subcategory"
 
 
@@ -93,16 +95,22 @@ def positions(
 
 
 def expand(
-    label: NDArray[np.int32], relatives: Sequence[NDArray[np.int32]]
+    label: NDArray[np.int32], relatives: Sequence[NDArray[np.int32]], where: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]:
     """Returns the source row, class and derivation of each row and its copies for relatives.
 
     A row precedes its copies; both keep the order of the rows.
+
+    Raises `DataError` if they are too many; `where` is its place.
     """
     n_copies = np.array([len(each) for each in relatives], dtype=np.int64)
     first = np.cumsum(n_copies) - n_copies
     listed = np.concatenate([*relatives, np.zeros(0, dtype=np.int32)])
     size = 1 + n_copies[label]
+    most = max(MOST_EXPANDED, EXPANDED_PER_ROW * len(label))
+    if (n_rows := int(size.sum())) > most:
+        what = f"makes {n_rows:,} rows of {len(label):,}: of each class above or below its own one"
+        raise DataError(where, what, f"give a hierarchy that makes no more than {most:,}")
     source = np.repeat(np.arange(len(label)), size)
     begin = np.cumsum(size) - size
     step = np.arange(len(source)) - begin[source]

@@ -30,7 +30,8 @@ NUMBERS |= {13: "u8"}
 TEXTS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16", 18: "utf-32"}
 DEEPEST = 16  # cells in cells
 MOST_SIDES = 8  # dimensions of an array
-PLENTY = 1 << 28  # bytes that any variable may unpack to
+PLENTY = 1 << 24  # bytes that any variable may unpack to
+MOST_TIMES = 32  # as large as it is packed, beyond: a number is float64 here, maybe a byte there
 SAVE = "write the file with save -v7"
 
 Value = NDArray[Any] | str
@@ -132,14 +133,16 @@ def _elements(data: _Bytes, *, packed: bool) -> Iterator[_Bytes]:
 
 
 def _unpacked(content: _Bytes, error: Any) -> _Bytes:
-    most = max(PLENTY, open_files.MOST_TIMES * len(content.data))
+    most = PLENTY + MOST_TIMES * len(content.data)
     stream = zlib.decompressobj()
     try:
         data = stream.decompress(content.data, most)
     except zlib.error as reason:
         raise error(f"cannot be decompressed: {reason}") from None
+    if len(data) == most:
+        raise error(f"unpacks to more than {most:,} bytes, of {len(content.data):,}")
     if not stream.eof:
-        raise error("ends in the middle, or is far larger than its packed bytes")
+        raise error("ends in the middle")
     memory.require(4 * len(data), content.where, "reading MATLAB variables")
     return _Bytes(content.where, memoryview(data), 0, content.order)
 

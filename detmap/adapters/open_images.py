@@ -69,7 +69,7 @@ def read_truth(path: Path) -> Truth:
     above = label_hierarchy.positions(hierarchy.above, categories.names)
     below = label_hierarchy.positions(hierarchy.below, categories.names)
     rows = image[: len(sheet)]
-    source, classes, derived = label_hierarchy.expand(label, above)
+    source, classes, derived = label_hierarchy.expand(label, above, shown(hierarchy_file))
     _refuse_expanded(path, hierarchy_file, (rows, label, boxes), (source, classes, derived))
     boxes = boxes[source]
     missing = {each for each in hierarchy.above if each not in set(categories.names)}
@@ -227,7 +227,7 @@ def _scope(
     (n_images, n_classes), pairs, own = shape, [], []
     for value, each in zip((1, 0), relatives, strict=True):
         rows = np.flatnonzero((present == value) & (label >= 0))
-        source, classes, derived = label_hierarchy.expand(label[rows], each)
+        source, classes, derived = label_hierarchy.expand(label[rows], each, listed.source)
         code = image[rows][source].astype(np.int64) * n_classes + classes
         pairs.append(code)
         own.append(code[~derived])

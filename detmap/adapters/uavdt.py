@@ -28,7 +28,7 @@ TRUTH, IGNORED, RESULTS = "_gt_whole.txt", "_gt_ignore.txt", ("_det.txt", ".txt"
 COLUMNS = ("frame", "target", "x", "y", "width", "height", "score")
 WIDTHS = {6: (9,), 7: (7, 9, 10)}
 """Columns of a line of the ground truth and of results, of which the first are read."""
-MOST_FRAMES = 1_000_000  # of a sequence
+MOST_FRAMES = 500_000  # of all sequences
 LENGTHS = {
     "M0203": 1007, "M0205": 646, "M0208": 265, "M0209": 1576, "M0403": 514, "M0601": 372,
     "M0602": 480, "M0606": 1374, "M0701": 1308, "M0801": 298, "M0802": 1101, "M1001": 1859,
@@ -66,6 +66,10 @@ def read_truth(path: Path) -> Truth:
     for rows, frames in ((lines.file, frame), (sequence, at)):
         np.maximum.at(last, rows, frames)
     begin = np.concatenate([[0], np.cumsum(last)])
+    if begin[-1] > MOST_FRAMES:
+        what = f"{last.max():,} frames, of {begin[-1]:,} of all sequences"
+        fix = f"read up to {MOST_FRAMES:,} frames at a time"
+        raise DataError(shown(files[int(np.argmax(last))]), what, fix)
     ids = [
         f"{name}/{i:06d}"
         for name, n in zip(names, last.tolist(), strict=True)
@@ -142,7 +146,8 @@ def _read(
     bad = ~((frame == np.round(frame)) & (frame >= 1) & (frame <= MOST_FRAMES))
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(f"{lines.place(row)}, frame", f"{frame[row]:g}", "frames count from 1")
+        fix = f"frames count from 1, up to {MOST_FRAMES:,}"
+        raise DataError(f"{lines.place(row)}, frame", f"{frame[row]:.9g}", fix)
     boxes, _ = box_conventions.table_boxes(
         values[:, 2:6], "xywh", sizes=box_conventions.unknown_sizes(len(values)), place=lines.place
     )

@@ -6,14 +6,22 @@ Aerospace and Electronic Systems 52 (2016), section II: shortest augmenting path
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
+Spend = Callable[[int], None]
+"""Takes numbers of steps, of about 5 ns each, and may raise an error: n rows can need a round for
+each pair of them.
+"""
+ROUND = 2_000
+"""Steps of a round, besides one per column."""
 
 
-def largest_sum(values: Floats) -> tuple[Places, Places]:
+def largest_sum(values: Floats, spend: Spend = lambda n: None) -> tuple[Places, Places]:
     """Returns rows and columns of the assigned values above 0 of a matrix (n, m), values from 0 on.
 
     The sum is exact up to rounding. Of several assignments with an equal sum it takes the one that
@@ -23,23 +31,23 @@ def largest_sum(values: Floats) -> tuple[Places, Places]:
     if (positive.sum(axis=0) <= 1).all() and (positive.sum(axis=1) <= 1).all():
         rows, columns = np.nonzero(positive)  # nothing competes
         return rows, columns
-    rows, columns = assign_all(values)
+    rows, columns = assign_all(values, spend)
     chosen = positive[rows, columns]
     return rows[chosen], columns[chosen]
 
 
-def assign_all(values: Floats) -> tuple[Places, Places]:
+def assign_all(values: Floats, spend: Spend = lambda n: None) -> tuple[Places, Places]:
     """Returns rows and columns of the min(n, m) assigned values of a matrix (n, m); as
     `largest_sum`, with values of any sign.
     """
     turned = values.shape[0] > values.shape[1]
-    rows, columns = _solve(-values.T if turned else -values)
+    rows, columns = _solve(values.T if turned else values, spend)
     return (columns, rows) if turned else (rows, columns)
 
 
-def _solve(cost: Floats) -> tuple[Places, Places]:
-    """Each row and its column with the smallest sum of costs (n, m), n <= m."""
-    n, m = cost.shape
+def _solve(values: Floats, spend: Spend) -> tuple[Places, Places]:
+    """Each row and its column with the largest sum of values (n, m), n <= m."""
+    n, m = values.shape
     of_rows, of_columns = np.zeros(n), np.zeros(m)  # dual variables
     row_of = np.full(m, -1)
     column_of = np.full(n, -1)
@@ -48,9 +56,10 @@ def _solve(cost: Floats) -> tuple[Places, Places]:
         open_columns = np.arange(m)[::-1].copy()
         n_open, row, lowest, rows, columns = m, start, 0.0, [], []
         while True:
+            spend(ROUND + m)
             rows.append(row)
             left = open_columns[:n_open]
-            reach = lowest + cost[row, left] - of_rows[row] - of_columns[left]
+            reach = lowest - values[row, left] - of_rows[row] - of_columns[left]
             better = reach < nearest[left]
             nearest[left[better]], path[left[better]] = reach[better], row
             lowest = float(nearest[left].min())

@@ -30,6 +30,10 @@ from detmap.errors import DataError
 MOST_HEADER = 64 << 20  # bytes of JSON
 RATIO = 1032
 """Bytes that a byte of a deflated stream stands for at most. Source: zlib's "Technical Details"."""
+PLENTY, MOST_TIMES = 1 << 25, 32
+"""Bytes that the arrays of any archive may have, and how many times the bytes of the file: results
+are packed two to twenty times smaller, and merging takes ten times the bytes of the arrays.
+"""
 SLACK = 4096  # bytes that the smallest member may have
 LEVEL = 3  # of deflate: a fourth of the time of level 6
 BY_BYTE_FROM = 1 << 16  # bytes of an array; smaller ones are plain
@@ -50,8 +54,10 @@ class Member(NamedTuple):
 class Archive:
     """The arrays of an open archive."""
 
-    def __init__(self, path: str, members: dict[str, Member], file: zipfile.ZipFile) -> None:
-        self.path, self.members, self.file = path, members, file
+    def __init__(
+        self, path: str, members: dict[str, Member], file: zipfile.ZipFile, size: int
+    ) -> None:
+        self.path, self.members, self.file, self.size = path, members, file, size
 
     def place(self, name: str) -> str:
         """Returns the name of an array for messages."""
@@ -74,8 +80,11 @@ class Archive:
             raise DataError(self.place(name), what, WRITE_AGAIN)
 
     def require_memory(self) -> None:
-        """Raises `DataError` if the arrays do not fit into memory."""
+        """Raises `DataError` if the arrays do not fit into memory, or are packed too small."""
         total = sum(member.info.file_size for member in self.members.values())
+        if total > max(PLENTY, MOST_TIMES * self.size):
+            what = f"unpacks to {total:,} bytes, of {self.size:,}"
+            raise DataError(self.path, what, WRITE_AGAIN)
         memory.require(2 * total, self.path, "reading its arrays")
 
     def read(self, name: str) -> NDArray[Any]:
@@ -153,7 +162,7 @@ def opened(
             if name not in there:
                 raise DataError(f"{shown}: {name}", "is missing", WRITE_AGAIN)
         members = {name: _member(f"{shown}: {name}", file, there[name]) for name in names}
-        yield Archive(shown, members, file)
+        yield Archive(shown, members, file, len(content))
 
 
 def shown_name(source: Any) -> str:

@@ -33,8 +33,11 @@ _KINDS = (
 )
 
 _PIECE = 1 << 24  # bytes that are unpacked at a time
-_PLENTY = 1 << 26  # bytes that any file may unpack to
-MOST_TIMES = 200  # as large as it is packed: JSON gets 5 to 50, what is made to harm 1000
+_PLENTY, _TIMES = 40 << 20, 40
+"""Bytes that any .gz may unpack to, and how many times its own: real results are packed 3 to 10
+times smaller, and reading JSON takes 10 times its bytes.
+"""
+MOST_TIMES = 200  # as large in memory as on disk: a Parquet file
 
 SMALL = 1 << 14  # bytes of a file, a protocol or a list, that nobody has to ask memory for
 
@@ -223,8 +226,8 @@ def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file"
                 raise UnreadableError(shown(path), f"not gzip: {error}", fix) from None
             data = member.unconsumed_tail
             total += len(part)
-            if total > max(_PLENTY, MOST_TIMES * (size - len(data))):
-                what = f"unpacks to more than {MOST_TIMES} times its {size} bytes"
+            if total > max(_PLENTY, _TIMES * (size - len(data))):
+                what = f"unpacks to more than {_TIMES} times its {size} bytes"
                 raise UnreadableError(shown(path), what, "decompress it and check its content")
             memory.require(times * total, shown(path), what)
             parts.append(part)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from detmap.adapters.coco.sa_co import ANNOTATOR, PARTIAL
 from detmap.base.assignment import largest_sum
+from detmap.base.crowding import Effort
 from detmap.benchmarks.benchmark_result import Numbers
-from detmap.benchmarks.image_pairs import corners, overlaps, table_areas
+from detmap.benchmarks.image_pairs import AT_ONCE, corners, named, overlaps, table_areas
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Note, Truth
 from detmap.tables.grouping import group_images
@@ -26,6 +27,7 @@ READS = ("cgf1", "iou.thresholds", "matching.neutral")
 SMALL, TINY = 1e-4, 1e-6  # added to the denominators of boxes and of images
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Rows = NDArray[np.int32]
 
 
 class _Pair(NamedTuple):
@@ -63,7 +65,10 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
             absent |= truth.role(role)
     thresholds = protocol.thresholds()
     kept = detections.take(np.flatnonzero(detections.score >= protocol.cgf1.score))
-    pairs = [_pairs(truth.take(np.flatnonzero(own & ~absent)), kept, thresholds) for own in whose]
+    effort = Effort(len(truth) + len(kept))
+    pairs = [
+        _pairs(truth.take(np.flatnonzero(own & ~absent)), kept, thresholds, effort) for own in whose
+    ]
     left_out = np.logical_or.reduce(partial)
     best = [max(of_all, key=_rank) for of_all in zip(*pairs, strict=True)]
     metrics = _metrics(_some(best, left_out), thresholds)
@@ -97,7 +102,7 @@ def _rank(pair: _Pair) -> float:
     return np.inf if pair.is_empty else float(np.mean(pair.f1()))
 
 
-def _pairs(truth: Truth, detections: Detections, thresholds: Floats) -> list[_Pair]:
+def _pairs(truth: Truth, detections: Detections, thresholds: Floats, effort: Effort) -> list[_Pair]:
     """Every image with one annotator."""
     boxes, found = corners(truth), corners(detections)
     area, found_area = table_areas(truth), table_areas(detections)
@@ -109,13 +114,29 @@ def _pairs(truth: Truth, detections: Detections, thresholds: Floats) -> list[_Pa
         g, d = rows[off[i] : off[i + 1]], shown[shown_off[i] : shown_off[i + 1]]
         tp = np.zeros(len(thresholds), dtype=np.int64)
         if len(g) and len(d):
-            each_d, each_g = np.repeat(d, len(g)), np.tile(g, len(d))
-            sides = (found_area[each_d], area[each_g])
-            overlap = overlaps(found[each_d], boxes[each_g], sides)[1].reshape(len(d), len(g))
-            matched = overlap[largest_sum(overlap)]
+            effort.begin(named(truth.images, i))
+            effort.limit(len(d), len(g))
+            overlap = _all_overlaps((found, found_area), (boxes, area), d, g)
+            matched = overlap[largest_sum(overlap, effort.spend)]
             tp = (matched[:, None] >= thresholds).sum(axis=0)
         pairs.append(_Pair(tp, len(d), len(g)))
     return pairs
+
+
+def _all_overlaps(
+    found: tuple[Floats, Floats], objects: tuple[Floats, Floats], d: Rows, g: Rows
+) -> Floats:
+    """(n, m) overlaps of some detections and objects, of the corners and areas of all of them."""
+    overlap = np.empty((len(d), len(g)))
+    step = max(1, AT_ONCE // len(g))
+    for at in range(0, len(d), step):
+        some = d[at : at + step]
+        i, j = np.repeat(some, len(g)), np.tile(g, len(some))
+        area = found[1][i], objects[1][j]
+        overlap[at : at + step] = overlaps(found[0], objects[0], (i, j), area)[1].reshape(
+            -1, len(g)
+        )
+    return overlap
 
 
 def _metrics(pairs: list[_Pair], thresholds: Floats) -> dict[str, float]:

@@ -11,13 +11,14 @@ rcnn/utils/evaluation.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.benchmarks.benchmark_result import Numbers
-from detmap.benchmarks.image_pairs import areas, image_pairs, overlaps, ratio
+from detmap.benchmarks.image_pairs import EVERY_PAIR, areas, overlaps, pairs_near, ratio
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.matches_checks import effective_thresholds
 from detmap.matching.subsets import EVERY_SUBSET, object_words
@@ -46,20 +47,12 @@ def evaluate_spheres(truth: Truth, detections: Detections, protocol: Protocol) -
     curve has a point per distinct score, and begins at 0.
     """
     kept = _best_marks(detections, protocol.froc.most_marks)
-    mark, nodule = image_pairs(detections.image[kept], truth.image)
-    mark = kept[mark]
-    ours, theirs = _columns(truth), _columns(detections)
-    diameter = _column(truth, "diameter")
-    diameter = np.where(diameter < 0.0, UNKNOWN_DIAMETER, diameter)
-    apart = np.zeros(len(mark))
-    for axis in range(3):  # summed in the reference's order
-        apart += (ours[nodule, axis] - theirs[mark, axis]) ** 2
-    hit = apart < ((diameter / 2.0) ** 2)[nodule]
     counted = _counted(truth, protocol)
     wrong = np.ones(len(detections), dtype=bool)
-    wrong[mark[hit]] = False
     best = np.full(len(truth), -np.inf)
-    np.maximum.at(best, nodule[hit], detections.score[mark[hit]])
+    for mark, nodule in _hits(truth, detections, kept):
+        wrong[mark] = False
+        np.maximum.at(best, nodule, detections.score[mark])
     found = best[counted & (best > -np.inf)]
     false = np.sort(detections.score[kept[wrong[kept]]])
     levels = np.unique(np.concatenate([found, false]))[::-1]
@@ -72,6 +65,25 @@ def evaluate_spheres(truth: Truth, detections: Detections, protocol: Protocol) -
     counts = (len(found), n_objects, len(false), len(detections) - len(kept))
     curve = (np.append(0.0, rate), np.append(0.0, sensitivity))
     return _numbers(curve, counts, detections, protocol, [], "sphere")
+
+
+def _hits(
+    truth: Truth, detections: Detections, kept: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The `kept` marks and the nodules that they hit, some pairs at a time."""
+    ours, theirs = _columns(truth), _columns(detections)
+    diameter = _column(truth, "diameter")
+    diameter = np.where(diameter < 0.0, UNKNOWN_DIAMETER, diameter)
+    limit = (diameter / 2.0) ** 2
+    sides = (np.zeros((n, 4)) for n in (len(kept), len(truth)))  # spheres are no boxes
+    marks, nodules = zip((detections.image[kept], truth.image), sides, strict=True)
+    for nth, nodule in pairs_near(truth.images, marks, nodules, EVERY_PAIR):
+        mark = kept[nth]
+        apart = np.zeros(len(mark))
+        for axis in range(3):  # summed in the reference's order
+            apart += (ours[nodule, axis] - theirs[mark, axis]) ** 2
+        hit = apart < limit[nodule]
+        yield mark[hit], nodule[hit]
 
 
 def _per_score(levels: Floats, found: Floats, false: Floats) -> tuple[Floats, Floats]:
@@ -121,20 +133,19 @@ def evaluate_boxes(truth: Truth, detections: Detections, protocol: Protocol) -> 
     words, counted = object_words(truth, protocol), _counted(truth, protocol)
     pixel = float(protocol.boxes.extent == "inclusive")
     boxes, shown = _pixels(truth, pixel), _pixels(detections, pixel)
-    d, g = image_pairs(detections.image, truth.image)
-    area = (areas(shown, pixel)[d], areas(boxes, pixel)[g])
-    shared, overlap = overlaps(shown[d], boxes[g], area, pixel)
-    absorbs = words.absorb[g] == EVERY_SUBSET
-    reached = np.where(absorbs, ratio(shared, area[0]), overlap) >= least
-    d, g = d[reached], g[reached]
     order, n_tied = _ranked_marks(detections, protocol)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    first = np.full(len(truth), len(order))
-    np.minimum.at(first, g, place[d])
+    first, wrong = np.full(len(truth), len(order)), np.ones(len(order), dtype=bool)
+    sides = (detections.image, shown), (truth.image, boxes)
+    area, own_area = areas(boxes, pixel), areas(shown, pixel)
+    absorbs = words.absorb == EVERY_SUBSET
+    for d, g in pairs_near(truth.images, *sides, apart=-pixel if least > 0 else EVERY_PAIR):
+        shared, overlap = overlaps(shown, boxes, (d, g), (own_area[d], area[g]), pixel)
+        reached = np.where(absorbs[g], ratio(shared, own_area[d]), overlap) >= least
+        np.minimum.at(first, g[reached], place[d[reached]])
+        wrong[d[reached]] = False
     found = first[counted & (first < len(order))]
-    wrong = np.ones(len(order), dtype=bool)
-    wrong[d] = False
     hits = np.cumsum(np.bincount(found, minlength=len(order)))
     false = np.cumsum(wrong[order])
     curve = (false / max(len(truth.images), 1), hits.astype(np.float64))

@@ -10,15 +10,23 @@ Source: evaluate_object_3d_offline.cpp of KITTI's object development kit: `clean
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.parallel import CHUNK
 from detmap.benchmarks.benchmark_result import Numbers
-from detmap.benchmarks.image_pairs import corners, image_pairs, overlaps, ratio, table_areas
+from detmap.benchmarks.image_pairs import (
+    Pairs,
+    collected,
+    corners,
+    overlaps,
+    pairs_near,
+    ratio,
+    table_areas,
+)
 from detmap.errors import DataError, ProtocolError, few
 from detmap.kernels import score_samples as kernels
 from detmap.kernels.score_samples import ABSENT, IGNORED, VALID
@@ -48,8 +56,8 @@ class _Inputs:
     """
 
     score: Floats
-    detection: NDArray[np.int64]
-    object: NDArray[np.int64]
+    detection: NDArray[np.integer[Any]]
+    object: NDArray[np.integer[Any]]
     overlap: Floats
     covered: Floats
 
@@ -201,16 +209,19 @@ def _pairs(
     )
     taken = np.sort(np.concatenate([np.flatnonzero(~regions), np.flatnonzero(regions)[once]]))
     covered = np.zeros(len(detections))
-    parts = [(np.zeros(0, dtype=np.int64),) * 2 + (np.zeros(0),)]
-    for begin in range(0, len(detections), CHUNK):
-        d, g = image_pairs(detections.image[begin : begin + CHUNK], truth.image[taken])
-        d, g = d + begin, taken[g]
-        shared, overlap = overlaps(found[d], boxes[g], (found_area[d], area[g]))
-        absorbed = regions[g]
-        np.maximum.at(covered, d[absorbed], ratio(shared, found_area[d])[absorbed])
-        kept = ~absorbed & (overlap > least)
-        parts.append((d[kept], g[kept], overlap[kept]))
-    d, g, overlap = map(np.concatenate, zip(*parts, strict=True))
+    sides = (detections.image, found), (truth.image[taken], boxes[taken])
+
+    def overlapping() -> Iterator[Pairs]:
+        for d, nth in pairs_near(truth.images, *sides, apart=0.0):
+            g = taken[nth]
+            shared, overlap = overlaps(found, boxes, (d, g), (found_area[d], area[g]))
+            absorbed = regions[g]
+            np.maximum.at(covered, d[absorbed], ratio(shared, found_area[d])[absorbed])
+            kept = ~absorbed & (overlap > least)
+            yield d[kept], g[kept], overlap[kept]
+
+    n_rows = len(truth) + len(detections)
+    d, g, overlap = collected(overlapping(), truth.images, detections.image, n_rows)
     order = np.argsort(g, kind="stable")
     d, g, overlap = d[order], g[order], overlap[order]
     return _Inputs(detections.score, d, g, overlap, covered)

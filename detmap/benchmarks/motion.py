@@ -12,12 +12,13 @@ Source: Flow-Guided-Feature-Aggregation imagenet_vid_eval_motion.py:195-275.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.benchmarks.benchmark_result import Numbers
+from detmap.benchmarks.image_pairs import pairs_near
 from detmap.errors import DataError, ProtocolError
 from detmap.matching import engine
 from detmap.matching.subsets import measure
@@ -25,7 +26,7 @@ from detmap.overlaps import box_edges
 from detmap.protocol import Protocol, load
 from detmap.protocol.key_checks import Subset
 from detmap.tables import Detections, Truth
-from detmap.tables.grouping import group, group_images
+from detmap.tables.grouping import group, runs
 
 READS = (
     *("metrics", "boxes.extent", "boxes.empty", "boxes.reversed", "boxes.precision", "subsets"),
@@ -33,28 +34,11 @@ READS = (
     *("matching.rule", "matching.equal", "limits.max_dets", "ranking.ties", "ranking.sort"),
 )
 MOTION = "motion_iou"
-PAIRS = 1 << 20  # of a detection and an object, compared at once
 FIXED = ("ap", "mean", "operating", "scope", "detections", "metrics", "groups")
 """Tables whose values this rule has; others than those of the protocol are refused."""
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-
-class _Nearest(NamedTuple):
-    """Pairs of unmatched detections and the objects of their images, by detection.
-
-    Parameters
-    ----------
-    row : (n,) detections, with objects on their images
-    begin : (n,) the first pair of each
-    object, overlap : (P,)
-    """
-
-    row: NDArray[Any]
-    begin: NDArray[Any]
-    object: NDArray[Any]
-    overlap: Floats
 
 
 def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Numbers:
@@ -68,17 +52,20 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
     matches = engine.match(truth, detections, everything, taken=True)
     taken = _objects(matches, truth, len(detections))
     free = np.flatnonzero(taken < 0)
-    near = _nearest(truth, detections, everything, free)
+    moving = [
+        _within(truth.attributes.get(MOTION, truth.area), subset, MOTION)
+        for subset in protocol.subsets
+    ]
+    nearest = _nearest(truth, detections, everything, free, moving)
     n_classes = len(truth.categories)
     area = measure("area", detections.boxes, detections.box_format, protocol)
     rows = [matches.position[matches.off[k] : matches.off[k + 1]] for k in range(n_classes)]
     iou = f"{protocol.thresholds()[0]:.2f}"
     metrics, definitions, ap_of = {}, {}, {}
-    for subset in protocol.subsets:
-        moves = _within(truth.attributes.get(MOTION, truth.area), subset, MOTION)
+    for subset, moves, largest in zip(protocol.subsets, moving, nearest, strict=True):
         counted = moves & _within(truth.area, subset, "area")
         false = np.zeros(len(detections))
-        false[free] = _weights(truth, detections, free, near, moves)
+        false[free] = _weights(truth, detections.image[free], largest, moves)
         false[free[~_within(area[free], subset, "area")]] = 0
         true = (taken >= 0) & counted[taken] if len(truth) else np.zeros(len(detections), bool)
         n_objects = np.bincount(truth.label[counted], minlength=n_classes)
@@ -139,44 +126,54 @@ def _objects(matches: Any, truth: Truth, n: int) -> NDArray[np.int64]:
 
 
 def _nearest(
-    truth: Truth, detections: Detections, protocol: Protocol, free: NDArray[Any]
-) -> _Nearest:
-    """Returns the overlaps of unmatched detections with all objects of their images."""
-    objects, off = group_images(truth.image, len(truth.images))
-    size = np.diff(off)[detections.image[free]]
-    row, size = free[size > 0], size[size > 0]
-    end = np.cumsum(size)
-    begin = end - size
-    d = np.repeat(row, size)
-    g = objects[np.arange(len(d)) - np.repeat(begin - off[detections.image[row]], size)]
-    edges = [box_edges.edges(table, protocol, truth.box_format) for table in (detections, truth)]
-    parts = [
-        box_edges.overlaps(edges[0], edges[1], d[at : at + PAIRS], g[at : at + PAIRS], protocol)
-        for at in range(0, len(d), PAIRS)
-    ]
-    return _Nearest(row, begin, g, np.concatenate([np.zeros(0), *parts]))
-
-
-def _weights(
-    truth: Truth, detections: Detections, free: NDArray[Any], near: _Nearest, moves: Flags
-) -> Floats:
-    """Returns what each unmatched detection counts as a false positive; see the module."""
-    n_images = len(truth.images)
-    n_in, n_all = (
-        np.bincount(image, minlength=n_images) for image in (truth.image[moves], truth.image)
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    free: NDArray[Any],
+    moving: list[Flags],
+) -> list[Floats]:
+    """Returns by subset (2, n) the largest overlaps of unmatched detections with objects of their
+    image in the range of motion, and out of it; -1 without one.
+    """
+    own, others = (
+        box_edges.edges(table, protocol, truth.box_format) for table in (detections, truth)
     )
+    sides, of_sides = box_edges.wide_sides(own)[free], box_edges.wide_sides(others)
+    image = detections.image[free]
+    ranges = {moves.tobytes(): moves for moves in moving}  # subsets by area share them
+    either = [side for moves in ranges.values() for side in (moves, ~moves)]
+    best = np.full((len(either), len(free)), -1.0)
+    for flags, rows in zip(either, best, strict=True):
+        present = np.bincount(truth.image[flags], minlength=len(truth.images)) > 0
+        rows[present[image]] = 0.0  # of objects that are apart
+    apart = box_edges.apart_from(sides, of_sides, protocol)
+    for d, g in pairs_near(truth.images, (image, sides), (truth.image, of_sides), apart):
+        overlap = box_edges.overlaps(own, others, free[d], g, protocol)
+        begins = runs(d)[:-1]
+        for flags, rows in zip(either, best, strict=True):
+            largest = np.maximum.reduceat(np.where(flags[g], overlap, -1.0), begins)
+            rows[d[begins]] = np.maximum(rows[d[begins]], largest)
+    of_range = dict(zip(ranges, best.reshape(-1, 2, len(free)), strict=True))
+    return [of_range[moves.tobytes()] for moves in moving]
+
+
+def _weights(truth: Truth, image: NDArray[np.int32], best: Floats, moves: Flags) -> Floats:
+    """Returns what each unmatched detection counts as a false positive; see the module.
+
+    Parameters
+    ----------
+    image : (n,) of each
+    best : (2, n) largest overlaps with objects in the range of motion and out of it
+    moves : (G,) objects in the range
+    """
+    n_images = len(truth.images)
+    n_in, n_all = (np.bincount(at, minlength=n_images) for at in (truth.image[moves], truth.image))
     with np.errstate(invalid="ignore"):
         share_out = (n_all - n_in) / n_all
-    weight = np.full(len(detections), moves.mean() if len(moves) else 0.0)
-    if len(near.row):
-        inside = moves[near.object]
-        best_in, best_out = (
-            np.maximum.reduceat(np.where(flags, near.overlap, -1.0), near.begin)
-            for flags in (inside, ~inside)
-        )
-        equal = share_out[detections.image[near.row]]
-        weight[near.row] = np.where(best_in == best_out, equal, best_in > best_out)
-    return np.asarray(weight[free])
+    best_in, best_out = best
+    weight = np.where(best_in == best_out, share_out[image], best_in > best_out)
+    empty = moves.mean() if len(moves) else 0.0  # of an image without objects
+    return np.where(n_all[image] > 0, weight, empty)
 
 
 def _average_precision(true: Flags, false: Floats, n_objects: int) -> float:

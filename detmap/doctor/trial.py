@@ -14,6 +14,7 @@ from detmap.curves import scores as curves
 from detmap.doctor.clock import Clock
 from detmap.doctor.raw_rows import Raw, best_objects, joined, restricted
 from detmap.matching.engine import match
+from detmap.matching.subset_by_subset import times_matched
 from detmap.overlaps.row_overlaps import Met
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import choose_protocol
@@ -70,6 +71,7 @@ class Trial:
     def outcome(self, raw: Raw) -> Outcome:
         """AP50 and the objects found on all images."""
         rows, pairs = len(self.truth) + len(raw), _crowd_pairs(self.truth, raw)
+        pairs *= times_matched(self.rules)
         with self.clock.trial(len(self.truth.images), rows, pairs):
             return self._outcome(raw)
 

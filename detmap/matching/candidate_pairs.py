@@ -14,8 +14,9 @@ from detmap.errors import OverlapError
 from detmap.matching.class_thresholds import reach_own
 from detmap.matching.matches_checks import least_overlap
 from detmap.overlaps import producer
-from detmap.overlaps.box_edges import Edges, edges, overlaps
+from detmap.overlaps.box_edges import Edges, apart_from, edges, overlaps, wide_sides
 from detmap.overlaps.likely_pairs import LikelyPairs, can_use
+from detmap.overlaps.near_boxes import EVERY_PAIR, near
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 from detmap.tables.grouping import cell_bounds, labels, rows_of, runs
@@ -165,8 +166,15 @@ def _box_pairs(
             # Disjoint boxes never match, even if an object needs an overlap of 0.
             enough = (overlap >= lowest) | ((overlap >= objects.enough[of]) & (overlap > 0))
             n_kept += int(enough.sum())
-            limit_listed("match", n_kept, len(truth) + len(detections))
+            limit_listed(_last_image(detections, mine[d]), n_kept, len(truth) + len(detections))
             yield d[enough], of[enough], overlap[enough], np.full(int(enough.sum()), absorbing)
+
+
+def _last_image(detections: Detections, rows: NDArray[Any]) -> str:
+    """Names the image of the last of some detections as the place of an error."""
+    if not len(rows):
+        return "match"
+    return f"image {detections.images.ids[detections.image[rows[-1]]].item()!r}"
 
 
 def _known_pairs(
@@ -216,32 +224,11 @@ def _near(
     protocol: Protocol,
     lowest: float,
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Pairs whose boxes may overlap, by step: places in the matching order, and objects.
-
-    A kernel compares float64 edges. Its limit leaves room for the protocol's rounding: float32
-    edges are float64 numbers, and a difference never rounds across a whole number.
-    """
-    from detmap.kernels.pairs import list_near
-
+    """Pairs whose boxes may overlap, by step: places in the matching order, and objects."""
     mine, first, last = met
-    sides, of_sides = (
-        np.stack(each.sides, axis=1).astype(np.float64, copy=False)
-        for each in (det_edges, obj_edges)
-    )
-    of_sides = of_sides[objects.row]
-    apart = -2.0 if protocol.boxes.extent == "inclusive" else 0.0
-    if lowest <= 0 or np.isnan(sides).any() or np.isnan(of_sides).any():
-        apart = np.nan  # every pair of a cell
-    total = np.cumsum(last - first)
-    begin = 0
-    while begin < len(mine):
-        done = int(total[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(total, done + AT_ONCE, "right")))
-        some = slice(begin, end)
-        i, g = (np.empty(int(total[end - 1]) - done, dtype=np.int64) for _ in range(2))
-        n = list_near(mine[some], first[some], last[some], sides, of_sides, apart, i, g)
-        yield i[:n] + begin, g[:n]
-        begin = end
+    sides, of_sides = wide_sides(det_edges), wide_sides(obj_edges)[objects.row]
+    apart = apart_from(sides, of_sides, protocol) if lowest > 0 else EVERY_PAIR
+    return near(mine, (first, last), (sides, of_sides), apart, AT_ONCE)
 
 
 def _share_from_iou(
@@ -280,9 +267,9 @@ def _shape_pairs(
     n_kept = 0
     for n, pairs in produce(cells, len(bounds), rows):
         size = int(pairs.off[n])
-        n_kept += size
-        limit_listed("match", n_kept, len(truth) + len(detections))
         d = place[np.repeat(pairs.detection[:n], np.diff(pairs.off[: n + 1]))]
+        n_kept += size
+        limit_listed(_last_image(detections, mine[d]), n_kept, len(truth) + len(detections))
         overlap, absorbing = pairs.overlap[:size].copy(), pairs.absorbing[:size].copy()
         yield d, pairs.object[:size].copy(), overlap, absorbing
 

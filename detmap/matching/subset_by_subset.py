@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from detmap.base.crowding import limit_compared
 from detmap.errors import ProtocolError
 from detmap.matching import engine
 from detmap.matching.matches import Matches, distinct
@@ -15,7 +16,19 @@ from detmap.protocol import Protocol
 from detmap.protocol.named_columns import named_attributes
 from detmap.tables import Detections, Truth
 from detmap.tables.digests import image_digests
+from detmap.tables.grouping import cell_bounds
 from detmap.tables.transforms import with_aspect
+
+SLOWER = 4
+"""Times as long as a pair takes in `limit_compared`: objects out of a subset are ignored regions,
+and so a detection lists all of its pairs.
+"""
+
+
+def times_matched(protocol: Protocol) -> int:
+    """Returns how often `engine.match` compares all boxes."""
+    by_subset = protocol.boxes.aspect or protocol.detections.margins
+    return len(protocol.subsets) if by_subset else 1
 
 
 def match_subsets(
@@ -26,6 +39,7 @@ def match_subsets(
     Raises
     ------
     ProtocolError : assignments are wanted, or a margin names no subset
+    CrowdedError : too many pairs to match them once per subset
     """
     if taken:
         raise ProtocolError(
@@ -36,6 +50,7 @@ def match_subsets(
         )
     for name, _ in protocol.detections.margins:
         protocol.subset(name)
+    _limit_pairs(truth, detections, SLOWER * len(protocol.subsets))
     values = {
         name: np.ascontiguousarray(attribute_values(truth, name, protocol))
         for name in named_attributes(protocol)
@@ -59,6 +74,22 @@ def match_subsets(
         counted=np.hstack([part.counted for part in parts]),
         notes=distinct(*(part.notes for part in parts)),
     )
+
+
+def _limit_pairs(truth: Truth, detections: Detections, cost: int) -> None:
+    """Raises `CrowdedError`, with the most crowded image, if comparing all detections with the
+    objects of their image and class takes too long; see `limit_compared` for the cost of a pair.
+    """
+    n_images = len(truth.images)
+    objects, own = (
+        table.label.astype(np.int64) * n_images + table.image for table in (truth, detections)
+    )
+    first, last = cell_bounds(np.sort(objects), own, n_images * len(truth.categories))
+    n_pairs = np.bincount(detections.image, weights=last - first, minlength=n_images)
+    if n_images:
+        where = f"image {truth.images.ids[int(np.argmax(n_pairs))].item()!r}"
+        n_rows = len(truth) + len(detections)
+        limit_compared(where, int(n_pairs.sum()), n_rows, cost)
 
 
 def _alone(protocol: Protocol) -> Callable[[int], Protocol]:

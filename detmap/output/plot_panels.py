@@ -63,9 +63,10 @@ def draw(path: Path, panels: Sequence[Panel], caption: str) -> bytes:
     frames = figure.subplots((len(panels) + 1) // 2, 2, squeeze=False).flat
     for axes, panel in zip(frames, panels, strict=False):
         many = len(panel.curves) > MOST_NAMED
-        for curve in panel.curves:
-            ends = (0, len(curve.x) - 1, min(MOST_POINTS, len(curve.x)))
-            some = np.unique(np.linspace(*ends).round().astype(int))
+        weak = [curve for curve in panel.curves if not curve.strong]
+        curves = [weak[i] for i in plots.spread(len(weak), plots.MOST_DRAWN)]
+        for curve in (*curves, *(each for each in panel.curves if each.strong)):
+            some = plots.spread(len(curve.x), MOST_POINTS)
             style = {"color": "0.6", "linewidth": 0.5} if many else {"linewidth": 1.2}
             if curve.strong:
                 dashes = "--" if curve.name == "macro" else "-"
@@ -73,7 +74,8 @@ def draw(path: Path, panels: Sequence[Panel], caption: str) -> bytes:
             label = plots.label(curve.name) if curve.strong or not many else "_"
             axes.plot(curve.x[some], curve.y[some], label=label, **style)
         limits = {"xlim": (0, 1)} if panel.unit_x else {}
-        axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y, ylim=(0, 1.02), **limits)
+        title = panel.title + plots.left_out(len(weak))
+        axes.set(title=title, xlabel=panel.x, ylabel=panel.y, ylim=(0, 1.02), **limits)
         axes.grid(alpha=0.3)
         if panel.curves:
             axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="x-small")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
+from detmap.overlaps.near_boxes import EVERY_PAIR
 from detmap.protocol import Protocol
 from detmap.tables import BoxFormat, Detections, Truth, boxes_as
 
@@ -106,6 +107,24 @@ def _scale(table: Truth | Detections, form: str) -> tuple[Floats, Floats]:
             "give width and height, or set boxes.form=thousandths",
         )
     return images.width[table.image], images.height[table.image]
+
+
+def wide_sides(boxes: Edges) -> NDArray[np.float64]:
+    """Returns (n, 4) float64 edges, for `detmap.overlaps.near_boxes`."""
+    return np.stack(boxes.sides, axis=1).astype(np.float64, copy=False)
+
+
+def apart_from(
+    sides: NDArray[np.float64], of_sides: NDArray[np.float64], protocol: Protocol
+) -> float:
+    """Returns what boxes with an overlap of 0 share at most, for `detmap.overlaps.near_boxes`.
+
+    It leaves room for the protocol's rounding: float32 edges are float64 numbers, and a difference
+    never rounds across a whole number.
+    """
+    if np.isnan(sides).any() or np.isnan(of_sides).any():
+        return EVERY_PAIR
+    return -2.0 if protocol.boxes.extent == "inclusive" else 0.0
 
 
 def overlaps(

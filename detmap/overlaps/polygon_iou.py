@@ -7,6 +7,7 @@ area below it, so the integral is a sum over pairs of edges of the integral of t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ def overlaps(
     rows: tuple[NDArray[Any], NDArray[Any]],
     absorbing: NDArray[np.bool_],
     needed: Floats,
+    count: Callable[[int], None] = lambda n: None,
 ) -> Floats:
     """Returns (n,) shared areas over the union, or over the own area of `found`, from 0 to 1.
 
@@ -57,6 +59,7 @@ def overlaps(
     rows : (n,) of `found` and of `truth`
     absorbing : (n,) which overlaps are over the own area
     needed : (n,) overlaps below it may be 0
+    count : takes the number of pairs whose shared area takes time; may raise an error
     """
     d, g = rows
     own, area = found.area[d], truth.area[g]
@@ -66,6 +69,7 @@ def overlaps(
     # No pair shares more than this; with room for rounding.
     near = most * (1 + 1e-9) >= needed * np.where(absorbing, own, own + area - most)
     near = np.flatnonzero(near & (area > 0) & (own > 0))
+    count(len(near))
     d, g, own, area = d[near], g[near], own[near], area[near]
     one, other = found.corners[d], truth.corners[g]
     shared = np.maximum(shared_areas(one, other), 0)

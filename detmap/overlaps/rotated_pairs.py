@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.crowding import limit_polygons
 from detmap.overlaps import polygon_iou, probiou
 from detmap.overlaps.box_iou import BoxPairs
 from detmap.overlaps.rotated_boxes import LARGEST, RotatedBoxes, corners_of, upright
@@ -106,6 +108,7 @@ class PolygonPairs(NearPairs):
         rectangles: bool = False,
     ) -> None:
         super().__init__(truth, detections, objects, lowest)
+        self.image, self.images, self.n_pairs = detections.image, truth.images, 0
         self.found, self.truth = (
             polygon_iou.Polygons(corners_of(rectangles_of(each)) if rectangles else corners(each))
             for each in (detections, truth)
@@ -121,9 +124,17 @@ class PolygonPairs(NearPairs):
         self, detections: Rows, objects: Rows, absorbing: NDArray[np.bool_], needed: Floats
     ) -> Floats:
         """Returns the shared area over the union, or over the detection's own area."""
+        count = partial(self.count, detections)
         return polygon_iou.overlaps(
-            self.found, self.truth, (detections, objects), absorbing, needed
+            self.found, self.truth, (detections, objects), absorbing, needed, count
         )
+
+    def count(self, detections: Rows, n_pairs: int) -> None:
+        """Raises `CrowdedError`, with the image of one of the detections, for too many pairs."""
+        self.n_pairs += n_pairs
+        if n_pairs:
+            where = f"image {self.images.ids[self.image[detections[0]]].item()!r}"
+            limit_polygons(where, self.n_pairs, len(self.found.area) + len(self.truth.area))
 
 
 class ProbiouPairs(NearPairs):

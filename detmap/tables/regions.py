@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import column_checks, memory
+from detmap.base import column_checks
 from detmap.base.immutable import Immutable, keep
 from detmap.base.reprs import outlined
+from detmap.tables.covered_pixels import half_covered
 from detmap.tables.grouping import runs
 
 RULES = ("half", "inside")
-COUNTED = 9  # bytes of memory per pixel of an image with regions
-MOST = 2.0**31  # pixels of a side: a larger one has no other result
+AT_ONCE = 1 << 16  # pairs of a box and a region that are compared at once
 
 
 @outlined
@@ -75,43 +75,27 @@ class Regions(Immutable):
         off = runs(image[order])
         for begin, end in zip(off[:-1].tolist(), off[1:].tolist(), strict=True):
             rows = order[begin:end]
-            i = int(image[rows[0]])
-            own = self.boxes[self.image == i]
+            i = image[rows[0]]
+            own = self.boxes[slice(*np.searchsorted(self.image, [i, i + 1]).tolist())]
             if self.rule == "inside":
                 covered[rows] = _inside(own, boxes[rows])
             else:
-                covered[rows] = _half(own, boxes[rows], int(sizes[0][i]), int(sizes[1][i]))
+                width, height = (int(side[i]) for side in sizes)
+                covered[rows] = half_covered(own, boxes[rows], width, height, f"image {i + 1}")
         return covered
 
 
 def _inside(regions: NDArray[np.float64], boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Source: UAV-benchmark-MOTD CalculateDetectionPR_overall.m:36-45."""
-    first, last = boxes[:, None, :2], boxes[:, None, :2] + boxes[:, None, 2:]
-    begin, end = regions[None, :, :2], regions[None, :, :2] + regions[None, :, 2:]
-    inside: NDArray[np.bool_] = np.all((first > begin) & (last < end), axis=2)
-    return np.asarray(inside.any(axis=1))
-
-
-def _half(
-    regions: NDArray[np.float64], boxes: NDArray[np.float64], width: int, height: int
-) -> NDArray[np.bool_]:
-    """Counts pixels from 1; a region includes its end, a box begins after its first pixel.
-
-    Source: VisDrone2018-DET-toolkit dropObjectsInIgr.m.
-    """
-    memory.require(COUNTED * width * height, "ignored regions", "counting pixels")
-    size = np.array([width, height])
-    first = np.clip(regions, 1, MOST).astype(np.int64)
-    begin, end = first[:, :2], np.minimum(size, first[:, :2] + first[:, 2:])
-    covered = np.zeros((height, width), dtype=np.uint8)
-    for (left, top), (right, bottom) in zip(begin.tolist(), end.tolist(), strict=True):
-        covered[top - 1 : bottom, left - 1 : right] = 1
-    total = covered.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)
-    rounded = np.clip(np.floor(boxes + 0.5), 1, MOST).astype(np.int64)
-    left, top = np.minimum(size, rounded[:, :2]).T
-    sides = rounded[:, 2:]
-    right, bottom = np.minimum(size, np.stack([left, top], axis=1) + sides).T
-    corners = [total[y - 1, x - 1] for y, x in ((top, left), (bottom, right))]
-    corners += [total[y - 1, x - 1] for y, x in ((top, right), (bottom, left))]
-    inside = corners[0] + corners[1] - corners[2] - corners[3]
-    return np.asarray(inside / sides.prod(axis=1) >= 0.5)
+    begin, end = regions[:, :2].T, (regions[:, :2] + regions[:, 2:]).T
+    first, last = boxes[:, :2, None], boxes[:, :2, None] + boxes[:, 2:, None]
+    found = np.zeros(len(boxes), dtype=bool)
+    step = max(1, AT_ONCE // len(regions))
+    for at in range(0, len(boxes), step):
+        some = slice(at, at + step)
+        inside = np.ones((len(boxes[some]), len(regions)), dtype=bool)
+        for k in range(2):
+            inside &= first[some, k] > begin[k]
+            inside &= last[some, k] < end[k]
+        found[some] = inside.any(axis=1)
+    return found

@@ -6,6 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from detmap.adapters import mat_file
 from detmap.adapters.mat_file import read_variables
 from detmap.errors import DataError
 from tests.support.mat_bytes import array, element, mat
@@ -56,6 +57,21 @@ def test_bad_files(tmp_path, content, what):
     with pytest.raises(DataError, match=what) as error:
         read_variables(tmp_path / "x.mat", ("x",))
     assert "x.mat" in error.value.where
+
+
+def test_what_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
+    """Zeros are packed a thousand times smaller."""
+    file = tmp_path / "x.mat"
+    file.write_bytes(mat({"x": np.zeros((1000, 100))}))
+    assert read_variables(file, ("x",))[0].shape == (1000, 100)
+    monkeypatch.setattr(mat_file, "PLENTY", 1000)
+    with pytest.raises(DataError, match="unpacks to more than"):
+        read_variables(file, ("x",))
+    damaged = bytearray(mat({"x": np.arange(100.0)}))
+    damaged[132:136] = (int.from_bytes(damaged[132:136], "little") - 9).to_bytes(4, "little")
+    file.write_bytes(damaged)
+    with pytest.raises(DataError, match="ends in the middle"):
+        read_variables(file, ("x",))
 
 
 def test_damaged_files_are_read_or_refused(tmp_path):

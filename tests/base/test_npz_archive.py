@@ -286,6 +286,23 @@ def test_a_bomb_is_refused_before_it_is_inflated(matches: Matches, tmp_path: Pat
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
 
 
+def test_arrays_much_larger_than_the_file_are_refused(
+    matches: Matches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million zeros are objects of the first image."""
+    arrays = arrays_of(matches, tmp_path / "m.npz")
+    n = 1_000_000
+    arrays["obj_image"] = np.zeros(n, arrays["obj_image"].dtype)
+    arrays["counted"] = np.ones((n, arrays["counted"].shape[1]), bool)
+    arrays["obj_off"] = np.where(np.arange(len(arrays["obj_off"])) > 0, n, arrays["obj_off"])
+    np.savez_compressed(tmp_path / "bomb.npz", **arrays)
+    with pytest.raises(detmap.DataError, match="more true positives than objects"):
+        Matches.load(tmp_path / "bomb.npz")
+    monkeypatch.setattr(npz_archive, "PLENTY", 1_000_000)
+    with pytest.raises(detmap.DataError, match=r"bomb.npz: unpacks to [\d,]+ bytes, of [\d,]+"):
+        Matches.load(tmp_path / "bomb.npz")
+
+
 def test_sizes_that_cannot_be(matches: Matches, tmp_path: Path) -> None:
     """A directory that declares more than deflate can hold."""
     path = tmp_path / "forged.npz"

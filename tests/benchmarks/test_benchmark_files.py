@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters import read_images
+from detmap.adapters import label_hierarchy, read_images
 from detmap.errors import DataError, DetmapError
 from tests.adapters import test_kitti, test_people, test_rotated
 from tests.benchmarks.small_cases import (
@@ -381,3 +381,21 @@ def test_a_truth_without_the_flag_of_its_benchmark_is_noted(
     found = make.write(tmp_path / "dt.json", [make.detection()])
     notes = [str(note) for note in detmap.evaluate(truth, found, "citypersons").notes]
     assert any("flag ignore" in note for note in notes) == (flag is None)
+
+
+def test_a_hierarchy_that_multiplies_rows_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three boxes make five objects, three labels six."""
+    labels = "ImageID,LabelName,Confidence\na,/m/cat,1\nb,/m/dog,1\nc,/m/cat,1\n"
+    case = written(tmp_path, "openimages-v2", **{"labels.csv": labels})
+    monkeypatch.setattr(label_hierarchy, "EXPANDED_PER_ROW", 0)
+    for most, message in (
+        (4, "hierarchy.json: makes 5 rows of 3"),
+        (5, "labels.csv: makes 6 rows of 3"),
+    ):
+        monkeypatch.setattr(label_hierarchy, "MOST_EXPANDED", most)
+        with pytest.raises(detmap.DataError, match=message):
+            detmap.evaluate(*case)
+    monkeypatch.setattr(label_hierarchy, "MOST_EXPANDED", 6)
+    assert detmap.evaluate(*case)

@@ -12,6 +12,7 @@ import pytest
 
 import detmap
 from detmap.adapters import read_truth_for
+from detmap.base.crowding import Effort
 from detmap.benchmarks import jaccard_index
 from detmap.results import receipt
 from tests.protocol.test_keys import FAR, PLAIN, A, B, data
@@ -218,7 +219,9 @@ def test_pairs_of_the_largest_sum(seed: int) -> None:
         for j in range(m)
         if rng.random() < 0.6
     }
-    pairs = jaccard_index.heaviest_pairs([(i, j, w) for (i, j), w in edges.items()])
+    i, j = np.array(list(edges), dtype=np.int64).reshape(-1, 2).T
+    rows = jaccard_index.heaviest_pairs((i, j, np.array(list(edges.values()))), Effort(0))
+    pairs = list(zip(*(each.tolist() for each in rows), strict=True))
     assert len({i for i, _ in pairs}) == len({j for _, j in pairs}) == len(pairs)
     assert sum(edges[pair] for pair in pairs) == pytest.approx(people.heaviest(edges))
 

@@ -262,3 +262,18 @@ def test_pairs_of_crowded_images_are_limited_without_a_time() -> None:
     with pytest.raises(OutOfTimeError), clock.trial(1, 10, 2):
         pass
     assert clock.pairs == 1
+
+
+@pytest.mark.parametrize(("protocol", "times"), [("coco-bbox", 1), ("caltech", 7)])
+def test_pairs_count_as_often_as_they_are_matched(
+    protocol: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "CROWDED", 1)
+    truth = detmap.truth_from_arrays([1, 1, 2], [1, 1, 1], [[0, 0, 9, 9]] * 3)
+    names = ("visible", "left", "top", "right", "bottom")
+    ones = {name: np.ones(3) for name in names}
+    truth = replace(truth, attributes={**truth.attributes, **ones})
+    found = detmap.detections_from_arrays(truth, [1, 2], [1, 1], [[0, 0, 9, 9]] * 2, [0.9, 0.8])
+    clock = Clock()
+    trial_of(truth, load(protocol), clock).outcome(from_table(found))
+    assert clock.pairs == CROWD_PAIRS - 3 * times

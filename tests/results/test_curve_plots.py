@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.output import plots
+from detmap.output.plot_panels import Curve, Panel, draw
 from detmap.results import curve_plots as pictures
 from tests.support import builders as make
 from tests.support.running import run, spawn
@@ -110,3 +112,19 @@ def test_a_name_is_no_formula(name: str, tmp_path: Path) -> None:
     detmap.evaluate(truth, found).plot(tmp_path / "a.svg")
     drawn = "".join(re.findall(r"<!-- (.*?) -->", (tmp_path / "a.svg").read_text()))
     assert name.replace("&", "&amp;") in drawn
+
+
+def test_of_very_many_curves_some_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first, the last and some between them, and what stands for all; the title says so."""
+    pytest.importorskip("matplotlib")
+    x = np.array([0.0, 1.0])
+    curves = [Curve(f"class {i}", x, np.full(2, i / 100)) for i in range(100)]
+    panels = [Panel("title", "x", "y", (*curves, Curve("mean", x, x, strong=True)))]
+    grey = b"stroke: #999999"
+    assert draw(tmp_path / "p.svg", panels, "").count(grey) == 100
+    monkeypatch.setattr(plots, "MOST_DRAWN", 30)
+    assert draw(tmp_path / "p.svg", panels, "").count(grey) == 30
+    assert plots.spread(100, 30).tolist()[::29] == [0, 99]
+    assert (plots.left_out(100), plots.left_out(30)) == (" (30 of 100)", "")

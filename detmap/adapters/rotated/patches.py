@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import text_fields
+from detmap.base.crowding import limit_polygons
 from detmap.errors import DataError
 from detmap.overlaps import polygon_iou
 from detmap.tables import Note, Truth
@@ -76,17 +78,29 @@ def find(names: Sequence[str], truth: Truth, place: Callable[[int], str]) -> Pat
 
 
 def kept(names: Sequence[str], label: NDArray[np.int32], score: Floats, corners: Floats) -> Rows:
-    """Returns the rows that remain, ascending. Of equal scores the earlier comes first."""
+    """Returns the rows that remain, ascending. Of equal scores the earlier comes first.
+
+    Raises `CrowdedError` if too many detections of an image meet.
+    """
     image_of = {name: i for i, name in enumerate(dict.fromkeys(names))}
     image = np.array([image_of[name] for name in names], dtype=np.int64)
     polygons = polygon_iou.Polygons(corners.reshape(-1, 4, 2))
     order = np.lexsort((-score, label, image))
     cell = image[order] * (int(label.max(initial=0)) + 1) + label[order]
     cells = np.split(order, np.flatnonzero(np.diff(cell)) + 1)
-    return np.sort(np.concatenate([_kept(polygons, rows) for rows in cells]))
+    n_pairs = 0
+
+    def count(where: str, n_more: int) -> None:
+        nonlocal n_pairs
+        n_pairs += n_more
+        limit_polygons(where, n_pairs, len(names))
+
+    counts = (partial(count, f"image {names[rows[0]]!r}") for rows in cells if len(rows))
+    cells = [_kept(polygons, rows, each) for rows, each in zip(cells, counts, strict=True)]
+    return np.sort(np.concatenate(cells))
 
 
-def _kept(polygons: polygon_iou.Polygons, rows: Rows) -> Rows:
+def _kept(polygons: polygon_iou.Polygons, rows: Rows, count: Callable[[int], None]) -> Rows:
     """The rows of an image and class, by descending score, that remain."""
     found = []
     while len(rows):
@@ -99,7 +113,8 @@ def _kept(polygons: polygon_iou.Polygons, rows: Rows) -> Rows:
             meet &= low[None, rows] < high[first, None]
         i, j = np.nonzero(np.triu(meet, 1))
         needed, absorbing = np.full(len(i), OVERLAP), np.zeros(len(i), dtype=bool)
-        overlap = polygon_iou.overlaps(polygons, polygons, (rows[i], rows[j]), absorbing, needed)
+        pairs = rows[i], rows[j]
+        overlap = polygon_iou.overlaps(polygons, polygons, pairs, absorbing, needed, count)
         i, j = i[overlap > OVERLAP], j[overlap > OVERLAP]
         off = np.searchsorted(i, np.arange(len(first) + 1))
         for one in np.unique(i).tolist():
