@@ -21,6 +21,7 @@ from detmap.base import open_files
 from detmap.curves.scores import coco_arrays
 from detmap.errors import DataError, DetmapError, ProtocolError, few
 from detmap.evaluate import evaluate
+from detmap.parity.restated_tools import limit_crowds
 from detmap.parity.run_tool import Found, StoppedError, coco_files, imported, run
 from detmap.parity.tool_comparison import Array, Number, Parity, tables
 from detmap.peers import BOXES, BY_NAME, KEYPOINTS, MASKS, Peer, Settings
@@ -149,6 +150,7 @@ def beside(
     DetmapError : as `compare`
     """
     version = imported(peer)
+    limit_crowds("parity", truth, detections)
     begin = time.perf_counter()
     result = evaluate(truth, detections, rules)
     values = list(result.metrics.values())

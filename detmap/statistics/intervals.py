@@ -39,6 +39,7 @@ METHODS = ("influence", "percentile", "jackknife")
 VERSIONS = {"influence": 4, "percentile": 2, "jackknife": 2}
 """Of the numbers of a method; those of tests of differences have 3."""
 FEW_UNITS = 3
+LEAST_DRAWN = 200  # replicates for percentiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,9 @@ def intervals(
     rows = (*matches.protocol.rows()[0], *more)
     of_class = aggregation.class_rows(matches.protocol)
     (planned,) = occurring([plan(matches, rows, of_class)])
+    asked = replicates
+    if method == "percentile":
+        replicates = drawing.affordable(replicates, len(planned.places), LEAST_DRAWN)
     drawn = units(matches.image_ids, groups)
     moved = influence(planned, drawn, threads)
     categories = matches.categories
@@ -203,7 +207,7 @@ def intervals(
         seed,
         level,
         drawn,
-        _notes(planned, moved, drawn, metrics),
+        _notes(planned, moved, drawn, metrics, asked - replicates),
         tuple(classes),
     )
 
@@ -420,7 +424,7 @@ def spread(values: NDArray[np.float64]) -> float:
 
 
 def _notes(
-    planned: Plan, moved: Influence, drawn: Units, metrics: Mapping[str, Interval]
+    planned: Plan, moved: Influence, drawn: Units, metrics: Mapping[str, Interval], n_fewer: int = 0
 ) -> tuple[Note, ...]:
     s = planned.of_metric[0]
     mine = planned.has_objects()[0]
@@ -429,6 +433,9 @@ def _notes(
     if rare:
         text = f"classes are on fewer than {FEW_UNITS} {drawn.noun}: their metrics are unreliable"
         notes.append(Note("few-images", text, rare))
+    if n_fewer:
+        text = f"classes are too many for as many replicates: there are {n_fewer:,} fewer"
+        notes.append(Note("fewer-replicates", text, len(planned.places)))
     outside = sum(one.outside for one in metrics.values())
     if outside:
         text = "values are outside of their intervals, which are corrected for bias"

@@ -27,8 +27,7 @@ from detmap.statistics.intervals import spread
 from detmap.statistics.sampling_units import Units
 
 MOST_KEPT = 1 << 23  # replicates of classes: those of 45,000 classes take gigabytes
-MOST_DRAWN, LEAST_DRAWN = 2_000_000, 48
-"""Classes times replicates, and replicates, for standard errors without any interval."""
+LEAST_DRAWN = 48  # replicates for standard errors without any interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +135,7 @@ def pair_up(
     drawn = _drawn_classes(rules, class_why_not, n * len(pairs))
     undefined = ~first.has_objects().any(axis=1)
     if all(undefined | np.array(list(map(bool, why_not)))) and all(map(all, class_why_not)):
-        n = min(n, max(LEAST_DRAWN, MOST_DRAWN // max(1, len(first.places))))
+        n = drawing.affordable(n, len(first.places), LEAST_DRAWN)
     sampled, off = _resample(plans, units, n_units, n, seed, threads, progress, drawn)
     draws = np.stack([sampled[b].metrics - sampled[a].metrics for a, b in pairs], axis=1)
     class_draws = np.stack([sampled[b].classes - sampled[a].classes for a, b in pairs], axis=1)

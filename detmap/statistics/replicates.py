@@ -29,6 +29,7 @@ from detmap.tables.grouping import labels
 
 LANES = kernels.LANES
 MOST_REPLICATES = 1_000_000
+MOST_DRAWN = 2_000_000  # classes times replicates, of thousands of classes
 MOST_SEED = 2**64 - 1
 MOST_WEIGHT = 255  # of an image in a replicate: weights are bytes
 BOOTSTRAP, SWAP, TIES, HALVES = 1, 2, 3, 4  # tags of the random streams
@@ -83,6 +84,11 @@ def check(replicates: int, seed: int) -> None:
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not whole or not least <= value <= most:
             raise DataError(name, f"{value!r}", f"give a whole number from {least} to {most}")
+
+
+def affordable(replicates: int, n_classes: int, least: int) -> int:
+    """The number of replicates for so many classes: those asked for, or fewer, but `least`."""
+    return min(replicates, max(least, MOST_DRAWN // max(1, n_classes)))
 
 
 Blocks = tuple[slice, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +171,21 @@ def evaluate_suite(
             fix += f"figure{'s' * (len(lost) > 1)} {few(lost)} divides by them"
         raise DataError(suite.source, what + f"{few(missing)} ({few(paths)})", fix)
     rows, notes, cache = [], [], _Truths()
+    known: dict[Row, tuple[Measured, list[Note]]] = {}  # of files that several data sets name
     for row in suite.rows:
         if row.name in missing:
             text = "data sets are left out: files are missing"
             notes.append(Note("data-set-missing", f"{text} ({row.name})", 1, row.name))
             continue
         progress(row.name)
-        measured, own = _measure(row, suite.metrics, cache, intervals, threads)
-        rows.append(measured)
-        notes += own
+        files = replace(row, name="", group="")
+        if files not in known:
+            known[files] = _measure(row, suite.metrics, cache, intervals, threads)
+        measured, own = known[files]
+        rows.append(replace(measured, name=row.name, group=row.group))
+        notes += [
+            Note(each.code, f"{each.text} ({row.name})", each.count, row.name) for each in own
+        ]
     if not rows:
         raise DataError(suite.source, "no data set is left", "add the files")
     metrics = suite.metrics or tuple(
@@ -211,7 +217,7 @@ class _Truths:
 def _measure(
     row: Row, metrics: Sequence[str], cache: _Truths, intervals: bool, threads: int | None
 ) -> tuple[Measured, list[Note]]:
-    """The numbers of one data set, and its notes."""
+    """The numbers of one data set, and the notes of its result."""
     try:
         truth, rules = cache.read(row)
         detections = read_detections(
@@ -227,9 +233,6 @@ def _measure(
     if strange:
         fix = f"{rules.name} has {few(result.metrics)}"
         raise DataError(f"data set {row.name}", f"no metric {strange[0]}", fix)
-    notes = [
-        Note(note.code, f"{note.text} ({row.name})", note.count, row.name) for note in result.notes
-    ]
     measured = Measured(
         row.name,
         row.group,
@@ -240,7 +243,7 @@ def _measure(
         f"{row.truth.resolve()} {truth_key(truth)}",
         _influence(result, threads) if intervals else {},
     )
-    return measured, notes
+    return measured, result.notes
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, float]:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from detmap import parity
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.base import crowding
 from detmap.errors import CrowdedError
@@ -34,5 +35,7 @@ def test_tools_of_too_crowded_images_have_no_number(monkeypatch: pytest.MonkeyPa
         numbers(*tables, stock, names)
     with pytest.raises(CrowdedError, match="explain: the images are too crowded: 900 pairs"):
         explain(*tables, "voc2012", "yolov5")
+    with pytest.raises(CrowdedError, match="parity: the images are too crowded: 900 pairs"):
+        parity.beside(parity.find("pycocotools"), load("coco-bbox"), *tables)
     with pytest.raises(CrowdedError, match="reproduce: the images are too crowded: 900 pairs"):
         reproduce("50.1", *tables)

@@ -15,6 +15,7 @@ import detmap
 from detmap.matching.matches import Matches
 from detmap.statistics import bias as bias_module
 from detmap.statistics import comparison, intervals, paired_differences
+from detmap.statistics import intervals as intervals_module
 from detmap.statistics import replicates as drawing
 from detmap.statistics.influence import each_batch, influence, variance
 from detmap.statistics.sampling_units import units
@@ -176,7 +177,7 @@ def test_replicates_of_classes_without_interval_are_not_kept(
 def test_many_classes_without_interval_get_fewer_replicates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(paired_differences, "MOST_DRAWN", 60)
+    monkeypatch.setattr(drawing, "MOST_DRAWN", 60)
     monkeypatch.setattr(paired_differences, "LEAST_DRAWN", 5)
     made = detmap.compare(*two(30), replicates=40)
     (note,) = (note for note in made.notes if note.code == "fewer-replicates")
@@ -327,7 +328,7 @@ def many(n_classes: int, n_images: int) -> tuple[Matches, Matches]:
 
 def test_a_mean_with_an_interval_gets_all_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though no class has one."""
-    monkeypatch.setattr(paired_differences, "MOST_DRAWN", 60)
+    monkeypatch.setattr(drawing, "MOST_DRAWN", 60)
     monkeypatch.setattr(paired_differences, "LEAST_DRAWN", 5)
     made = detmap.compare(*many(30, 100), replicates=40)
     assert not any(pair.why_not for pair in made.pairs)
@@ -336,7 +337,7 @@ def test_a_mean_with_an_interval_gets_all_replicates(monkeypatch: pytest.MonkeyP
 
 
 def test_replicates_of_one_class_without_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paired_differences, "MOST_DRAWN", 20)
+    monkeypatch.setattr(drawing, "MOST_DRAWN", 20)
     monkeypatch.setattr(paired_differences, "LEAST_DRAWN", 5)
     made = detmap.compare(*many(1, 10), replicates=40)
     (note,) = (note for note in made.notes if note.code == "fewer-replicates")
@@ -353,3 +354,24 @@ def test_replicates_are_kept_of_classes_that_have_an_interval(
     assert kept(["", ""], why_not, 5).tolist() == [0, 1, 2], "few"
     assert kept(["", ""], why_not, 6).tolist() == [1, 2], "many"
     assert kept(["", "eleven_point"], why_not, 6).tolist() == [0, 1, 2], "spread of replicates"
+
+
+def test_percentiles_of_many_classes_are_of_fewer_replicates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result = detmap.summarize(draw(3))
+    whole = result.intervals(replicates=40, method="percentile")
+    assert (whole.replicates, whole.notes) == (40, result.intervals(replicates=40).notes)
+    monkeypatch.setattr(drawing, "MOST_DRAWN", 60)
+    monkeypatch.setattr(intervals_module, "LEAST_DRAWN", 5)
+    fewer = result.intervals(replicates=40, method="percentile")
+    assert fewer.replicates == 20
+    assert "|B=20|" in fewer.signature
+    (note,) = [note for note in fewer.notes if note.code == "fewer-replicates"]
+    assert note.count == 3
+    assert "there are 20 fewer" in note.text
+    same = result.intervals(replicates=20, method="percentile")
+    assert fewer.metrics == same.metrics
+    monkeypatch.setattr(intervals_module, "LEAST_DRAWN", 30)
+    assert result.intervals(replicates=40, method="percentile").replicates == 30
+    assert result.intervals(replicates=40).replicates == 40

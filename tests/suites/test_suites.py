@@ -12,7 +12,7 @@ import pytest
 import detmap
 from detmap.cli.dispatch import dispatch
 from detmap.statistics.influence import variance
-from detmap.suites import evaluate_suite, read_suite
+from detmap.suites import evaluate_suite, read_suite, suite_result
 from tests.benchmarks import goldens
 
 FLOAT32 = 3.1e-8
@@ -218,3 +218,28 @@ def test_the_signature_depends_on_data_and_figures(suite: Path) -> None:
     suite.write_text(text)
     coco(suite.parent, "two", 3)
     assert evaluate_suite(suite).signature != before
+
+
+def test_files_that_several_data_sets_name_are_evaluated_once(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = suite.read_text()
+    rows = content.split("[[data]]\n")[1:]
+    first = rows[0].split("[[figures]]")[0]
+    again = "[[data]]\n" + first.replace('name = "clean"', 'name = "again"')
+    suite.write_text(content.replace("[[data]]\n", again + "[[data]]\n", 1))
+    evaluated: list[Any] = []
+    whole = suite_result.evaluate
+
+    def counted(*given: Any, **options: Any) -> Any:
+        evaluated.append(given)
+        return whole(*given, **options)
+
+    monkeypatch.setattr(suite_result, "evaluate", counted)
+    result = evaluate_suite(suite)
+    named = {row.name: row for row in result.rows}
+    assert len(evaluated) == len(rows) == len(named) - 1
+    assert named["again"].metrics == named["clean"].metrics
+    told = [note.text for note in result.notes if note.source == "again"]
+    assert told
+    assert all(text.endswith("(again)") for text in told)
