@@ -9,7 +9,7 @@ from typing import Any
 
 from detmap.adapters import read_detections
 from detmap.adapters.registry import checked_path
-from detmap.curves.scores import scores
+from detmap.curves.scores import Scores, scores
 from detmap.errors import DataError
 from detmap.evaluate import match, read_truth_and_protocol
 from detmap.matching.matches import Matches
@@ -84,6 +84,11 @@ def compare(
         test=test,
         threads=threads,
         progress=progress,
+        known={
+            id(each.matches): each.scores
+            for each in detectors
+            if isinstance(each, Result) and each.weights is None
+        },
     )
     return replace(comparison, notes=(*comparison.notes, *notes))
 
@@ -100,13 +105,20 @@ def compare_matches(
     test: str,
     threads: int | None,
     progress: resampling.Progress | None,
+    known: Mapping[int, Scores] | None = None,
 ) -> Comparison:
-    """Does `compare` for matches that passed `require_comparable`."""
+    """Does `compare` for matches that passed `require_comparable`; `known` has the scores of some,
+    by `id`.
+    """
     first, progress = matches[0], progress or resampling.silent
     drawn = units(first.image_ids, groups)
     if drawn.n < 2:
         raise DataError("compare", f"{drawn.n} {drawn.noun}", "two or more are needed")
-    scored = [(each, scores(each, threads=threads)) for each in matches]
+    known = known or {}
+    scored = [
+        (each, known[id(each)] if id(each) in known else scores(each, threads=threads))
+        for each in matches
+    ]
     paired = pair_up(scored, drawn, replicates, seed, threads=threads, progress=progress)
     maker = Maker(names, paired, alpha, adjust, test)
     p = None if test == "z" else maker.permutation_p_values(replicates, seed, threads, progress)

@@ -26,7 +26,7 @@ from detmap.statistics.influence import Mixer, each_batch, variance
 from detmap.statistics.intervals import spread
 from detmap.statistics.sampling_units import Units
 
-MOST_KEPT = 1 << 23  # replicates of classes: those of 45,000 classes take gigabytes
+MOST_KEPT = 1 << 21  # replicates of classes: those of 16,000 classes take 100 MB
 LEAST_DRAWN = 48  # replicates for standard errors without any interval
 
 

@@ -240,6 +240,6 @@ def test_files_that_several_data_sets_name_are_evaluated_once(
     named = {row.name: row for row in result.rows}
     assert len(evaluated) == len(rows) == len(named) - 1
     assert named["again"].metrics == named["clean"].metrics
-    told = [note.text for note in result.notes if note.source == "again"]
-    assert told
-    assert all(text.endswith("(again)") for text in told)
+    told = {name: [n for n in result.notes if n.source == name] for name in ("again", "clean")}
+    assert len(told["again"]) == len(told["clean"])
+    assert all(note.text.endswith("(again)") for note in told["again"])
