@@ -33,7 +33,7 @@ _KINDS = (
 )
 
 _PIECE = 1 << 24  # bytes that are unpacked at a time
-_PLENTY, _TIMES = 40 << 20, 40
+_PLENTY, _TIMES = 32 << 20, 40
 """Bytes that any .gz may unpack to, and how many times its own: real results are packed 3 to 10
 times smaller, and reading JSON takes 10 times its bytes.
 """
