@@ -169,9 +169,8 @@ def intervals(
     rows = (*matches.protocol.rows()[0], *more)
     of_class = aggregation.class_rows(matches.protocol)
     (planned,) = occurring([plan(matches, rows, of_class)])
-    asked = replicates
-    if method == "percentile":
-        replicates = drawing.affordable(replicates, len(planned.places), LEAST_DRAWN)
+    least = LEAST_DRAWN if method == "percentile" else replicates
+    asked, replicates = replicates, drawing.affordable(replicates, len(planned.places), least)
     drawn = units(matches.image_ids, groups)
     moved = influence(planned, drawn, threads)
     categories = matches.categories
