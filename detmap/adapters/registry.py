@@ -11,6 +11,7 @@ from detmap.adapters.formats import FORMATS as FORMATS
 from detmap.adapters.formats import Format as Format
 from detmap.adapters.formats import Looks as Looks
 from detmap.adapters.formats import Place as Place
+from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Note
@@ -108,7 +109,8 @@ def choose_noted(
                 f"give {row.place}, or remove the format",
             )
         return row, ()
-    sure = [looks(row)(path) for row in rows]
+    with open_files.looking():
+        sure = [looks(row)(path) for row in rows]
     here = "a folder" if path.is_dir() else "a file"
     for row, each in zip(rows, sure, strict=True):
         if row.name == preferred and (each or (max(sure) <= 1 and here in row.place)):

@@ -112,6 +112,17 @@ def remembering() -> Iterator[None]:
         _read = before
 
 
+@contextmanager
+def looking() -> Iterator[None]:
+    """In this block files are looked at, to recognize a format: not remembered."""
+    global _read
+    before, _read = _read, None
+    try:
+        yield
+    finally:
+        _read = before
+
+
 def was_read(path: str | Path) -> bool:
     """Checks if a file was read in the block of `remembering`."""
     if not _read:

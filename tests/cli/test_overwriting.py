@@ -121,3 +121,29 @@ def test_a_file_is_remembered_in_its_block_only(tmp_path: Path) -> None:
         assert open_files.was_read(file)
     atomic_files.write_text(link, "kept")
     assert file.read_text() == "kept"
+
+
+@pytest.mark.parametrize("option", ["-o", "--errors", "--per-image"])
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".txt.csv", ".md"])
+def test_a_run_can_be_repeated_with_its_outputs_beside_its_inputs(
+    tmp_path: Path, option: str, suffix: str
+) -> None:
+    """Files of a folder that are only looked at, to recognize its format, are no inputs."""
+    found = tmp_path / "found"
+    shutil.copytree(make.SHAPES / "detections" / "contours", found)
+    words = ("eval", make.SHAPES, found, "-p", "voc2012", option, found / f"out{suffix}")
+    first = run(*words)
+    written = (found / f"out{suffix}").read_bytes()
+    assert (first.code, run(*words).code) == (0, 0)
+    assert (found / f"out{suffix}").read_bytes() == written
+
+
+def test_a_file_that_is_looked_at_is_not_remembered(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(name)
+    with open_files.remembering():
+        open_files.read_bytes(tmp_path / "a")
+        with open_files.looking():
+            open_files.read_bytes(tmp_path / "b")
+        assert open_files.was_read(tmp_path / "a")
+        assert not open_files.was_read(tmp_path / "b")
