@@ -332,6 +332,31 @@ def test_names_in_any_encoding(tmp_path: Path, encoding: str, memory: dict[str, 
     assert detmap.evaluate(delta, delta, "voc2012", **memory).metrics == expected == {"mAP": 1.0}
 
 
+@pytest.mark.parametrize("encoding", [None, "PLAIN", "DELTA_BYTE_ARRAY"])
+def test_the_encodings_of_a_file_are_in_its_footer(tmp_path: Path, encoding: str | None) -> None:
+    pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    table, file = pyarrow.table({"image": ["a", "b"], "x": [1, 2]}), tmp_path / "t.parquet"
+    own = (
+        {}
+        if encoding is None
+        else {"use_dictionary": False, "column_encoding": {"image": encoding}}
+    )
+    parquet.write_table(table, file, row_group_size=1, **own)
+    data = file.read_bytes()
+    assert parquet_footer.has_delta(data) == (encoding == "DELTA_BYTE_ARRAY")
+    assert parquet_footer.count_values(data) == 4
+    with file.open("rb") as stream:
+        last = parquet_footer.last_bytes(stream)
+    assert data.endswith(last)
+    assert len(last) < len(data)
+    assert parquet_footer.has_delta(last) == parquet_footer.has_delta(data)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"\xff" * 9])
+def test_the_last_bytes_of_a_file_without_footer(content: bytes) -> None:
+    assert content.endswith(parquet_footer.last_bytes(io.BytesIO(content)))
+
+
 @pytest.mark.parametrize("column", ["score", "x2"])
 def test_flags_are_no_scores_and_no_corners(tmp_path: Path, column: str) -> None:
     pandas = pytest.importorskip("pandas")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -308,9 +308,8 @@ def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
         buffer = pyarrow.BufferReader(data)
         metadata = parquet.read_metadata(buffer)
         _require(metadata, data, shown(path))
-        yield with_dictionaries(
-            lambda texts: parquet.ParquetFile(buffer, read_dictionary=texts), metadata
-        )
+        texts = dictionary_columns(metadata, data)
+        yield parquet.ParquetFile(buffer, read_dictionary=texts)
 
 
 def pyarrow_parquet(path: Path) -> Any:
@@ -415,19 +414,14 @@ def flat_columns(metadata: Any) -> tuple[list[str], list[str]]:
     return [leaf.path for leaf in leaves if leaf.path not in nested], sorted(texts - nested)
 
 
-def with_dictionaries(opened: Callable[[list[str]], Any], metadata: Any) -> Any:
-    """Opens a file whose texts are decoded into dictionaries, if pyarrow can: not from pages in
-    delta encoding. The metadata of a single column would tell, but malformed ones end the process.
-    """
-    from pyarrow import ArrowException
+def dictionary_columns(metadata: Any, data: bytes) -> list[str]:
+    """The columns of texts that pyarrow decodes into dictionaries: none from delta encoding.
 
-    texts = flat_columns(metadata)[1]
-    file = opened(texts)
-    try:
-        next(file.iter_batches(batch_size=1, columns=texts), None)
-    except (OSError, ArrowException):  # a broken file fails again when it is read
-        return opened([])
-    return file
+    Parameters
+    ----------
+    data : the last bytes of the file, with its footer
+    """
+    return [] if parquet_footer.has_delta(data) else flat_columns(metadata)[1]
 
 
 def _unpacked(column: Any, name: str, where: str) -> Any:

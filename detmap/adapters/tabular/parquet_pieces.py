@@ -9,7 +9,7 @@ from typing import Any
 
 from detmap.adapters.joining.unknown_policy import Policy
 from detmap.adapters.pieces import Piece, moved
-from detmap.adapters.tabular import column_tables, csv_parquet
+from detmap.adapters.tabular import column_tables, csv_parquet, parquet_footer
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -86,9 +86,8 @@ def _opened(file: Path) -> Iterator[Any]:
     with csv_parquet.explained(file), open(file, "rb", opener=open_files.regular) as stream:
         opened = parquet.ParquetFile(stream, buffer_size=BUFFER)
         csv_parquet.refuse_many(opened.metadata.num_columns, shown(file))
-
-        def reopened(texts: list[str]) -> Any:
+        texts = csv_parquet.dictionary_columns(opened.metadata, parquet_footer.last_bytes(stream))
+        if texts:
             stream.seek(0)
-            return parquet.ParquetFile(stream, buffer_size=BUFFER, read_dictionary=texts)
-
-        yield csv_parquet.with_dictionaries(reopened, opened.metadata)
+            opened = parquet.ParquetFile(stream, buffer_size=BUFFER, read_dictionary=texts)
+        yield opened
