@@ -228,6 +228,11 @@ PLAIN = ("coco", "voc")
 
 def readings(path: Path) -> dict[str, list[str]]:
     """Returns the formats that a path shows a mark of, as truth and as detections."""
+    with open_files.looking():
+        return _readings(path)
+
+
+def _readings(path: Path) -> dict[str, list[str]]:
     looks = [(row, row.truth_looks(path), row.detections_look(path)) for row in registry.FORMATS]
     found = {
         "truth": [row.name for row, sure, _ in looks if sure >= registry.MARKED],

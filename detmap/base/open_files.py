@@ -114,7 +114,7 @@ def remembering() -> Iterator[None]:
 
 @contextmanager
 def looking() -> Iterator[None]:
-    """In this block files are looked at, to recognize a format: not remembered."""
+    """In this block files are looked at, to recognize or to hash them: not remembered."""
     global _read
     before, _read = _read, None
     try:

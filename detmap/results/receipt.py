@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap import protocol as protocols
-from detmap.base.open_files import opened, shown
+from detmap.base.open_files import looking, opened, shown
 from detmap.errors import DataError, ProtocolError
 from detmap.output.cell_text import or_none
 from detmap.protocol import Protocol
@@ -288,7 +288,7 @@ def digest_of(path: str | Path) -> dict[str, Any]:
 
 def _sha256(file: Path) -> tuple[Any, int]:
     hashed = hashlib.sha256()
-    with opened(file) as stream:
+    with looking(), opened(file) as stream:  # older outputs in a folder are hashed, but not read
         for at in range(0, stream.size, PIECE):
             hashed.update(stream.read(at, PIECE))
         return hashed, stream.size
