@@ -148,7 +148,7 @@ def spread_of_bias(
         return WIDER if is_ap else 1.0, float(_length(share * bias))
     apart = value - value.mean()
     among = float((apart**2).sum())
-    slope = float((apart * bias).sum()) / among if among > 0 else 0.0
+    slope = float((apart * bias).sum()) / max(among, 1e-300)
     beside = bias - bias.mean() - slope * apart
     freedom = math.sqrt(n / (n - 2))  # a line has two coefficients
     return max(1.0, 1.0 - STEEPER * slope), freedom * float(_length(share * beside))

@@ -247,7 +247,7 @@ class Mixer:
                 both = [weight * influence[s, used], value[each.label[used]] * moved]
                 np.add.at(total[q], np.repeat(unit, 2), np.stack(both, axis=1).ravel())
             if self.present is None:
-                self.present = np.zeros_like(totals[0][0])
+                self.present = np.zeros_like(total)
             np.add.at(self.present[q], unit, moved)
 
     def finish(self, totals: Iterable[NDArray[np.float64]]) -> None:

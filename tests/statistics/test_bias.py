@@ -121,7 +121,7 @@ def test_the_error_of_a_value_minus_its_bias() -> None:
 
 def test_the_line_through_the_biases_of_classes() -> None:
     """A bias of 0.1 - 0.2 of the AP, and errors of 0.01 beside it that do not tilt the line."""
-    value = np.repeat(np.linspace(0.1, 0.9, 8), 2)
+    value = np.repeat(np.linspace(0.1, 0.4, 8), 2)
     beside = np.tile([0.01, -0.01], 8)
     share = np.full(16, 1 / 16)
     wider, error = made.spread_of_bias(0.1 - 0.2 * value + beside, value, share, is_ap=True)

@@ -65,17 +65,17 @@ def test_the_share_of_lacking_classes_by_hand() -> None:
 
 @pytest.mark.parametrize("undefined", [None, 0.0, 1.0])
 def test_the_variance_of_rare_classes_by_hand(undefined: float | None) -> None:
-    shares, n_units = np.array([0.4, 0.3, 0.2, 0.1, 0.0]), np.array([50, 2, 1, 1, 9])
+    shares, n_units = np.array([0.3, 0.25, 0.15, 0.1, 0.0]), np.array([50, 2, 1, 1, 9])
     values, drawn = np.array([0.8, 0.2, 0.5, 0.3, 0.9]), units(np.arange(100))
     variances = np.array([0.001, 0.03, 0.0, 0.0, 0.5])
-    of_unit = (0.4 * 50 * 0.001 + 0.3 * 2 * 0.03) / 0.7
-    mean = 0.4 * 0.8 + 0.3 * 0.2 + 0.2 * 0.5 + 0.1 * 0.3
+    of_unit = (0.3 * 50 * 0.001 + 0.25 * 2 * 0.03) / 0.55
+    mean = (0.3 * 0.8 + 0.25 * 0.2 + 0.15 * 0.5 + 0.1 * 0.3) / 0.8
     moved = [
         share * (value - (mean if undefined is None else undefined))
         for share, value in zip(shares.tolist(), values.tolist(), strict=True)
     ]
     lost = [(1 - n / 100) ** 100 for n in n_units.tolist()]
-    expected = (0.2**2 + 0.1**2) * of_unit
+    expected = (0.15**2 + 0.1**2) * of_unit
     expected += sum(p * each**2 for p, each in zip(lost[:4], moved[:4], strict=True))
     given = (shares, n_units, values, variances, drawn, undefined)
     assert support.variance_of_rare_classes(*given) == pytest.approx(expected)
