@@ -222,7 +222,7 @@ def test_two_images_are_not_too_few_for_a_standard_error() -> None:
     for n in (1, 2):
         found = detmap.summarize(draw(5, n)).intervals(replicates=20).metrics["AR@1000"]
         assert (found.why_not == "fewer than two images") == (n == 1)
-        assert math.isnan(found.se) == (n == 1)
+        assert math.isnan(found.se) == math.isnan(found.bias) == (n == 1)
 
 
 def test_the_eleven_point_rule_has_the_spread_of_its_replicates() -> None:
