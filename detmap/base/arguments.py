@@ -60,9 +60,9 @@ def numbers(where: str, values: ArrayLike, flags: bool = True) -> NDArray[np.flo
     """Returns a float64 array of any shape. Rejects strings, complex and masked arrays, and
     booleans unless they may stand for 0 and 1 (`flags`).
     """
-    array = _array(where, values)
-    if array.dtype.kind == "b" and not flags:
+    if not flags and _holds_flags(values):
         raise DataError(where, "dtype bool", "give numbers")
+    array = _array(where, values)
     if array.dtype.kind == "O" and not any(isinstance(each, str | bytes) for each in array.flat):
         try:
             array = array.astype(np.float64)
@@ -71,6 +71,16 @@ def numbers(where: str, values: ArrayLike, flags: bool = True) -> NDArray[np.flo
     if array.dtype.kind not in "fiub":
         raise DataError(where, f"could not convert {array.dtype} to numbers", "give numbers")
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+
+
+def _holds_flags(values: Any) -> bool:
+    """Checks for booleans, of which NumPy makes 0 and 1 among other numbers."""
+    if isinstance(values, list | tuple):
+        return any(isinstance(each, bool) or _holds_flags(each) for each in values)
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    if kind == "O":
+        return any(isinstance(each, bool | np.bool_) for each in np.asarray(values).flat)
+    return kind == "b"
 
 
 def number(where: str, value: Any, fix: str = "give a number", most: float = MOST) -> float:

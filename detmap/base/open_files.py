@@ -98,45 +98,60 @@ class InputFile:
             return os.read(self.descriptor, size)
 
 
-_read: set[tuple[int, int]] | None = None  # device and number of each file, in a block only
+class _Block:
+    """A block of `remembering`: its thread, and device and number of each file that was read."""
+
+    def __init__(self) -> None:
+        self.thread, self.known = threading.get_ident(), set[tuple[int, int]]()
+
+
+_blocks: list[_Block] = []  # that are open, of all threads
+_looking: set[int] = set()  # threads
 
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Remembers the files that are read in the block, so that no output replaces one of them."""
-    global _read
-    before, _read = _read, set()
+    """Remembers the files that any thread reads during the block, so that no output that this
+    thread writes replaces one of them.
+    """
+    block = _Block()
+    _blocks.append(block)
     try:
         yield
     finally:
-        _read = before
+        _blocks.remove(block)
 
 
 @contextmanager
 def looking() -> Iterator[None]:
     """In this block files are looked at, to recognize or to hash them: not remembered."""
-    global _read
-    before, _read = _read, None
+    thread = threading.get_ident()
+    outer = thread in _looking
+    _looking.add(thread)
     try:
         yield
     finally:
-        _read = before
+        if not outer:
+            _looking.discard(thread)
 
 
 def was_read(path: str | Path) -> bool:
-    """Checks if a file was read in the block of `remembering`."""
-    if not _read:
+    """Checks if a file was read in the innermost block of `remembering` of this thread."""
+    thread = threading.get_ident()
+    block = next((each for each in reversed(_blocks) if each.thread == thread), None)
+    if block is None:
         return False
     try:
         status = os.stat(path)
     except OSError:
         return False
-    return (status.st_dev, status.st_ino) in _read
+    return (status.st_dev, status.st_ino) in block.known
 
 
 def _remember(status: os.stat_result) -> None:
-    if _read is not None:
-        _read.add((status.st_dev, status.st_ino))
+    if _blocks and threading.get_ident() not in _looking:
+        for block in tuple(_blocks):
+            block.known.add((status.st_dev, status.st_ino))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -189,6 +190,8 @@ def _interval(
     q = student((1 + level) / 2, n_parts - 1)
     if all(0 <= each <= 1 for each in (value, *parts)):
         low, high = logit_interval(value, WIDER * se, bias, q)
+        if why := support.too_wide(low, high, drawn):
+            return replace(none(why, se), bias=bias)
     else:
         low, high = value - bias - q * WIDER * se, value - bias + q * WIDER * se
     return Interval(value, se, low, high, bias, level)

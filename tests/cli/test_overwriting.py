@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -155,3 +157,33 @@ def test_a_file_that_is_looked_at_is_not_remembered(tmp_path: Path) -> None:
             open_files.read_bytes(tmp_path / "b")
         assert open_files.was_read(tmp_path / "a")
         assert not open_files.was_read(tmp_path / "b")
+
+
+def test_threads_have_blocks_of_their_own(tmp_path: Path) -> None:
+    """Blocks that overlap in time end in any order; a thread without a block may write."""
+    (tmp_path / "a").write_text("a")
+    both, one_ended = threading.Barrier(2), threading.Event()
+
+    def first() -> None:
+        with open_files.remembering():
+            both.wait(10)
+        one_ended.set()
+
+    def second() -> None:
+        with open_files.remembering():
+            open_files.read_bytes(tmp_path / "a")
+            both.wait(10)
+            assert one_ended.wait(10)
+            assert open_files.was_read(tmp_path / "a")
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(first), pool.submit(second)]:
+            done.result(20)
+    with open_files.remembering():
+        open_files.read_bytes(tmp_path / "a")
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(open_files.was_read, tmp_path / "a").result(10) is False
+            pool.submit(open_files.read_bytes, COCO).result(10)
+        assert open_files.was_read(COCO)  # by a thread of this command
+    assert not open_files.was_read(tmp_path / "a")
+    atomic_files.write_text(tmp_path / "a", "b")
