@@ -246,9 +246,13 @@ def write(path: str | Path | BinaryIO, header: Any, arrays: Mapping[str, NDArray
 
 
 def _write(file: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
-    deflated = zipfile.ZIP_DEFLATED
+    deflated, stored = zipfile.ZIP_DEFLATED, _stored(arrays)
     with zipfile.ZipFile(file, "w", deflated, allowZip64=True, compresslevel=LEVEL) as archive:
         for name, array in arrays.items():
+            if name in stored:
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, array, allow_pickle=False)
+                continue
             member = name
             if array.nbytes >= BY_BYTE_FROM and _is_smaller_by_byte(array):
                 member = f"{name}-{array.dtype.kind}{array.dtype.itemsize}"
@@ -257,9 +261,38 @@ def _write(file: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
+def _stored(arrays: Mapping[str, NDArray[Any]]) -> set[str]:
+    """The arrays that are not packed, because the archive would be so small that it is refused:
+    those of the most equal numbers, such as counts of a million images without detections.
+    """
+    total, stored = sum(array.nbytes for array in arrays.values()), set[str]()
+    if total <= PLENTY:
+        return stored
+    packed = {name: _packed_size(array) for name, array in arrays.items()}
+    for name in sorted(arrays, key=lambda name: packed[name] / max(1, arrays[name].nbytes)):
+        if total <= MOST_TIMES / 2 * sum(packed.values()):
+            break
+        stored.add(name)
+        packed[name] = arrays[name].nbytes
+    return stored
+
+
+def _packed_size(array: NDArray[Any]) -> float:
+    """The size of a packed array, by a sample from its middle, in the smaller way."""
+    flat = array.reshape(-1)
+    sample = flat[max(len(flat) - SAMPLE, 0) // 2 :][:SAMPLE]
+    ways = [sample, *([_planes(sample)] if _has_planes(array) else [])]
+    size = min(len(zlib.compress(each.tobytes(), LEVEL)) for each in ways)
+    return size * len(flat) / max(1, len(sample))
+
+
+def _has_planes(array: NDArray[Any]) -> bool:
+    return f"{array.dtype.kind}{array.dtype.itemsize}" in BY_BYTE and sys.byteorder == "little"
+
+
 def _is_smaller_by_byte(array: NDArray[Any]) -> bool:
     """Compresses a sample from the middle both ways."""
-    if f"{array.dtype.kind}{array.dtype.itemsize}" not in BY_BYTE or sys.byteorder != "little":
+    if not _has_planes(array):
         return False
     flat = array.reshape(-1)
     middle = flat[max(len(flat) - SAMPLE, 0) // 2 :][:SAMPLE]

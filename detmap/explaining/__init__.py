@@ -26,6 +26,9 @@ from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 from detmap.tables import FLAGS, Detections, Truth
 
+EVALUATIONS = 8
+"""Evaluations that compare every pair of an image and class, about."""
+
 __all__ = ["SWITCHES", "ClassMove", "Decided", "Explanation", "Step", "Switch", "explain"]
 
 
@@ -113,7 +116,7 @@ def _explain_rules(
             "give two protocols of one kind",
         )
     tables = _both_tables(truths, first, last)
-    limit_crowds("explain", truths.first, detections)
+    limit_crowds("explain", truths.first, detections, EVALUATIONS)
     known = [MatchedOnce(table, detections, threads) for table in tables]
     values: dict[frozenset[str], float] = {}
 

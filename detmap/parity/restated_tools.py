@@ -43,7 +43,7 @@ SHAPED = {("pycocotools", "masks"): "coco-segm", ("pycocotools", "keypoints"): "
 BOXES_ALONE = Note(
     "tool-boxes", "detmap implements this tool for boxes only, not for masks and keypoints", 1
 )
-EVALUATIONS = 25
+EVALUATIONS = 16
 """Evaluations that compare every pair of an image and class: the other rules have limits."""
 REMARKS = {"order-undecided": "ties", "choice-undecided": "ties", "reference-stops": "stops"}
 """Notes on the reliability of a tool's number, with one word each."""

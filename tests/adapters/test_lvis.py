@@ -192,6 +192,19 @@ def test_a_list_that_no_image_has_is_counted(tmp_path: Path, name: str) -> None:
     assert texts[everywhere] == len(tree["images"])
 
 
+@pytest.mark.parametrize("name", ["neg_category_ids", "not_exhaustive_category_ids"])
+def test_lists_without_a_known_class_have_notes_too(tmp_path: Path, name: str) -> None:
+    tree = lvis_file()
+    for image in tree["images"]:
+        for each in ("neg_category_ids", "not_exhaustive_category_ids"):
+            image.pop(each, None)
+        image[name] = [99]
+    notes = {
+        note.code: note.count for note in read_truth(make.write(tmp_path / "t.json", tree)).notes
+    }
+    assert notes["scope-unlisted"] == notes["scope-missing"] == len(tree["images"])
+
+
 @pytest.mark.parametrize("frequency", [None, "R", "rare", ""])
 def test_classes_without_a_frequency_are_named(tmp_path: Path, frequency: str | None) -> None:
     """lvis-api raises ValueError or KeyError; here the means of r, c and f leave them out."""

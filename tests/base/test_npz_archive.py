@@ -395,3 +395,28 @@ def test_a_part_of_a_file_is_called_truncated(matches: Matches, tmp_path: Path) 
 
 def test_an_error_without_a_text_has_a_reason() -> None:
     assert npz_archive._damaged(EOFError()) == "is damaged (EOFError)"
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_what_is_saved_can_be_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dense: bool
+) -> None:
+    """Many images without boxes, or many detections of one score, are packed hundreds of times
+    smaller: arrays of equal numbers are stored as they are then.
+    """
+    n = 30_000
+    truth = detmap.truth_from_arrays([0], [1], [[0, 0, 9, 9]], images=np.arange(n))
+    rows = np.zeros(n if dense else 1, int)
+    boxes = np.tile([50.0, 50, 9, 9], (len(rows), 1))
+    found = detmap.detections_from_arrays(truth, rows, rows + 1, boxes, rows + 0.5)
+    made = detmap.match(truth, found, "voc2012")
+    made.save(tmp_path / "packed.npz")
+    monkeypatch.setattr(npz_archive, "PLENTY", 10_000)
+    with pytest.raises(detmap.DataError, match="unpacks to"):
+        Matches.load(tmp_path / "packed.npz")
+    made.save(tmp_path / "stored.npz")
+    loaded = Matches.load(tmp_path / "stored.npz")
+    assert loaded.data_digest() == made.data_digest()
+    assert detmap.summarize(loaded).metrics == detmap.summarize(made).metrics
+    size = (tmp_path / "stored.npz").stat().st_size
+    assert size > (tmp_path / "packed.npz").stat().st_size

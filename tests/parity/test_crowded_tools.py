@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from detmap import parity
+from detmap import explaining, parity
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.base import crowding
 from detmap.errors import CrowdedError
@@ -33,8 +33,10 @@ def test_tools_of_too_crowded_images_have_no_number(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(crowding, "COMPARED_PER_ROW", 1)
     with pytest.raises(CrowdedError, match="tools: the images are too crowded: 900 pairs of boxes"):
         numbers(*tables, stock, names)
+    monkeypatch.setattr(crowding, "MOST_COMPARED", 899 * explaining.EVALUATIONS)
     with pytest.raises(CrowdedError, match="explain: the images are too crowded: 900 pairs"):
         explain(*tables, "voc2012", "yolov5")
+    monkeypatch.setattr(crowding, "MOST_COMPARED", 899 * EVALUATIONS)
     with pytest.raises(CrowdedError, match="parity: the images are too crowded: 900 pairs"):
         parity.beside(parity.find("pycocotools"), load("coco-bbox"), *tables)
     with pytest.raises(CrowdedError, match="reproduce: the images are too crowded: 900 pairs"):

@@ -212,7 +212,7 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
         (
             "iscrowd-missing",
             "annotations have no iscrowd: read as 0",
-            0 if scope else int((rows.iscrowd < 0).sum()),  # LVIS has no crowds
+            0 if scope is not None else int((rows.iscrowd < 0).sum()),  # LVIS has no crowds
         ),
         (
             "iscrowd-odd",
@@ -242,7 +242,7 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
             else int(np.count_nonzero(rows.ids == 0)),
         ),
         ("id-twice", "annotations have repeated ids: each is an object", _repeats(rows.ids)),
-        *(lvis.incomplete(file.image_records, file.categories) if scope else ()),
+        *(lvis.incomplete(file.image_records, file.categories) if scope is not None else ()),
     ]
     return tuple(Note(code, text, count, shown(path)) for code, text, count in notes if count)
 

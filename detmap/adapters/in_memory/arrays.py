@@ -79,9 +79,8 @@ def truth_from_arrays(
     xywh = _boxes(where, boxes, len(image_ids))
     known = np.unique(image_ids if images is None else arguments.ids(f"{where}: images", images))
     classes = _classes(where, category_ids, _category_names(where, categories))
-    areas = xywh[:, 2] * xywh[:, 3]
-    if area is not None:
-        areas = arguments.numbers(f"{where}: area", area, flags=False)
+    given = xywh[:, 2] * xywh[:, 3] if area is None else area
+    areas = arguments.numbers(f"{where}: area", given, flags=False)
     crowds = (
         np.zeros(len(xywh), dtype=bool)
         if crowd is None
