@@ -175,9 +175,7 @@ def integrate(
     at = _turning_points(hit) if ap.rule.turning_points else np.arange(len(hit))
     true, false = _running_sums(hit, gain, at, number)
     recall = true.astype(np.float64) / n_objects
-    ranked = true + false + number(ap.epsilon)
-    with np.errstate(invalid="ignore"):  # before any weight
-        precision = np.where(ranked > 0, true / ranked, number(0))
+    precision = true / (true + false + number(ap.epsilon))
     score = score[at] if ap.rule.scores and len(score) else NO_SCORES
     return ap.rule.at_ranks(Curve(recall, precision, points, ap.sum, ap.tail, score, ap.samples))
 

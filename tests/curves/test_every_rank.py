@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from detmap.curves import every_rank, score_threshold
 from detmap.matching.matches import Matches
-from detmap.protocol.integrators import INTEGRATORS, Integrator
+from detmap.protocol.integrators import INTEGRATORS, Curve, Integrator, integrator
 from detmap.tables.grouping import labels
 from tests.curves.test_scores import asking
 from tests.statistics.drawn_matches import draw, rows_of_cell
@@ -138,3 +139,117 @@ def test_the_best_f1_is_that_of_one_array_at_any_block(
     expected = np.stack([each[:, best] for each in (precision, recall, f1)])
     assert values[:, 1:].tobytes() == expected.tobytes()
     assert values[:, 0].tolist() == [row.copy().mean() for row in expected]
+
+
+def by_hand(
+    rows: list[tuple[bool, float, float]], n_objects: float, rule: Integrator, epsilon: float
+) -> Any:
+    """The AP, or its terms, of ranked detections: hit, weight, score."""
+    there = [row for row in rows if row[1] > 0]
+    if not there:
+        return 0.0
+    hit, weight, score = (np.array(column) for column in zip(*there, strict=True))
+    true, false = np.cumsum(weight * hit), np.cumsum(weight * ~hit.astype(bool))
+    points = np.linspace(0, 1, 11) if rule.name == "eleven_point" else np.linspace(0, 1, 101)
+    return rule.at_ranks(
+        Curve(true / n_objects, true / (true + false + epsilon), points, score=score)
+    )
+
+
+@pytest.mark.parametrize("rule", INTEGRATORS, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_terms_by_hand(rule: Integrator, weighted: bool, seed: int) -> None:
+    """Short lists of one class and of many; ignored detections, images of weight 0."""
+    drawn = draw(seed, 8) if seed else rare_classes(7)
+    matches = asking(drawn, {"ap.integrator": rule.name})
+    rng = np.random.default_rng(seed)
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], matches.n_images) if weighted else None
+    n_classes, n_thresholds = len(matches.categories), len(matches.protocol.thresholds())
+    positives = np.arange(1.0, 1 + 2 * n_classes).reshape(-1, 2)
+    found = every_rank.terms(matches, matches.protocol.ap, positives, np.arange(n_classes), weight)
+    label = labels(matches.off)
+    for k in range(n_classes):
+        score = matches.score[label == k].tolist()
+        for a in range(2):
+            for t in range(n_thresholds):
+                cell = zip(rows_of_cell(matches, k, a, t), score, strict=True)
+                rows = [
+                    (verdict == "T", 1.0 if weight is None else float(weight[image]), value)
+                    for (image, verdict), value in cell
+                    if verdict != "I"
+                ]
+                expected = by_hand(rows, positives[k, a], rule, matches.protocol.ap.epsilon)
+                np.testing.assert_allclose(found[a, t, :, k], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["input", "ranking"])
+@pytest.mark.parametrize("ignored", ["leave", "stay"])
+def test_one_curve_of_all_classes_by_hand(order: str, ignored: str) -> None:
+    rules = {"ap.pool": "all", "ap.integrator": "step", "matching.order": order}
+    matches = asking(draw(5, 12), {**rules, "ranking.ignored": ignored})
+    rng = np.random.default_rng(1)
+    position = rng.permutation(len(matches)).astype(np.int32)
+    matches = replace(matches, position=position, score=np.round(matches.score, 1))
+    positives = np.array([[3.0, 2.0], [4.0, 0.0], [2.0, 5.0]])
+    found = every_rank.pooled(matches, matches.protocol.ap, positives)
+    label, turn = labels(matches.off), position if order == "input" else matches.rank
+    for a in range(2):
+        for t in range(3):
+            bit = 1 << t
+            rows = [
+                (int(label[r]), int(matches.image[r]), int(turn[r]), r)
+                for r in range(len(matches))
+                if positives[label[r], a] > 0
+            ]
+            listed = [r for *_, r in sorted(rows)]
+            listed.sort(key=lambda r: -matches.score[r])
+            verdicts = [
+                (bool(matches.tp[r, a] & bit), 1.0, float(matches.score[r]))
+                for r in listed
+                if not matches.ignored[r, a] & bit
+            ]
+            expected = by_hand(
+                verdicts, positives[:, a].sum(), integrator("step"), matches.protocol.ap.epsilon
+            )
+            assert found[a, t, 0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_running_sums_stop_where_adding_one_has_no_effect() -> None:
+    """Shown with a type of eleven bits: 2048 + 1 is 2048."""
+    hit = np.random.default_rng(0).random(9000) < 0.5
+    true, false = every_rank._running_sums(hit, None, np.arange(9000), np.float16)
+    assert true.tolist() == np.cumsum(hit, dtype=np.float16).tolist()
+    assert false.tolist() == np.cumsum(~hit, dtype=np.float16).tolist()
+    assert true[-1] == 2048
+
+
+def test_no_class_with_objects_has_no_best_f1() -> None:
+    matches = asking(draw(1), {"metrics": ["AP", "P50"], "operating.rule": "best_mean_f1"})
+    (values,) = score_threshold.points(matches, np.zeros((3, 2)), np.zeros(0, np.int64)).values()
+    assert values.shape == (3, 1)
+    assert np.isnan(values).all()
+
+
+def test_precision_is_one_above_the_scores_of_a_class() -> None:
+    """The best mean F1 is at a score that the second class does not reach."""
+    objects = [{"cls": k, "image": i, "counted": [True, True]} for k in (0, 1) for i in range(4)]
+    rows = [
+        {"cls": 0, "image": i, "score": 0.9 - i / 100, "verdict": [["T"], ["T"]]} for i in range(4)
+    ]
+    rows += [{"cls": 0, "image": i, "score": 0.5, "verdict": [["F"], ["F"]]} for i in range(40)]
+    rows += [{"cls": 1, "image": 0, "score": 0.1, "verdict": [["F"], ["F"]]}]
+    case: dict[str, Any] = {"I": 40, "K": 2, "A": 2, "T": 1, "objects": objects}
+    made = as_matches({**case, "detectors": [rows]}, 0, "step")
+    matches = asking(made, {"metrics": ["AP", "P50"], "operating.rule": "best_mean_f1"})
+    (values,) = score_threshold.points(matches, np.full((2, 2), 4.0), np.arange(2)).values()
+    assert values[0, 2] == 1.0
+    assert values[1, 2] == values[2, 2] == 0.0
+
+
+def test_smoothing_is_a_moving_mean_with_repeated_ends() -> None:
+    values = np.random.default_rng(3).random(1000)
+    found = score_threshold._smoothed(values, 0.1)
+    longer = np.concatenate([np.full(50, values[0]), values, np.full(50, values[-1])])
+    expected = [longer[i : i + 101].mean() for i in range(1000)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
