@@ -166,8 +166,9 @@ def test_terms_by_hand(rule: Integrator, weighted: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     weight = rng.choice([0.0, 0.5, 1.0, 3.0], matches.n_images) if weighted else None
     n_classes, n_thresholds = len(matches.categories), len(matches.protocol.thresholds())
-    positives = np.arange(1.0, 1 + 2 * n_classes).reshape(-1, 2)
+    positives = 1.0 + np.arange(2 * n_classes).reshape(-1, 2) % 3
     found = every_rank.terms(matches, matches.protocol.ap, positives, np.arange(n_classes), weight)
+    assert found.shape == (2, n_thresholds, 101 if rule.samples else 1, n_classes)
     label = labels(matches.off)
     for k in range(n_classes):
         score = matches.score[label == k].tolist()
@@ -185,8 +186,10 @@ def test_terms_by_hand(rule: Integrator, weighted: bool, seed: int) -> None:
 
 @pytest.mark.parametrize("order", ["input", "ranking"])
 @pytest.mark.parametrize("ignored", ["leave", "stay"])
-def test_one_curve_of_all_classes_by_hand(order: str, ignored: str) -> None:
+@pytest.mark.parametrize("sort", ["stable", "unstable"])
+def test_one_curve_of_all_classes_by_hand(order: str, ignored: str, sort: str) -> None:
     rules = {"ap.pool": "all", "ap.integrator": "step", "matching.order": order}
+    rules["ranking.sort"] = sort
     matches = asking(draw(5, 12), {**rules, "ranking.ignored": ignored})
     rng = np.random.default_rng(1)
     position = rng.permutation(len(matches)).astype(np.int32)
@@ -203,7 +206,11 @@ def test_one_curve_of_all_classes_by_hand(order: str, ignored: str) -> None:
                 if positives[label[r], a] > 0
             ]
             listed = [r for *_, r in sorted(rows)]
-            listed.sort(key=lambda r: -matches.score[r])
+            if ignored == "leave":
+                listed = [r for r in listed if not matches.ignored[r, a] & bit]
+            kind = "stable" if sort == "stable" else "quicksort"
+            ranked = np.argsort(-matches.score[listed], kind=kind)
+            listed = [listed[i] for i in ranked]
             verdicts = [
                 (bool(matches.tp[r, a] & bit), 1.0, float(matches.score[r]))
                 for r in listed
@@ -213,6 +220,15 @@ def test_one_curve_of_all_classes_by_hand(order: str, ignored: str) -> None:
                 verdicts, positives[:, a].sum(), integrator("step"), matches.protocol.ap.epsilon
             )
             assert found[a, t, 0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_one_curve_without_objects_is_undefined() -> None:
+    matches = asking(draw(5, 12), {"ap.pool": "all", "ap.integrator": "step"})
+    positives = np.array([[3.0, 0.0], [4.0, 0.0], [2.0, 0.0]])
+    found = every_rank.pooled(matches, matches.protocol.ap, positives)
+    assert found.shape == (2, 3, 1)
+    assert np.isnan(found[1]).all()
+    assert not np.isnan(found[0]).any()
 
 
 def test_running_sums_stop_where_adding_one_has_no_effect() -> None:
