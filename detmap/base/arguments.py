@@ -73,10 +73,13 @@ def numbers(where: str, values: ArrayLike, flags: bool = True) -> NDArray[np.flo
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
 
 
-def _holds_flags(values: Any) -> bool:
+def _holds_flags(values: Any, depth: int = 2) -> bool:
     """Checks for booleans, of which NumPy makes 0 and 1 among other numbers."""
     if isinstance(values, list | tuple):
-        return any(isinstance(each, bool) or _holds_flags(each) for each in values)
+        inner = depth > 1
+        return any(
+            isinstance(each, bool) or (inner and _holds_flags(each, depth - 1)) for each in values
+        )
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     if kind == "O":
         return any(isinstance(each, bool | np.bool_) for each in np.asarray(values).flat)

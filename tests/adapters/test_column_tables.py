@@ -318,7 +318,7 @@ def test_a_csv_with_many_columns_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
-@pytest.mark.parametrize("memory", [{}, {"memory": "1 GB"}], ids=["whole", "pieces"])
+@pytest.mark.parametrize("memory", [{}, {"memory": "8 GB"}], ids=["whole", "pieces"])
 def test_names_in_any_encoding(tmp_path: Path, encoding: str, memory: dict[str, Any]) -> None:
     """pyarrow decodes some into texts only, not into a dictionary."""
     pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
