@@ -445,7 +445,7 @@ def test_keys_by_match_result(seed: int, best: bool, empty: bool) -> None:
 @pytest.mark.parametrize("n", [0, 3, 17])
 def test_how_many_orders_a_search_evaluates(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six for each subset and threshold, from the components of 16 random orders."""
-    truth, table, protocol = draw_set(np.random.default_rng(9))
+    truth, table, protocol = draw_set(np.random.default_rng(12))
     matches = detmap.evaluate(truth, table, protocol, threads=1).matches
     orders = equal_scores.Orders(matches, (truth, table), 1)
     combined, sizes = tie_search._combined, []
@@ -459,8 +459,11 @@ def test_how_many_orders_a_search_evaluates(n: int, monkeypatch: pytest.MonkeyPa
     found = tie_search.searched(orders, [*rows, *rows], lambda _: [0.5], n, 0, 1)
     assert found == ([[0.5]] * n, [[0.5]] * 6 * len({(row.subset, row.iou) for row in rows}))
     assert set(sizes) == {16}
-    monkeypatch.setattr(tie_search, "MOST_PAIRS", 0)
-    assert tie_search.searched(orders, rows, lambda _: [0.5], n, 0, 1)[0] == [[0.5]] * min(n, 16)
+    assert len(orders.row) > 1
+    for most in (0, 16 * len(orders.row)):
+        monkeypatch.setattr(tie_search, "MOST_PAIRS", most)
+        drawn, _ = tie_search.searched(orders, rows, lambda _: [0.5], n, 0, 1)
+        assert drawn == [[0.5]] * min(n, 16)
 
 
 def test_many_terms_get_fewer_random_orders(monkeypatch: pytest.MonkeyPatch) -> None:
