@@ -279,27 +279,25 @@ def _stored(arrays: Mapping[str, NDArray[Any]]) -> set[str]:
 
 def _packed_size(array: NDArray[Any]) -> float:
     """The size of a packed array, by a sample from its middle, in the smaller way."""
-    flat = array.reshape(-1)
-    sample = flat[max(len(flat) - SAMPLE, 0) // 2 :][:SAMPLE]
-    ways = [sample, *([_planes(sample)] if _has_planes(array) else [])]
-    size = min(len(zlib.compress(each.tobytes(), LEVEL)) for each in ways)
-    return size * len(flat) / max(1, len(sample))
-
-
-def _has_planes(array: NDArray[Any]) -> bool:
-    return f"{array.dtype.kind}{array.dtype.itemsize}" in BY_BYTE and sys.byteorder == "little"
+    n, plain, by_byte = _packed_sample(array)
+    return min(plain, by_byte) * array.size / max(1, n)
 
 
 def _is_smaller_by_byte(array: NDArray[Any]) -> bool:
-    """Compresses a sample from the middle both ways."""
-    if not _has_planes(array):
-        return False
+    _, plain, by_byte = _packed_sample(array)
+    return by_byte < plain
+
+
+def _packed_sample(array: NDArray[Any]) -> tuple[int, int, int]:
+    """The numbers in a sample from the middle, and its packed sizes both ways: equal where an array
+    has no second way.
+    """
     flat = array.reshape(-1)
     middle = flat[max(len(flat) - SAMPLE, 0) // 2 :][:SAMPLE]
-    plain, by_byte = (
-        len(zlib.compress(each.tobytes(), LEVEL)) for each in (middle, _planes(middle))
-    )
-    return by_byte < plain
+    plain = len(zlib.compress(middle.tobytes(), LEVEL))
+    if f"{array.dtype.kind}{array.dtype.itemsize}" not in BY_BYTE or sys.byteorder != "little":
+        return len(middle), plain, plain
+    return len(middle), plain, len(zlib.compress(_planes(middle).tobytes(), LEVEL))
 
 
 def _planes(array: NDArray[Any]) -> NDArray[np.uint8]:

@@ -192,9 +192,10 @@ def influence(plan: Plan, units: Units, threads: int | None = None) -> Influence
     values = np.empty((n_readings, n_classes))
     mix = Mixer(plan)
     for each in each_batch(plan, units, threads):
-        mix.add(each, zip(totals, (each.raw, each.unbiased, each.corrected), strict=True))
+        root = each.unbiased
+        mix.add(each, zip(totals, (each.raw, root, each.corrected), strict=True))
         mine = slice(each.classes.start, each.classes.stop)
-        class_unbiased[:, mine] = each.variances(each.unbiased, units.n)
+        class_unbiased[:, mine] = each.variances(root, units.n)
         if plan.of_class:  # a metric does not need them
             class_uncorrected[:, mine] = each.variances(each.raw, units.n)
         n_units[:, mine] = each.n_units
