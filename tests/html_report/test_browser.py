@@ -23,6 +23,7 @@ from tests.html_report.test_page import BOTH, COCO, HOSTILE, PICTURES, hostile
 from tests.support.running import run
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="pip install selenium")
+support_ui = pytest.importorskip("selenium.webdriver.support.ui")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
     pytest.mark.slow,
@@ -269,8 +270,14 @@ def test_values_are_shown_by_keyboard_and_hover(browser: Any, sample: Path) -> N
     row = browser.find_element("css selector", "#classes .plots tbody tr")
     center = "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})"
     browser.execute_script(center, row)
-    webdriver.ActionChains(browser).move_to_element(row).perform()
-    assert row.find_element("css selector", "th").text.split()[0] in tip.text
+    name = row.find_element("css selector", "th").text.split()[0]
+
+    def shown(_: Any) -> bool:
+        """The page may still be moving under the pointer."""
+        webdriver.ActionChains(browser).move_by_offset(1, 0).move_to_element(row).perform()
+        return name in tip.text
+
+    support_ui.WebDriverWait(browser, 5).until(shown, name)
 
 
 def test_a_search_keeps_the_classes_of_that_name(browser: Any, sample: Path) -> None:
