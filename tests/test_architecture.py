@@ -7,16 +7,23 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from detmap import protocol
+import detmap
+from detmap import protocol, warmup, wings
+from detmap.adapters import formats
+from detmap.cli import dispatch
+from detmap.errors import DetmapError
+from detmap.protocol.benchmark_rules import EXTRA, RULES
 from tests.support.package_source import MODULES, PACKAGE, nodes
 
 # A module imports only from layers above its own.
 LAYERS = (
     ("errors", "version", "peers"),
+    ("wings",),
     ("base",),
     ("resources",),
     ("kernels", "output"),
@@ -25,16 +32,36 @@ LAYERS = (
     ("overlaps",),
     ("adapters", "matching"),
     ("curves",),
-    ("doctor", "statistics"),
+    ("statistics",),
     ("results",),
-    ("benchmarks",),
     ("bounded",),
-    ("evaluate", "ranking", "compat"),
-    ("compare", "diagnosis", "streaming", "parity", "suites"),
+    ("evaluate",),
+    ("compare", "streaming"),
+    ("warmup",),
+    ("benchmarks", "compat", "doctor", "ranking"),
+    ("diagnosis", "parity", "suites"),
     ("explaining", "html_report"),
-    ("reproducing", "warmup"),
+    ("reproducing",),
     ("cli", "integrations"),
 )
+WINGS = (
+    *("detmap.compat", "detmap.integrations", "detmap.ranking"),
+    *("detmap.diagnosis", "detmap.doctor", "detmap.html_report", "detmap.cli.browser"),
+    *("detmap.cli.commands.diagnose", "detmap.cli.commands.doctor", "detmap.cli.commands.report"),
+    "detmap.cli.doctor_consultation",
+    *("detmap.explaining", "detmap.parity", "detmap.peers", "detmap.reproducing"),
+    *("detmap.cli.checks", "detmap.cli.explained_records", "detmap.cli.replay"),
+    "detmap.results.citation",
+    *("detmap.benchmarks", "detmap.suites", "detmap.cli.commands.suite"),
+    *("detmap.adapters.coco.sa_co", "detmap.adapters.coco.whole_body", "detmap.adapters.ilsvrc"),
+    *("detmap.adapters.label_hierarchy", "detmap.adapters.mat_file", "detmap.adapters.open_images"),
+    *("detmap.adapters.people", "detmap.adapters.rotated", "detmap.adapters.scalabel"),
+    *("detmap.adapters.tabular.luna16", "detmap.adapters.text_per_image.kitti"),
+    *("detmap.adapters.uavdt", "detmap.adapters.visdrone"),
+    "detmap.adapters.annotation_tools",
+    "detmap.cli.commands.rank",
+)
+"""Packages and modules that the core does not import."""
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
@@ -66,6 +93,51 @@ def test_imports_run_one_way() -> None:
         and LEVEL[there] >= LEVEL[here]
     ]
     assert not upward
+
+
+def in_wing(name: str) -> bool:
+    """Whether a module, or what it defines, belongs to a wing."""
+    return any(f"{name}.".startswith(f"{wing}.") for wing in WINGS)
+
+
+def test_the_core_imports_no_wing() -> None:
+    """Neither at module level nor in a function: wings enter by the tables of `detmap.wings`."""
+    for path in MODULES:
+        here = ".".join(("detmap", *path.relative_to(PACKAGE).with_suffix("").parts))
+        if not in_wing(here):
+            assert not [name for name in imported(path) if in_wing(name)], here
+
+
+def test_the_tables_of_places_name_what_is_there() -> None:
+    public = {place for module, names in detmap._HOMES.items() for place in [f"{module}:"] if names}
+    places = {
+        *wings.HOOKS.values(),
+        *formats.TABLES,
+        *(rule.place for rule in (*RULES.values(), *EXTRA.values())),
+        *(step for step in warmup.STEPS if "compat" not in step),  # needs pycocotools
+    }
+    assert all(callable(wings.load(place)) or place in formats.TABLES for place in places)
+    assert all(find_spec(place.rstrip(":")) for place in public)
+    assert {*dispatch.COMMANDS} == {*dispatch.ALL_COMMANDS}
+    assert all(find_spec(command.module) for command in dispatch.ALL_COMMANDS.values())
+
+
+def test_a_package_that_is_not_installed_is_reported() -> None:
+    place = "detmap.no_such_wing.module:function"
+    assert not wings.is_installed(place)
+    with pytest.raises(DetmapError, match=r"detmap.no_such_wing: .* not installed"):
+        wings.load(place)
+
+
+def test_the_stub_has_the_public_names() -> None:
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    names = {
+        alias.asname
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert names - {"_load"} | {"load_protocol"} == {*detmap.__all__}
 
 
 @pytest.mark.slow

@@ -31,9 +31,9 @@ from detmap.tables.digests import digest_of
 
 if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating
-    from detmap.doctor.findings import Findings
     from detmap.matching.matches_overview import Overview
     from detmap.output.table import Table
+    from detmap.results.findings import Findings
     from detmap.statistics.intervals import Intervals
     from detmap.statistics.ties import Tied
     from detmap.tables import Detections, Truth
@@ -96,12 +96,9 @@ class Result:
 
         Empty for results of matches without input files.
         """
-        from detmap.doctor import Findings, examine_given
+        from detmap.results.findings import quick_findings
 
-        if self.inputs is None:
-            return Findings()
-        truth, detections, rules, how = self.inputs
-        return examine_given(truth, detections, rules, **how)
+        return quick_findings(self.inputs)
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -406,7 +406,7 @@ def read_csv_detections(
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`: a folder of CSV files of detections, one per image."""
+    """See `detmap.adapters.format_rows.Looks`: a folder of CSV files of detections."""
     first = folder_files.first(path, ".csv")
     return 2 * (first is not None and csv_parquet.is_of_image(first))
 

@@ -377,7 +377,7 @@ def require_same(known: Sequence[str], names: Sequence[str], where: str) -> None
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`: a folder of Parquet shards with a column of scores."""
+    """See `detmap.adapters.format_rows.Looks`: a folder of Parquet shards with scores."""
     try:
         files = shards(path)
         with parquet_file(files[0]) as file:
