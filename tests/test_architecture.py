@@ -25,7 +25,6 @@ LAYERS = (
     ("errors", "version", "peers"),
     ("wings",),
     ("base",),
-    ("resources",),
     ("kernels", "output"),
     ("tables",),
     ("protocol",),

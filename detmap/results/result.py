@@ -1,7 +1,4 @@
-"""The result of an evaluation: metrics, per-class table, counts, notes, signature.
-
-More than 400 lines: it holds the public methods of one class, which only call others.
-"""
+"""The result of an evaluation: metrics, per-class table, counts, notes, signature."""
 
 from __future__ import annotations
 
@@ -479,8 +476,6 @@ class Result:
 
         notes = "".join(f"note: {note}\n" for note in self.notes)
         return formats.text(self.tables()) + notes
-
-    as_dict, at_threshold = to_dict, operating_point  # the old names
 
 
 def _count(number: Any) -> int | float:
