@@ -2,7 +2,7 @@
 
 A row is a box: image, class, four numbers, and a score for detections. Column names define the four
 numbers; ``box_format`` defines fractions and VOC pixels. A ground truth row without box and class
-is an image without objects. More than 400 lines: both readers share their helpers.
+is an image without objects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Reads sheets, tables with named columns: CSV, Parquet, and pandas, polars and Arrow tables.
 
 Column names match regardless of case, spaces, ``_ - .`` and a leading ``bbox`` or ``box``.
-More than 400 lines: the kinds of tables share one class.
 """
 
 from __future__ import annotations
