@@ -17,101 +17,51 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from detmap import ranking
-    from detmap.adapters import read_detections, read_truth
-    from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-    from detmap.adapters.tabular.slice_lists import read_slices
-    from detmap.compare import compare
-    from detmap.diagnosis import Diagnosis, diagnose
-    from detmap.doctor import Finding, doctor
-    from detmap.errors import DataError, DetmapError, MergeError, ProtocolError
-    from detmap.evaluate import evaluate, match, summarize
-    from detmap.explaining import explain
-    from detmap.matching.matches import Matches
-    from detmap.protocol import Protocol
-    from detmap.protocol import load as load_protocol
-    from detmap.results.result import Result
-    from detmap.streaming import distributed
-    from detmap.streaming.evaluator import Evaluator
-    from detmap.tables import Categories, Detections, Images, Note, Truth
-    from detmap.version import __version__
-
-__all__ = [
-    "Categories",
-    "DataError",
-    "Detections",
-    "DetmapError",
-    "Diagnosis",
-    "Evaluator",
-    "Finding",
-    "Images",
-    "Matches",
-    "MergeError",
-    "Note",
-    "Protocol",
-    "ProtocolError",
-    "Result",
-    "Truth",
-    "__version__",
-    "compare",
-    "detections_from_arrays",
-    "diagnose",
-    "distributed",
-    "doctor",
-    "evaluate",
-    "explain",
-    "load_protocol",
-    "match",
-    "ranking",
-    "read_detections",
-    "read_slices",
-    "read_truth",
-    "summarize",
-    "truth_from_arrays",
-]
-
 _HOMES = {
-    "adapters": ("read_detections", "read_truth"),
-    "adapters.in_memory.arrays": ("detections_from_arrays", "truth_from_arrays"),
-    "adapters.tabular.slice_lists": ("read_slices",),
-    "diagnosis": ("Diagnosis", "diagnose"),
-    "doctor": ("Finding",),
-    "errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
-    "evaluate": ("match", "summarize"),
-    "explaining": ("explain",),
-    "streaming.evaluator": ("Evaluator",),
-    "matching.matches": ("Matches",),
-    "protocol": ("Protocol",),
-    "results.result": ("Result",),
-    "tables": ("Categories", "Detections", "Images", "Note", "Truth"),
-    "version": ("__version__",),
+    "detmap.adapters": ("read_detections", "read_truth"),
+    "detmap.adapters.in_memory.arrays": ("detections_from_arrays", "truth_from_arrays"),
+    "detmap.adapters.tabular.slice_lists": ("read_slices",),
+    "detmap.compare": ("compare",),
+    "detmap.diagnosis": ("Diagnosis", "diagnose"),
+    "detmap.doctor": ("Finding", "doctor"),
+    "detmap.errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
+    "detmap.evaluate": ("evaluate", "match", "summarize"),
+    "detmap.explaining": ("explain",),
+    "detmap.matching.matches": ("Matches",),
+    "detmap.protocol": ("Protocol", "load as load_protocol"),
+    "detmap.results.result": ("Result",),
+    "detmap.streaming.evaluator": ("Evaluator",),
+    "detmap.tables": ("Categories", "Detections", "Images", "Note", "Truth"),
+    "detmap.version": ("__version__",),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+"""Module -> its public names. `__init__.pyi` has the same names for type checkers."""
+_MODULES = {"distributed": "detmap.streaming.distributed", "ranking": "detmap.ranking"}
+_HOME = {
+    public or name: (module, name)
+    for module, names in _HOMES.items()
+    for name, _, public in (each.partition(" as ") for each in names)
+}
+__all__ = sorted({*_HOME, *_MODULES})
 
 
 def __getattr__(name: str) -> Any:
     """Everything is imported when it is asked for: the command line has to be able to answer a
     Ctrl-C before it has imported NumPy.
     """
-    if name in _HOME:
-        value = getattr(import_module(f"detmap.{_HOME[name]}"), name)
-    elif name == "load_protocol":
-        value = import_module("detmap.protocol").load
-    elif name == "distributed":
-        value = import_module("detmap.streaming.distributed")
-    else:
-        value = _module(name)
+    module, attribute = _HOME.get(name, (_MODULES.get(name, f"detmap.{name}"), ""))
+    missing = AttributeError(f"module 'detmap' has no attribute {name!r}")
+    if module.startswith("detmap._"):
+        raise missing
+    try:
+        value: Any = import_module(module)
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):  # a package that the module needs
+            raise
+        raise missing from None
+    if attribute:
+        value = getattr(value, attribute)
     globals()[name] = value
     return value
-
-
-def _module(name: str) -> ModuleType:
-    """A module of the package, as an attribute of it."""
-    from importlib.util import find_spec
-
-    if name.startswith("_") or find_spec(f"detmap.{name}") is None:
-        raise AttributeError(f"module 'detmap' has no attribute {name!r}")
-    return import_module(f"detmap.{name}")
 
 
 def __dir__() -> list[str]:
@@ -136,9 +86,8 @@ class _Package(ModuleType):
         """Pickled by name, so that functions that name ``detmap`` run on Ray, Spark and Dask."""
         return import_module, (__name__,)
 
-    compare = _function("compare")
-    doctor = _function("doctor")
-    evaluate = _function("evaluate")
 
-
+for _name, (_module, _) in _HOME.items():
+    if _module == f"detmap.{_name}":
+        setattr(_Package, _name, _function(_name))
 sys.modules[__name__].__class__ = _Package

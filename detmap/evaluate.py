@@ -58,7 +58,7 @@ def evaluate(
         would not fit
 
     A protocol whose ``evaluation.rule`` is not ``matching`` gives a
-    `detmap.benchmarks.benchmark_result.BenchmarkResult`.
+    `detmap.results.benchmark_result.BenchmarkResult`.
 
     Raises
     ------
@@ -83,9 +83,9 @@ def evaluate(
     tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
     inputs = (truth, detections, tables[2], how)
     if tables[2].evaluation.rule != "matching":
-        from detmap import benchmarks
+        from detmap.results import own_rules
 
-        own: Any = benchmarks.evaluate(*tables, inputs=inputs)
+        own: Any = own_rules.evaluate(*tables, inputs=inputs)
         return own  # type: ignore[no-any-return]
     matches = engine.match(*tables, threads=threads)
     extra, part = _extra_metrics(tables)
@@ -99,9 +99,9 @@ def _extra_metrics(
     """The metrics of ``evaluation.extra``, and a function that returns those of some images."""
     if not tables[2].evaluation.extra:
         return {}, None
-    from detmap import benchmarks
+    from detmap.results import own_rules
 
-    return benchmarks.extra(*tables), partial(benchmarks.extra_part, tables)
+    return own_rules.extra(*tables), partial(own_rules.extra_part, tables)
 
 
 def _evaluate_parts(
@@ -198,7 +198,7 @@ def _read(
         what = "has no effect: the detections have been read already"
         raise DataError("evaluate: unknown, class_names", what, "pass it to `read_detections`")
     if images is not None or classes is not None:
-        from detmap.benchmarks import selected_classes
+        from detmap.matching import selected_classes
 
         return selected_classes.select((truth, detections, rules), images, classes)
     return truth, detections, rules

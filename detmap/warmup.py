@@ -11,22 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from detmap import ranking
-from detmap.adapters.coco.scan_json import skip_nothing
+from detmap import wings
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-from detmap.adapters.tabular.csv_cells import read_no_cells
-from detmap.adapters.voc.scan_voc import read_nothing
 from detmap.compare import compare
 from detmap.curves.scores import coco_arrays
-from detmap.diagnosis import diagnose
-from detmap.diagnosis.diagnosis_intervals import uncertainty
-from detmap.diagnosis.summary import parts, summary
 from detmap.errors import DetmapError
 from detmap.evaluate import evaluate, summarize
 from detmap.matching.engine import match
 from detmap.overlaps import masks
 from detmap.overlaps.keypoints import Keypoints
 from detmap.protocol import integrators, load, names
+from detmap.protocol.benchmark_rules import EXTRA
 from detmap.tables import ABSENT, NOT_EXHAUSTIVE, Detections, Scope, Truth
 
 BOXES = [[0.0, 0.0, 10.0, 10.0], [5.0, 5.0, 20.0, 20.0], [0.0, 0.0, 9.0, 9.0]]
@@ -49,6 +44,7 @@ def evaluate_next_to_nothing() -> None:
         for rules in map(load, names())
         if rules.iou.of == "boxes" and rules.evaluation.rule == "matching"
         if not (rules.files.truth or any(group.classes for group in rules.groups))
+        if all(wings.is_installed(EXTRA[name].place) for name in rules.evaluation.extra)
     ]  # other protocols need attributes and classes of their files, and the same kernels
     for rules in boxes:
         for settings in ({}, many):
@@ -56,18 +52,6 @@ def evaluate_next_to_nothing() -> None:
             coco_arrays(result.matches)
             result.curve(1, result.protocol.thresholds()[0])
             result.integrators()
-
-
-def evaluate_next_to_no_cars() -> None:
-    """Evaluates boxes by KITTI's rule."""
-    boxes = np.array(BOXES) * 10  # large enough for each level
-    truth = truth_from_arrays(IMAGES, CLASSES, boxes)
-    detections = detections_from_arrays(truth, IMAGES, CLASSES, boxes, [0.9, 0.8, 0.7])
-    columns = {name: np.zeros(len(boxes)) for name in ("occluded", "truncated", "alpha")}
-    truth = replace(truth, attributes={**truth.attributes, **columns})
-    detections = replace(detections, attributes={"alpha": np.zeros(len(boxes))})
-    car = {"iou.classes": dict.fromkeys(truth.categories.names, 0.5)}
-    evaluate(truth, detections, "kitti", settings=car)
 
 
 def evaluate_next_to_no_shapes() -> None:
@@ -106,14 +90,6 @@ def doubt_next_to_nothing() -> None:
                 summarize(one.matches, weights=[1.0, 2.0])
 
 
-def diagnose_next_to_nothing() -> None:
-    """Runs the error analysis with replicates."""
-    for name in ("coco-bbox", "voc2012"):
-        diagnosis = diagnose(*tables(), name)
-        summary(diagnosis)
-        uncertainty(diagnosis, parts(diagnosis), np.array([0.5]), replicates=2, of_lists=2)
-
-
 def compare_next_to_nothing() -> None:
     """Compares two detectors with both kinds of tests."""
     truth, detections = tables()
@@ -134,68 +110,28 @@ def integrate_next_to_nothing() -> None:
         area(recall, precision)
 
 
-def rank_next_to_nothing() -> None:
-    """Computes classification and retrieval metrics."""
-    labels, scores = [0, 1, 1], [0.1, 0.4, 0.35]
-    for ties in ranking.TIES:
-        ranking.average_precision(labels, scores, ties=ties, sample_weight=[1.0, 1.0, 2.0])
-        ranking.precision_recall_curve(labels, scores)
-    for integrator in ranking.INTEGRATORS:
-        ranking.average_precision(labels, scores, integrator=integrator)
-    ranking.auc(labels, scores)
-    ranking.roc_curve(labels, scores)
-    ranking.best_f_beta(labels, scores)
-    ranking.precision_at_k(labels, scores, 1)
-    ranking.average_precision_at_k(labels, scores, 1)
-
-
-def stand_in_for_pycocotools() -> None:
-    """Runs the pycocotools drop-in if pycocotools is installed."""
-    try:
-        from detmap import compat
-    except DetmapError:
-        return
-    from contextlib import redirect_stdout
-    from io import StringIO
-
-    rows = [
-        {"id": i, "image_id": image, "category_id": label, "bbox": box, "area": 9, "iscrowd": 0}
-        for i, (image, label, box) in enumerate(zip(IMAGES, CLASSES, BOXES, strict=True), 1)
-    ]
-    truth, detections = compat.COCO(), [{**row, "score": 0.5} for row in rows]
-    truth.dataset = {
-        "images": [{"id": 1, "width": 99, "height": 99}, {"id": 2, "width": 99, "height": 99}],
-        "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
-        "annotations": rows,
-    }
-    with redirect_stdout(StringIO()):
-        truth.createIndex()
-        for thresholds in (10, 17):
-            run = compat.COCOeval(truth, truth.loadRes([dict(row) for row in detections]), "bbox")
-            run.params.iouThrs = np.linspace(0.5, 0.9, thresholds)
-            run.evaluate()
-            run.accumulate()
-            run.summarize()
-            assert run.evalImgs
-
-
 STEPS = (
-    skip_nothing,
-    read_nothing,
-    read_no_cells,
-    evaluate_next_to_nothing,
-    evaluate_next_to_no_cars,
-    evaluate_next_to_no_shapes,
-    doubt_next_to_nothing,
-    compare_next_to_nothing,
-    diagnose_next_to_nothing,
-    integrate_next_to_nothing,
-    rank_next_to_nothing,
-    stand_in_for_pycocotools,
+    "detmap.adapters.coco.scan_json:skip_nothing",
+    "detmap.adapters.voc.scan_voc:read_nothing",
+    "detmap.adapters.tabular.csv_cells:read_no_cells",
+    "detmap.warmup:evaluate_next_to_nothing",
+    "detmap.benchmarks.warmup:evaluate_next_to_no_cars",
+    "detmap.warmup:evaluate_next_to_no_shapes",
+    "detmap.warmup:doubt_next_to_nothing",
+    "detmap.warmup:compare_next_to_nothing",
+    "detmap.diagnosis.warmup:diagnose_next_to_nothing",
+    "detmap.warmup:integrate_next_to_nothing",
+    "detmap.ranking.warmup:rank_next_to_nothing",
+    "detmap.compat.warmup:evaluate_like_pycocotools",
 )
+"""Places of functions that run kernels; see `detmap.wings`."""
 
 
 def warmup() -> None:
     """Compiles and caches every kernel; fast if they are cached already."""
-    for step in STEPS:
+    for place in STEPS:
+        try:
+            step = wings.load(place)
+        except DetmapError:  # the package, or one that it needs, is not installed
+            continue
         step()

@@ -119,11 +119,13 @@ def test_a_central_type_opens_with_a_synopsis_that_runs(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["parity.restated_tools", "reproducing.search", "ranking"])
+@pytest.mark.parametrize(
+    "name", ["detmap.parity.restated_tools", "detmap.reproducing.search", "detmap.ranking"]
+)
 def test_a_module_opens_with_an_example_that_runs(name: str) -> None:
-    if name != "ranking" and not __cpu_features__["AVX512_SKX"]:
+    if name != "detmap.ranking" and not __cpu_features__["AVX512_SKX"]:
         pytest.skip("NumPy sorts ties otherwise without AVX-512: two tools give other numbers")
-    module = importlib.import_module(f"detmap.{name}")
+    module = importlib.import_module(name)
     examples = doctest.DocTestFinder(recurse=False).find(module, name, globs={})
     assert examples
     for example in examples:

@@ -50,17 +50,17 @@ VID_CLASSES = (
 
 
 def det_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return int(path.is_dir() and _found(path, DET_LIST, *SYNSETS) is not None)
 
 
 def vid_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return int(path.is_dir() and _found(path, VID_LIST, MOTION) is not None)
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return int(not path.is_dir() and path.suffix.lower() == ".txt")
 
 

@@ -43,7 +43,7 @@ LOOKED_AT = 2000  # derived objects that are looked up among the written ones
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     if path.is_dir() or path.suffix.lower() != ".csv":
         return 0
     with open_files.opened(path) as file:

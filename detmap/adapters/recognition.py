@@ -6,8 +6,6 @@ shape of their folder. Keys of nested values are joined by dots: a list stands f
 ``*`` for any key.
 
 Source: the documentation or the writer of each tool (docs/formats.md).
-
-More than 400 lines: half of them are tables.
 """
 
 from __future__ import annotations

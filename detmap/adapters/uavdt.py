@@ -39,12 +39,12 @@ LENGTHS = {
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return 2 * (path.is_dir() and folder_files.has(path, TRUTH))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return -int(path.is_dir() and folder_files.has(path, ".txt"))
 
 

@@ -39,7 +39,7 @@ LINE = "x,y,width,height,score,category,truncation,occlusion"
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     if not path.is_dir() or folder_files.has(path, "_gt_whole.txt"):
         return 0
     return int(any("," in words[0] for words in label_files.look(path)))

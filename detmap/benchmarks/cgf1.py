@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from detmap.adapters.coco.sa_co import ANNOTATOR, PARTIAL
 from detmap.base.assignment import largest_sum
 from detmap.base.crowding import Effort
-from detmap.benchmarks.benchmark_result import Numbers
 from detmap.benchmarks.image_pairs import AT_ONCE, corners, named, overlaps, table_areas
 from detmap.protocol import Protocol
+from detmap.results.benchmark_result import Numbers
 from detmap.tables import Detections, Note, Truth
 from detmap.tables.grouping import group_images
 

@@ -17,13 +17,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.benchmark_result import Numbers
 from detmap.benchmarks.image_pairs import EVERY_PAIR, areas, overlaps, pairs_near, ratio
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.matches_checks import effective_thresholds
 from detmap.matching.subsets import EVERY_SUBSET, object_words
 from detmap.matching.unstable_sorts import sort_lists
 from detmap.protocol import Protocol
+from detmap.results.benchmark_result import Numbers
 from detmap.tables import Detections, Note, Truth, boxes_as
 
 READS = {

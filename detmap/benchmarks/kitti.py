@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.benchmark_result import Numbers
 from detmap.benchmarks.image_pairs import (
     Pairs,
     collected,
@@ -32,6 +31,7 @@ from detmap.kernels import score_samples as kernels
 from detmap.kernels.score_samples import ABSENT, IGNORED, VALID
 from detmap.matching.subsets import EVERY_SUBSET, ObjectWords, object_words
 from detmap.protocol import Protocol
+from detmap.results.benchmark_result import Numbers
 from detmap.tables import Detections, Note, Truth
 
 READS = ("iou.classes", "subsets", "matching.neutral", "kitti.height", "kitti.neighbors")

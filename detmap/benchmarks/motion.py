@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.benchmark_result import Numbers
 from detmap.benchmarks.image_pairs import pairs_near
 from detmap.errors import DataError, ProtocolError
 from detmap.matching import engine
@@ -25,6 +24,7 @@ from detmap.matching.subsets import measure
 from detmap.overlaps import box_edges
 from detmap.protocol import Protocol, load
 from detmap.protocol.key_checks import Subset
+from detmap.results.benchmark_result import Numbers
 from detmap.tables import Detections, Truth
 from detmap.tables.grouping import group, runs
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.benchmark_result import Numbers
 from detmap.curves.scores import Scores, scores
 from detmap.matching.engine import match
 from detmap.protocol import Protocol
+from detmap.results.benchmark_result import Numbers
 from detmap.statistics.ties import ties
 from detmap.tables import Detections, Note, Truth
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.benchmark_result import Numbers
 from detmap.curves import aggregation
 from detmap.curves.scores import scores
 from detmap.errors import DataError
 from detmap.matching import engine
 from detmap.overlaps.keypoints import PARTS, Keypoints
 from detmap.protocol import Protocol
+from detmap.results.benchmark_result import Numbers
 from detmap.results.result_tables import overlaps
 from detmap.tables import Columns, Detections, Note, Truth
 

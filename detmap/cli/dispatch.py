@@ -1,7 +1,7 @@
 """Run the chosen command and map its result or error to an exit code.
 
-Each command is a module of `detmap.cli.commands` or `detmap.cli.checks` with a function ``add``,
-which declares its options, and ``run``. Only the chosen command's imports are loaded.
+Each command is a module with a function ``add``, which declares its options, and ``run``. Only the
+chosen command's imports are loaded.
 """
 
 from __future__ import annotations
@@ -12,46 +12,88 @@ import re
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
+from detmap import wings
 from detmap.cli import streams
 from detmap.errors import DetmapError
 from detmap.version import __version__
 
 LONGEST = 400  # characters of an error message
 
-COMMANDS = {
-    "eval": "evaluate detections against ground truth",
-    "diagnose": "analyze errors: which kinds cost how much AP",
-    "doctor": "check files for common mistakes (box format, class ids, scores ...)",
-    "report": "write an HTML report about one detector or a comparison of two",
-    "match": "match some of the images and save a partial result for `merge`",
-    "merge": "merge partial results and print the metrics",
-    "compare": "compare detectors on the same ground truth; fail on a drop",
-    "suite": "evaluate several data sets and compute summary figures",
-    "rank": "evaluate the scores of an image-level classifier",
-    "parity": "compare with pycocotools or another tool on the same files",
-    "tools": "evaluate the same files under the rules of 51 tools",
-    "reproduce": "search for the rules that reproduce a published number",
-    "published": "list published results, or verify one from its files",
-    "verify": "verify a receipt written by `eval`",
-    "cite": "print a citation and methods sentence from a receipt",
-    "explain": "explain why two evaluators, or two runs, give different numbers",
-    "show": "list the protocols, or print one with its source",
-    "demo": "evaluate the bundled sample under three protocols",
-    "inspect": "describe a file or folder: format, images, classes, boxes",
-    "convert": "convert ground truth or detections to COCO, VOC, YOLO or CSV",
-    "completion": "print a shell completion script",
-    "warmup": "compile the kernels before the first evaluation",
+
+class Command(NamedTuple):
+    """A command: its module, and what it does."""
+
+    module: str
+    what: str
+
+
+ALL_COMMANDS = {
+    "eval": Command("detmap.cli.commands.eval", "evaluate detections against ground truth"),
+    "diagnose": Command(
+        "detmap.cli.commands.diagnose", "analyze errors: which kinds cost how much AP"
+    ),
+    "doctor": Command(
+        "detmap.cli.commands.doctor",
+        "check files for common mistakes (box format, class ids, scores ...)",
+    ),
+    "report": Command(
+        "detmap.cli.commands.report",
+        "write an HTML report about one detector or a comparison of two",
+    ),
+    "match": Command(
+        "detmap.cli.commands.match",
+        "match some of the images and save a partial result for `merge`",
+    ),
+    "merge": Command("detmap.cli.commands.merge", "merge partial results and print the metrics"),
+    "compare": Command(
+        "detmap.cli.commands.compare", "compare detectors on the same ground truth; fail on a drop"
+    ),
+    "suite": Command(
+        "detmap.cli.commands.suite", "evaluate several data sets and compute summary figures"
+    ),
+    "rank": Command("detmap.cli.commands.rank", "evaluate the scores of an image-level classifier"),
+    "parity": Command(
+        "detmap.cli.checks.parity", "compare with pycocotools or another tool on the same files"
+    ),
+    "tools": Command(
+        "detmap.cli.checks.tools", "evaluate the same files under the rules of 51 tools"
+    ),
+    "reproduce": Command(
+        "detmap.cli.checks.reproduce", "search for the rules that reproduce a published number"
+    ),
+    "published": Command(
+        "detmap.cli.checks.published", "list published results, or verify one from its files"
+    ),
+    "verify": Command("detmap.cli.checks.verify", "verify a receipt written by `eval`"),
+    "cite": Command(
+        "detmap.cli.checks.cite", "print a citation and methods sentence from a receipt"
+    ),
+    "explain": Command(
+        "detmap.cli.checks.explain",
+        "explain why two evaluators, or two runs, give different numbers",
+    ),
+    "show": Command("detmap.cli.commands.show", "list the protocols, or print one with its source"),
+    "demo": Command(
+        "detmap.cli.commands.demo", "evaluate the bundled sample under three protocols"
+    ),
+    "inspect": Command(
+        "detmap.cli.commands.inspect", "describe a file or folder: format, images, classes, boxes"
+    ),
+    "convert": Command(
+        "detmap.cli.commands.convert",
+        "convert ground truth or detections to COCO, VOC, YOLO or CSV",
+    ),
+    "completion": Command("detmap.cli.commands.completion", "print a shell completion script"),
+    "warmup": Command(
+        "detmap.cli.commands.warmup", "compile the kernels before the first evaluation"
+    ),
 }
-
-CHECKS = ("parity", "tools", "reproduce", "published", "verify", "cite", "explain")
-"""Commands that check a number; their modules are in `detmap.cli.checks`."""
-
-
-def module_of(command: str) -> str:
-    """The module of a command."""
-    return f"detmap.cli.{'checks' if command in CHECKS else 'commands'}.{command}"
+COMMANDS = {
+    name: command for name, command in ALL_COMMANDS.items() if wings.is_installed(command.module)
+}
+"""Those whose package is installed."""
 
 
 def dispatch(words: Sequence[str]) -> int:
@@ -172,9 +214,9 @@ def parser(
     parser.add_argument("--version", action="version", version=f"detmap {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in listed:
-        command = commands.add_parser(name, help=COMMANDS[name], formatter_class=_Help)
+        command = commands.add_parser(name, help=COMMANDS[name].what, formatter_class=_Help)
         if name in chosen:
-            module = import_module(module_of(name))
+            module = import_module(COMMANDS[name].module)
             command.description = module.__doc__
             command.epilog = "\n  ".join(("examples:", *module.EXAMPLES))
             command.set_defaults(run=module.run)

@@ -6,17 +6,13 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 
+from detmap import wings
 from detmap.cli import evaluation_inputs as reading
-from detmap.cli import streams
-from detmap.doctor.quick_checks import is_suspicious
 from detmap.errors import DataError
 from detmap.protocol import Protocol
 from detmap.tables import Detections, Truth
 from detmap.tables.extension import extended
-
-SHARE = 0.9  # of the processor time of reading that it may take
 
 
 def add(command: argparse.ArgumentParser, *, strict: bool = False) -> None:
@@ -53,8 +49,8 @@ def read_detections(
     arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol, spent: float = 0.0
 ) -> Detections:
     """As `reading.read_detections_of`, with fixes and findings; the doctor takes no longer than
-    reading did, except for `doctor.ROWS`. `spent` is the processor time of reading the ground truth
-    (seconds).
+    reading did, except for `detmap.doctor.ROWS`. `spent` is the processor time of reading the
+    ground truth (seconds).
     """
     begin = time.process_time() - spent
 
@@ -62,41 +58,34 @@ def read_detections(
         return reading.read_detections_of(arguments, path, truth)
 
     try:
-        detections = _fixed(arguments, path, truth, rules) if arguments.fix else strictly()
+        if arguments.fix:
+            read_fixed = wings.required_hook("fixed")
+            detections: Detections = read_fixed(arguments, path, truth, rules)
+        else:
+            detections = strictly()
     except DataError:
         if not arguments.fix:
             consult(arguments, path, truth, None, rules, time.process_time() - begin)
         raise
-    boxes = rules.iou.of == "boxes" and rules.evaluation.rule == "matching"
-    strict, empty = getattr(arguments, "strict", False), not len(detections)
-    if strict or ((boxes or empty) and is_suspicious(truth, detections)):
+    if _needs_consultation(arguments, truth, detections, rules):
         consult(arguments, path, truth, detections, rules, time.process_time() - begin)
     return detections
 
 
-def _fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol) -> Detections:
-    from detmap.doctor import loose_readers as loosely
-    from detmap.doctor.fixes import repaired
-    from detmap.doctor.hypothesis_names import FIXES
-
-    raw = loosely.read(path, truth, lambda: reading.read_detections_of(arguments, path, truth))
-    names = arguments.fix
-    if _several(arguments):  # only the detectors that have the mistake
-        from detmap.doctor.examine import Examination
-        from detmap.doctor.trial import trial_of
-
-        found = {each.name for each in Examination(trial_of(truth, rules), raw).findings}
-        names = [name for name in names if name in found or name not in FIXES]
-    made = repaired(truth, raw, names, rules, unknown=arguments.unknown)
-    if _several(arguments):  # the notes of one table are not those of a comparison
-        for each in made.repairs:
-            streams.say(f"note: {path}: detections were fixed: {each.sentence}\n")
-    return made.detections
-
-
-def _several(arguments: argparse.Namespace) -> bool:
-    """Whether a command compares detectors."""
-    return isinstance(arguments.detections, list) or bool(getattr(arguments, "other", None))
+def _needs_consultation(
+    arguments: argparse.Namespace, truth: Truth, detections: Detections, rules: Protocol
+) -> bool:
+    """Whether all checks are asked for, or a quick one fails."""
+    if getattr(arguments, "strict", False):
+        wings.required_hook("consult")
+        return True
+    boxes = rules.iou.of == "boxes" and rules.evaluation.rule == "matching"
+    is_suspicious = wings.hook("is_suspicious")
+    return (
+        (boxes or not len(detections))
+        and is_suspicious is not None
+        and bool(is_suspicious(truth, detections))
+    )
 
 
 def consult(
@@ -107,24 +96,9 @@ def consult(
     rules: Protocol,
     spent: float = 0.0,
 ) -> None:
-    """Print the findings as notes, and keep them as `arguments.findings`."""
-    from detmap.doctor import ROWS, Findings, examine_quickly
-
-    streams.progress("checking input files for common mistakes")
-    seconds = SHARE * spent
-    again = None if arguments.fix else path
-    try:
-        found = examine_quickly(
-            truth, detections, rules, path=again, seconds=seconds, rows=ROWS, whole=True
-        )
-    except DataError:  # the reader has reported it
-        return
-    if _several(arguments):
-        found = Findings((replace(each, detections=path) for each in found), found.left_out)
-    known = getattr(arguments, "findings", None) or Findings()
-    arguments.findings = Findings((*known, *found), (*known.left_out, *found.left_out))
-    for finding in found:
-        streams.say(f"note: doctor: {finding}\n")
-    if found.left_out:
-        names = ", ".join(found.left_out)
-        streams.say(f"note: doctor: no time for: {names}; `detmap doctor` checks everything\n")
+    """Print the findings as notes, and keep them as `arguments.findings`; `spent` as in
+    `read_detections`. Does nothing without the doctor.
+    """
+    print_findings = wings.hook("consult")
+    if print_findings is not None:
+        print_findings(arguments, path, truth, detections, rules, spent)

@@ -136,12 +136,6 @@ def add_protocol(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_old_name(command: argparse.ArgumentParser, old: str, dest: str, **settings: Any) -> None:
-    """Accept the former name of an option, without listing it in the help."""
-    hidden = argparse.SUPPRESS
-    command.add_argument(old, dest=dest, default=hidden, help=hidden, **settings)
-
-
 def add_threads(command: argparse.ArgumentParser) -> None:
     """--threads."""
     command.add_argument(

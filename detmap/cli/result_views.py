@@ -50,7 +50,6 @@ def add_operating(command: argparse.ArgumentParser) -> None:
     for name, metavar, which in (("precision", "P", "lowest"), ("recall", "R", "highest")):
         what = f"Report the {which} score threshold with {name} of at least {metavar}."
         command.add_argument(f"--min-{name}", type=float, metavar=metavar, help=what)
-        options.add_old_name(command, f"--at-{name}", f"min_{name}", type=float)
 
 
 def add_plot(command: argparse.ArgumentParser, what: str) -> None:

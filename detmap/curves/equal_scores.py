@@ -3,8 +3,6 @@
 `Orders` matches the tables again without a limit. A component is a set of detections of one image
 and class that reach the same objects; the order matters only in components with tied scores.
 `OpenCells` (`detmap.curves.open_cells`) computes bounds from this.
-
-Over 400 lines: matching again, its components and their bounds share their state.
 """
 
 from __future__ import annotations

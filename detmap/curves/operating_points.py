@@ -81,8 +81,6 @@ class Operating:
         rows = [_plain(row) for row in self.per_class]
         return {"per_class": rows, "micro": _plain(self.micro), "macro": _plain(self.macro)}
 
-    as_dict = to_dict  # the old name
-
     def table(self, name: str, title: str) -> Table:
         """Returns one row per class, then micro and macro."""
         rows = [*self.per_class, {"name": "(micro)"} | self.micro, {"name": "(macro)"} | self.macro]

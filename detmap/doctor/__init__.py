@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from detmap.doctor.clock import Clock
-from detmap.doctor.findings import BARE, NO_DETECTION, Finding, Findings, Repair
 from detmap.doctor.quick_checks import is_suspicious
+from detmap.doctor.repair import BARE, NO_DETECTION, Repair
 from detmap.errors import DataError, DetmapError
 from detmap.protocol import Protocol
+from detmap.results.findings import Finding, Findings
 from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:

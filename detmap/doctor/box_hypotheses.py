@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from detmap.adapters.voc import xml_boxes
 from detmap.doctor.box_frames import LEAST_PAIRS, Boxes, Frame, frames, pairs, refined
-from detmap.doctor.findings import Finding, Repair
 from detmap.doctor.quick_checks import (
     EXACT,
     FRACTION,
@@ -23,8 +22,10 @@ from detmap.doctor.quick_checks import (
     narrow_axes,
 )
 from detmap.doctor.raw_rows import Raw, best_objects
+from detmap.doctor.repair import Repair
 from detmap.doctor.trial import Sample
 from detmap.overlaps.row_overlaps import Met
+from detmap.results.findings import Finding
 from detmap.tables import Truth, boxes_as, reversed_boxes
 
 REFINED = 2  # of the frames

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.assignment import assign_all
-from detmap.doctor.findings import Repair
 from detmap.doctor.raw_rows import Key, Raw, are_numbers, class_places
+from detmap.doctor.repair import Repair
 from detmap.doctor.trial import Sample
 from detmap.errors import few
 from detmap.tables import Categories, Truth

@@ -16,9 +16,10 @@ from detmap.doctor import score_hypotheses as scores
 from detmap.doctor import truth_facts as about_truth
 from detmap.doctor import unexplained
 from detmap.doctor.clock import OutOfTimeError
-from detmap.doctor.findings import Finding, Repair
 from detmap.doctor.raw_rows import Raw, image_places
+from detmap.doctor.repair import Repair
 from detmap.doctor.trial import Outcome, Sample, Trial, sample
+from detmap.results.findings import Finding
 
 GROUPS = ("images", "boxes", "classes", "scores", "duplicates")
 """What repairs are of, and what their names begin with."""

@@ -11,9 +11,9 @@ import numpy as np
 from detmap.adapters.joining import join as joining
 from detmap.adapters.joining.unknown_policy import policy
 from detmap.doctor import examine
-from detmap.doctor.findings import Repair
 from detmap.doctor.hypothesis_names import FIXES
 from detmap.doctor.raw_rows import Raw
+from detmap.doctor.repair import Repair
 from detmap.doctor.trial import sample, trial_of
 from detmap.errors import DataError
 from detmap.protocol import Protocol

@@ -11,9 +11,10 @@ from pathlib import PurePosixPath, PureWindowsPath
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.findings import Finding, Repair
 from detmap.doctor.raw_rows import Key, Raw, are_numbers, image_places
+from detmap.doctor.repair import Repair
 from detmap.errors import few
+from detmap.results.findings import Finding
 from detmap.tables import Truth
 
 KNOWN = 0.9  # share of the named images that a numbering has to know

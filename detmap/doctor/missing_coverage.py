@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.findings import BARE, NO_DETECTION, Finding
 from detmap.doctor.raw_rows import Raw
+from detmap.doctor.repair import BARE, NO_DETECTION
 from detmap.doctor.trial import Sample, Trial, sample
 from detmap.errors import few
+from detmap.results.findings import Finding
 
 LEAST_EMPTY = 0.05  # share of the images with objects; fewer may happen
 TIMES = 3.0  # how often as many as expected

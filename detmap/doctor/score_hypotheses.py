@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.doctor.duplicates import SAME_OBJECT, doubled, suppressed
-from detmap.doctor.findings import Finding, Repair
 from detmap.doctor.quick_checks import BEYOND, DOUBLES, LEAST_ROWS, TURNED, is_cut, order_of
 from detmap.doctor.raw_rows import Raw
+from detmap.doctor.repair import Repair
 from detmap.doctor.trial import Sample
+from detmap.results.findings import Finding
 from detmap.tables import Truth
 
 PERCENT = 15.0  # a highest score from here to 100 is in percent; logits hardly get there

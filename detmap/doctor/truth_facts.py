@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.findings import Finding
 from detmap.doctor.known_benchmarks import differences
 from detmap.doctor.quick_checks import lacks_labels
 from detmap.doctor.trial import Trial
 from detmap.errors import few
+from detmap.results.findings import Finding
 from detmap.tables import Truth, boxes_as
 
 PAIRS = ("cgf1",)

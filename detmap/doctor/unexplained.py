@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.findings import Finding
 from detmap.doctor.raw_rows import best_objects
 from detmap.doctor.trial import Sample
 from detmap.errors import few
 from detmap.overlaps.row_overlaps import edges, ious
+from detmap.results.findings import Finding
 
 DOUBTFUL = 0.05  # AP50
 BINS = 5  # of the histogram

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from detmap.doctor.findings import Finding
 from detmap.errors import DetmapError
 from detmap.protocol import Protocol
+from detmap.results.findings import Finding
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth

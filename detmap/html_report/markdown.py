@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from detmap.doctor.findings import Finding
 from detmap.html_report import report_tables
 from detmap.html_report.gather import Run
 from detmap.html_report.verdict import decide
@@ -12,6 +11,7 @@ from detmap.html_report.what_changed import changed, difference
 from detmap.output import formats
 from detmap.output.formats import escaped
 from detmap.output.table import Style, Table
+from detmap.results.findings import Finding
 from detmap.tables import Note
 
 METRICS = 12

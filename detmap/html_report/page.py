@@ -15,7 +15,6 @@ from markupsafe import Markup
 
 from detmap.base.printable import shown
 from detmap.diagnosis import sections as diagnosed
-from detmap.doctor.findings import Finding
 from detmap.errors import counted
 from detmap.html_report import figures, gallery, report_tables, row_figures, suspects
 from detmap.html_report.confusion_figures import confused
@@ -23,6 +22,7 @@ from detmap.html_report.gather import Run
 from detmap.html_report.image_files import Pictures
 from detmap.html_report.verdict import better, decide
 from detmap.html_report.what_changed import changed
+from detmap.results.findings import Finding
 from detmap.results.receipt import Receipt
 from detmap.tables import Note
 from detmap.version import __version__

@@ -2,8 +2,6 @@
 
 This module has the geometry and no matching rules; the rules (`detmap.kernels.match`) have no
 geometry. Pairs are produced in blocks of a fixed buffer, so their number does not affect memory.
-
-More than 400 lines: all pairs, the best pair and likely pairs of a cell share the sorted edges.
 """
 
 from __future__ import annotations

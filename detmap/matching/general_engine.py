@@ -3,8 +3,6 @@
 The fast engine (`detmap.matching.engine`) uses a stable sort and float64. The general engine
 sorts whole columns with NumPy as the protocol requires, and runs the same kernels. If both engines
 support a protocol, they give the same bits.
-
-More than 400 lines: the rules share their inputs, one small function per rule.
 """
 
 from __future__ import annotations

@@ -2,25 +2,66 @@
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 from detmap.base.grids import Grid
 from detmap.base.immutable import Value
 from detmap.protocol.key_checks import CLASSES, Check, Key, choice, grid, number
 
-RULES = (
-    *("matching", "kitti", "froc_spheres", "froc_boxes", "cgf1", "scoreless", "wholebody"),
-    "motion",
-)
-"""How detections are evaluated. Rules other than `matching` are modules of `detmap.benchmarks`."""
-EXTRA: dict[str, tuple[str, ...]] = {
-    "olrp": ("oLRP", "oLRP-Loc", "oLRP-FP", "oLRP-FN"),
-    "crowd_index": ("AP-easy", "AP-medium", "AP-hard"),
-    "as_given": ("mAP-as-given",),
-    "first_recalls": ("AR1", "AR10", "AR100"),
-    "JI": ("JI",),
+
+class Rule(NamedTuple):
+    """A rule of evaluation.
+
+    Parameters
+    ----------
+    place : ``module:function``, called with truth, detections and protocol; it returns
+        `detmap.results.benchmark_result.Numbers`. The module's `READS` lists the keys that the rule
+        reads, or has such a list per function: with ``metrics`` among them it gives what they ask
+        for, else they choose among its numbers by name
+    unselected : what a selection of classes does with the others: ``removed``; ``kept``: they
+        influence the numbers of the selected ones, which `iou.classes` lists; ``compared``: they
+        are removed with a note, since the numbers change
+    """
+
+    place: str
+    unselected: Literal["removed", "kept", "compared"] = "removed"
+
+
+class Extra(NamedTuple):
+    """Metrics beside those of the curves.
+
+    Parameters
+    ----------
+    place : ``module:function``, called with truth, detections and protocol; it returns metrics by
+        name
+    names : of its metrics
+    """
+
+    place: str
+    names: tuple[str, ...]
+
+
+RULES: dict[str, Rule] = {
+    "matching": Rule("detmap.matching.engine:match"),
+    "kitti": Rule("detmap.benchmarks.kitti:evaluate", unselected="kept"),
+    "froc_spheres": Rule("detmap.benchmarks.froc:evaluate_spheres"),
+    "froc_boxes": Rule("detmap.benchmarks.froc:evaluate_boxes"),
+    "cgf1": Rule("detmap.benchmarks.cgf1:evaluate"),
+    "scoreless": Rule("detmap.benchmarks.scoreless:evaluate"),
+    "wholebody": Rule("detmap.benchmarks.wholebody:evaluate"),
+    "motion": Rule("detmap.benchmarks.motion:evaluate", unselected="compared"),
 }
-"""Metrics that `detmap.benchmarks` computes beside those of the curves, and their names."""
+"""``evaluation.rule``: `matching`, and rules that keys cannot express."""
+EXTRA: dict[str, Extra] = {
+    "olrp": Extra("detmap.benchmarks.olrp:olrp", ("oLRP", "oLRP-Loc", "oLRP-FP", "oLRP-FN")),
+    "crowd_index": Extra(
+        "detmap.benchmarks.crowd_index:crowd_index_metrics", ("AP-easy", "AP-medium", "AP-hard")
+    ),
+    "as_given": Extra("detmap.benchmarks.open_images:given_mean", ("mAP-as-given",)),
+    "first_recalls": Extra("detmap.benchmarks.visdrone:first_recalls", ("AR1", "AR10", "AR100")),
+    "JI": Extra("detmap.benchmarks.jaccard_index:best", ("JI",)),
+}
+"""An entry of ``evaluation.extra``."""
 FORMAT_NAME = re.compile(r"[a-z0-9-]*")
 
 

@@ -4,8 +4,6 @@ and means.
 
 Each key is declared once, with its meaning, check, source and default. Validation, documentation
 and signature read this declaration.
-
-More than 400 lines: one declaration per key.
 """
 
 from dataclasses import dataclass

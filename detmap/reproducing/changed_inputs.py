@@ -15,9 +15,9 @@ from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.doctor import examine
 from detmap.doctor.box_hypotheses import PIXELS
 from detmap.doctor.duplicates import suppressed, too_many
-from detmap.doctor.findings import Repair
 from detmap.doctor.known_benchmarks import VOC
 from detmap.doctor.raw_rows import Raw, from_table, joined
+from detmap.doctor.repair import Repair
 from detmap.doctor.trial import merged, sample, trial_of
 from detmap.errors import DetmapError
 from detmap.tables import Detections, Truth, boxes_as, selection

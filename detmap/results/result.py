@@ -1,7 +1,4 @@
-"""The result of an evaluation: metrics, per-class table, counts, notes, signature.
-
-More than 400 lines: it holds the public methods of one class, which only call others.
-"""
+"""The result of an evaluation: metrics, per-class table, counts, notes, signature."""
 
 from __future__ import annotations
 
@@ -31,9 +28,9 @@ from detmap.tables.digests import digest_of
 
 if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating
-    from detmap.doctor.findings import Findings
     from detmap.matching.matches_overview import Overview
     from detmap.output.table import Table
+    from detmap.results.findings import Findings
     from detmap.statistics.intervals import Intervals
     from detmap.statistics.ties import Tied
     from detmap.tables import Detections, Truth
@@ -96,12 +93,9 @@ class Result:
 
         Empty for results of matches without input files.
         """
-        from detmap.doctor import Findings, examine_given
+        from detmap.results.findings import quick_findings
 
-        if self.inputs is None:
-            return Findings()
-        truth, detections, rules, how = self.inputs
-        return examine_given(truth, detections, rules, **how)
+        return quick_findings(self.inputs)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -482,8 +476,6 @@ class Result:
 
         notes = "".join(f"note: {note}\n" for note in self.notes)
         return formats.text(self.tables()) + notes
-
-    as_dict, at_threshold = to_dict, operating_point  # the old names
 
 
 def _count(number: Any) -> int | float:

@@ -75,7 +75,7 @@ WHOLE_ONLY = "metrics are not reported, because they need the whole evaluation"
 
 def extra_left_out(protocol: Protocol, text: str = WHOLE_ONLY) -> list[Note]:
     """Returns a note that names the metrics of ``evaluation.extra``."""
-    names = [name for each in protocol.evaluation.extra for name in EXTRA[each]]
+    names = [name for each in protocol.evaluation.extra for name in EXTRA[each].names]
     return [Note("extra-left-out", f"{text}: {few(names)}", len(names))] if names else []
 
 

@@ -1,7 +1,5 @@
 """Comparison of detectors on the same images: differences with confidence intervals and p-values,
 the classes and images that changed most, and a leaderboard.
-
-Over 400 lines: the tables of pairs, classes and images are built from one state.
 """
 
 from __future__ import annotations
@@ -150,8 +148,6 @@ class Comparison(Tabular):
             "signature": self.signature,
             "notes": [asdict(note) for note in self.notes],
         }
-
-    as_dict = to_dict  # the old name
 
     def tables(self) -> list[Table]:
         """Returns the tables ``leaderboard``, ``pairs``, ``classes``, ``images`` or ``groups``."""

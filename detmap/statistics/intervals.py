@@ -3,8 +3,6 @@
 The method was chosen by simulation (docs/statistics.md): standard errors from influence functions
 with a leverage correction, bias from halves of the images, an interval on the logit scale with
 Student's quantile. Too few images give no interval, but a reason.
-
-Over 400 lines: the intervals of metrics and of classes follow the same rules, from one state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Bootstrap replicates of a result: samples the units with replacement and computes every metric
 again, without matching again.
-
-Over 400 lines: the readings of a class by the kernel and without it are functions of one plan.
 """
 
 from __future__ import annotations

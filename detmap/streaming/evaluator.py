@@ -1,7 +1,4 @@
-"""Streaming evaluation: batch by batch in a training loop, on several ranks, over several runs.
-
-Above 400 lines: one class, a third of which is its documentation.
-"""
+"""Streaming evaluation: batch by batch in a training loop, on several ranks, over several runs."""
 
 from __future__ import annotations
 

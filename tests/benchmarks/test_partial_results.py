@@ -37,7 +37,9 @@ def left_out(result: Any) -> str:
 
 def names(protocol: str) -> list[str]:
     return [
-        name for each in detmap.load_protocol(protocol).evaluation.extra for name in EXTRA[each]
+        name
+        for each in detmap.load_protocol(protocol).evaluation.extra
+        for name in EXTRA[each].names
     ]
 
 

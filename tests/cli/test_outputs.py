@@ -323,7 +323,7 @@ def test_no_words_print_the_help() -> None:
 
 @pytest.mark.parametrize("name", dispatch.COMMANDS)
 def test_every_help_has_three_examples_that_are_read(name: str) -> None:
-    examples = import_module(dispatch.module_of(name)).EXAMPLES
+    examples = import_module(dispatch.COMMANDS[name].module).EXAMPLES
     assert len(examples) >= 3
     shown = run(name, "--help").out.split("examples:\n")[1]
     for example in examples:

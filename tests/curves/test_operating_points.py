@@ -208,7 +208,7 @@ def test_what_nobody_can_want(method: str, value: float) -> None:
 @pytest.mark.slow
 def test_the_command_tells_what_the_methods_tell() -> None:
     pandas = pytest.importorskip("pandas")
-    options = ("--confidence", "0.5", "--best-f1", "--at-precision", "0.9", "--at-recall", "0.8")
+    options = ("--confidence", "0.5", "--best-f1", "--min-precision", "0.9", "--min-recall", "0.8")
     result = detmap.evaluate(COCO, RESULTS)
     content = json.loads(run("eval", COCO, RESULTS, *options, "--format", "json").out)
     expected = {
@@ -229,4 +229,4 @@ def test_the_command_tells_what_the_methods_tell() -> None:
     plain = run("eval", COCO, RESULTS, *options).out
     assert max(map(len, plain.splitlines())) <= 80
     assert run("eval", COCO, RESULTS, "--confidence", "nan").code == 2
-    assert run("eval", COCO, RESULTS, "--at-recall", "2").code == 2
+    assert run("eval", COCO, RESULTS, "--min-recall", "2").code == 2

@@ -14,10 +14,10 @@ import pytest
 import detmap
 from detmap.base.resources import folder
 from detmap.doctor.class_hypotheses import COCO_GAPS, assigned
-from detmap.doctor.findings import Finding
 from detmap.doctor.known_benchmarks import VOC, differences
 from detmap.doctor.trial import trial_of
 from detmap.protocol import load
+from detmap.results.findings import Finding
 from tests.doctor.mistakes import Columns, columns
 
 SHAPES = folder("datasets") / "shapes"

@@ -16,13 +16,13 @@ from detmap.cli import doctor_notes, evaluation_inputs
 from detmap.doctor import ROWS, clock, examine_quickly, trial
 from detmap.doctor.clock import CROWD_PAIRS, Clock, OutOfTimeError
 from detmap.doctor.examine import Examination
-from detmap.doctor.findings import Findings
 from detmap.doctor.quick_checks import is_suspicious
 from detmap.doctor.raw_rows import from_table
 from detmap.doctor.trial import trial_of
 from detmap.matching.engine import match
 from detmap.overlaps import row_overlaps
 from detmap.protocol import load
+from detmap.results.findings import Findings
 from detmap.tables import boxes_as, selection
 from tests.diagnosis.troublesome_tables import tables as troublesome
 from tests.support.running import run

@@ -11,7 +11,7 @@ import pytest
 
 import detmap
 from detmap.base.resources import folder
-from detmap.doctor.findings import Finding
+from detmap.results.findings import Finding
 from tests.doctor.mistakes import WRONG, Columns, columns
 from tests.support.tier import some
 

@@ -60,7 +60,7 @@ def commands(place: Path) -> list[object]:
         ("match", truth, results, "-o", state),
         ("merge", state),
         ("merge", state, "--confidence", 0.5, "--best-f1", "--per-image", place / "rows.csv"),
-        ("eval", truth, results, "--slices", slices, "--at-recall", 0.5, "--images", some),
+        ("eval", truth, results, "--slices", slices, "--min-recall", 0.5, "--images", some),
         ("rank", labels, scores),
         ("rank", labels, scores, "-p", "voc2007"),
         ("demo",),

@@ -76,13 +76,38 @@ def test_a_library_of_these_sources_is_whole() -> None:
                 native.fault(damaged)
 
 
-@pytest.mark.parametrize("name, value", [("__version__", "0.0.9"), ("digest", lambda: "0")])
+@pytest.mark.parametrize("names, value", [("__version__", "0.0.9"), ("digest sources", "0")])
 def test_a_library_of_other_sources_is_told_from_this(
-    name: str, value: object, monkeypatch: pytest.MonkeyPatch
+    names: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sealed = native.seal(b"any code", "numba 1")
-    monkeypatch.setattr(native, name, value)
+    if names == "__version__":
+        monkeypatch.setattr(native, names, value)
+    else:
+        monkeypatch.setattr(native, "digest", lambda: value)
+        monkeypatch.setattr(native, "sources_digest", lambda: value)
     assert native.fault(sealed).startswith("the kernels changed")
+
+
+def test_a_library_fits_after_a_change_of_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library is found to fit by its code, if only docstrings and comments differ."""
+
+    def sealed(source: str) -> bytes:
+        (tmp_path / "loop.py").write_text(source)
+        return native.seal(b"any code", "numba 1")
+
+    monkeypatch.setattr(native, "FOLDER", tmp_path)
+    for name in ("digest", "sources_digest"):
+        monkeypatch.setattr(native, name, getattr(native, name).__wrapped__)
+    plain = sealed('"""One."""\n\n\ndef f(x):\n    """Two\n    lines."""\n    return x + 1  # é\n')
+    other = sealed('# word\n"""Öne #."""\ndef f(x):\n    "Three"\n\n    return x + 1\n')
+    assert plain != other
+    assert native.fault(plain) == native.fault(other) == ""
+    for code in ("def f(x):\n    return x + 2\n", "def f(x):\n    '#'\n    return x + 1, '#'\n"):
+        assert native.fault(sealed(code)) == ""
+        assert native.fault(plain).startswith("the kernels changed")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +176,7 @@ def test_the_digest_is_that_of_every_kernel_whatever_the_line_ends(
     monkeypatch.setattr(native, "FOLDER", tmp_path)
     (tmp_path / "inner").mkdir()
     seen = set()
-    for content in ("a\n", "a\r\n", "b\n"):
+    for content in ("a\n", "a\r\n", "a  # words\n", "b\n"):
         (tmp_path / "inner" / "loop.py").write_bytes(content.encode())
         (tmp_path / "native.py").write_text(f"machinery {len(seen)}")
         seen.add(native.digest.__wrapped__())

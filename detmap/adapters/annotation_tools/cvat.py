@@ -45,7 +45,7 @@ VIDEO = "export it as CVAT for images 1.1 or COCO 1.0: this is CVAT for video"
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     file = path / NAME if path.is_dir() else path
     if file.suffix.lower() != ".xml" or not file.is_file():
         return 0

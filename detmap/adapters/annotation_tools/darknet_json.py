@@ -47,7 +47,7 @@ class _Frame(msgspec.Struct, gc=False):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     if path.is_dir() or path.suffix.lower() != ".json":
         return 0
     try:

@@ -91,13 +91,13 @@ class _Chosen(NamedTuple):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     keys = _first(path).keys()
     return 3 * (keys >= {"data", "annotations"} or (len(keys & MIN_KEYS) > 1 and "id" in keys))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return 3 * (_first(path).keys() >= {"data", "predictions"})
 
 

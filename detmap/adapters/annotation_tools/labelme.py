@@ -60,12 +60,12 @@ class _File(msgspec.Struct, gc=False, rename="camel"):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return 3 * bool(_SHAPES.search(next(_heads(path), b"")))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     heads = itertools.takewhile(_SHAPES.search, itertools.islice(_heads(path), FILES_LOOKED_AT))
     drawn = next((head for head in heads if b'"points"' in head), b"")  # an image may have none
     return 3 * (b'"score"' in drawn)

@@ -1,4 +1,4 @@
-"""Recognizes formats by their first bytes; see `detmap.adapters.formats.Looks`.
+"""Recognizes formats by their first bytes; see `detmap.adapters.format_rows.Looks`.
 
 It imports no reader, since each evaluation calls it, whatever its formats.
 """
@@ -17,7 +17,6 @@ from detmap.errors import DataError
 FIFTYONE, CREATEML = "labels.json", "_annotations.createml.json"
 SUPERVISELY, MMDET = "ann", "preds"  # folders
 METADATA, PARQUET = "metadata.jsonl", (".parquet", ".pq")
-ODGT = b'{"ID"'
 HEAD = 1 << 16  # bytes of a file that are looked at
 FILES_LOOKED_AT = 40
 _FIFTYONE = rb'\{\s*("classes"\s*:\s*(null|\[\s*[\]"])|"labels"\s*:\s*\{\s*"[^"]*"\s*:\s*(null|\[))'
@@ -131,29 +130,6 @@ def mmdet_predictions(path: Path) -> int:
 def mmdet_folder(path: Path) -> Path:
     """Returns the folder ``preds`` in a folder, or the folder itself."""
     return path / MMDET if (path / MMDET).is_dir() else path
-
-
-def scalabel(path: Path) -> int:
-    """Matches JSON with box2d, and JSON with names or frames that is not of COCO."""
-    if path.is_dir() or path.suffix.lower() != ".json":
-        return 0
-    with open_files.opened(path) as file:
-        begin = open_files.plain_letters(file.read(0, HEAD))
-    if b'"box2d"' in begin:
-        return 2
-    other = any(word in begin for word in (b'"image_id"', b'"images"', b'"annotations"'))
-    return int(not other and any(word in begin for word in (b'"name"', b'"frames"')))
-
-
-def odgt(path: Path) -> int:
-    """Matches the suffix, or a first record with an ID."""
-    if not path.is_file():
-        return 0
-    if path.suffix.lower() == ".odgt":
-        return 2
-    with open_files.opened(path) as file:
-        begin = file.read(0, len(ODGT) + 8).replace(b" ", b"")
-    return 2 * begin.startswith(ODGT + b':"')
 
 
 def huggingface(path: Path) -> int:

@@ -30,12 +30,12 @@ LOOKED_AT = 1 << 12
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return 3 * _is_row(_first_row(path), (len(COLUMNS),))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`; its reader reports missing scores."""
+    """See `detmap.adapters.format_rows.Looks`; its reader reports missing scores."""
     return 3 * _is_row(_first_row(path), (len(COLUMNS), len(SCORED)))
 
 

@@ -32,7 +32,7 @@ NAME = "roboflow"
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`: 4, above those of the formats of the files."""
+    """See `detmap.adapters.format_rows.Looks`: 4, above those of the formats of the files."""
     if path.is_dir():
         return 4 * bool(_file_in(path) or _splits(path))
     return 4 * (path.name in FILES)

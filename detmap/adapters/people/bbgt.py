@@ -32,12 +32,12 @@ IGNORED = "ignore"  # dbEval.m, ilbls
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return 3 * any(words[:2] == HEAD.split()[:2] for words in label_files.look(path))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     if not path.is_dir() or not any(
         FRAME.fullmatch(name[:-4]) for name in folder_files.names(path, label_files.TEXT)
     ):

@@ -32,12 +32,12 @@ FIX = "give the ground_truth folder of the evaluation code, unchanged"
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return 3 * (path.is_dir() and (path / FACES).is_file())
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     if not path.is_dir():
         return 0
     return 2 * any("--" in folder.name for folder in path.iterdir() if folder.is_dir())

@@ -32,13 +32,13 @@ LEAST, MOST = 9, 10  # words of an object
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     objects = [words for words in label_files.look(path) if len(words) >= LEAST]
     return 2 * (bool(objects) and all(_is_object(words) for words in objects))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return 3 * any(map(_is_result, folder_files.names(path, label_files.TEXT)))
 
 

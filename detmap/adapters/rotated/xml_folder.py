@@ -80,7 +80,7 @@ KINDS = (
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     files = _files(path)[:1]
     return 3 * any(_kind(file) is not None for file in files)
 

@@ -2,7 +2,7 @@
 
 A row is a box: image, class, four numbers, and a score for detections. Column names define the four
 numbers; ``box_format`` defines fractions and VOC pixels. A ground truth row without box and class
-is an image without objects. More than 400 lines: both readers share their helpers.
+is an image without objects.
 """
 
 from __future__ import annotations
@@ -406,7 +406,7 @@ def read_csv_detections(
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`: a folder of CSV files of detections, one per image."""
+    """See `detmap.adapters.format_rows.Looks`: a folder of CSV files of detections."""
     first = folder_files.first(path, ".csv")
     return 2 * (first is not None and csv_parquet.is_of_image(first))
 

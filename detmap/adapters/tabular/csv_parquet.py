@@ -1,7 +1,6 @@
 """Reads sheets, tables with named columns: CSV, Parquet, and pandas, polars and Arrow tables.
 
 Column names match regardless of case, spaces, ``_ - .`` and a leading ``bbox`` or ``box``.
-More than 400 lines: the kinds of tables share one class.
 """
 
 from __future__ import annotations
@@ -377,7 +376,7 @@ def require_same(known: Sequence[str], names: Sequence[str], where: str) -> None
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`: a folder of Parquet shards with a column of scores."""
+    """See `detmap.adapters.format_rows.Looks`: a folder of Parquet shards with scores."""
     try:
         files = shards(path)
         with parquet_file(files[0]) as file:

@@ -41,12 +41,12 @@ HEAD = 1 << 12  # bytes with the header
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return _looks(path, DIAMETER)
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return _looks(path, SCORE)
 
 

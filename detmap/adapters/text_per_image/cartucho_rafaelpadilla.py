@@ -46,11 +46,11 @@ class Tool:
     box_format: str | None
 
     def truth_looks(self, path: Path) -> int:
-        """See `detmap.adapters.formats.Looks`."""
+        """See `detmap.adapters.format_rows.Looks`."""
         return self._looks(path, 0)
 
     def detections_look(self, path: Path) -> int:
-        """See `detmap.adapters.formats.Looks`."""
+        """See `detmap.adapters.format_rows.Looks`."""
         return self._looks(path, 1)
 
     def _looks(self, path: Path, kind: int) -> int:

@@ -51,12 +51,12 @@ FORM = "a line is: class truncated occluded alpha left top right bottom and 7 nu
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return _looks(path, LABELS, scored=False)
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     return _looks(path, RESULTS, scored=True)
 
 

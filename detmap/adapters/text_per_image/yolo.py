@@ -35,7 +35,7 @@ FOR_DETECTIONS = (
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     if any((path / name).is_file() for name in ("data.yaml", "data.yml", "dataset.yaml")):
         return 2
     if darknet_data.is_root(path):
@@ -47,7 +47,7 @@ def truth_looks(path: Path) -> int:
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.formats.Looks`."""
+    """See `detmap.adapters.format_rows.Looks`."""
     rows = _rows_of(path)
     return 2 * bool(rows) and 2 * all(_fits(words, FAR_OUTSIDE) for words in rows)
 

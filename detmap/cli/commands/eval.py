@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import wings
 from detmap.adapters import read_images
 from detmap.cli import (
     bounded_memory,
@@ -86,9 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     if result is None:
         truth, detections, result, ids = evaluated(arguments)
         if arguments.errors is not None:
-            from detmap.cli.commands import diagnose
-
-            diagnose.write_errors(truth, detections, result.protocol, arguments)
+            write_errors = wings.required_hook("write_errors")
+            write_errors(truth, detections, result.protocol, arguments)
         if arguments.receipt is not None:
             from detmap.cli import receipt_files
 
@@ -113,7 +113,7 @@ def evaluated(
 
         slices = read_slices(arguments.slices, truth)
     if images is not None or arguments.classes is not None:
-        from detmap.benchmarks import selected_classes
+        from detmap.matching import selected_classes
 
         tables = (truth, detections, rules)
         truth, detections, rules = selected_classes.select(tables, images, arguments.classes)

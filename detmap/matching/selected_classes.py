@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from detmap.protocol import Protocol
+from detmap.protocol.benchmark_rules import RULES
 from detmap.protocol.key_checks import LABELLED
 from detmap.tables import Detections, Note, Truth, selection
 
@@ -18,18 +19,19 @@ Tables = tuple[Truth, Detections, Protocol]
 def select(tables: Tables, images: ArrayLike | None, classes: Sequence[str | int] | None) -> Tables:
     """Restricts tables to images (ids) and classes (names or ids); None selects all.
 
-    Under the rule `kitti` other classes stay in the tables: they are neighbors, and small
-    detections of any class take objects. The protocol evaluates the selected classes alone.
+    What happens to classes that are not selected is a column of
+    `detmap.protocol.benchmark_rules.RULES`.
     """
     truth, detections, protocol = tables
     if classes is not None:
         places = selection.places_of(truth.categories, classes)
         names = tuple(truth.categories.names[k] for k in places.tolist())
-        if protocol.evaluation.rule == "kitti":
+        unselected = RULES[protocol.evaluation.rule].unselected
+        if unselected == "kept":
             folded = {name.lower() for name in names}
             kept = {name: iou for name, iou in protocol.iou.classes if name.lower() in folded}
             protocol, classes = protocol.override({"iou.classes": kept}), None
-        elif protocol.evaluation.rule == "motion" and len(names) < len(truth.categories):
+        elif unselected == "compared" and len(names) < len(truth.categories):
             text = (
                 "classes are left out: unmatched detections are compared with the objects of all "
                 "classes, so the numbers of a class change"

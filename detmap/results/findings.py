@@ -1,27 +1,20 @@
-"""Findings of the doctor, and the fixes that they propose."""
+"""Findings: probable mistakes in input files, as the input checks report them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from detmap import wings
 from detmap.base.immutable import Value
 from detmap.output.table import Table
 from detmap.output.tabular import Tabular
-from detmap.tables import Truth
-
-if TYPE_CHECKING:
-    from detmap.doctor.raw_rows import Raw
+from detmap.protocol import Protocol
 
 AFTER = r"[:;] AP50 after is [^;]*$"
 """The clause of a sentence that explains AP50 after the repair."""
-
-
-BARE = "images-without-detections"
-"""The name of the finding that images, or all of them, have no detection."""
-NO_DETECTION = "there is no detection at all"
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -108,21 +101,11 @@ class Findings(list[Finding], Tabular):
     __str__ = __repr__
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class Repair(Value):
-    """A hypothesis that can be tried: what rows would mean if it were true.
-
-    Parameters
-    ----------
-    name : of the hypothesis
-    sentence : the cause
-    apply : raw rows to raw rows, beside the ground truth that has their images
-    weight : how many guesses it takes; of two repairs that gain the same the lighter one is said
-    sure : the rows prove it (unknown ids, numbers out of range): a small gain is enough
-    """
-
-    name: str
-    sentence: str
-    apply: Callable[[Raw, Truth], Raw]
-    weight: int = 1
-    sure: bool = False
+def quick_findings(inputs: tuple[Any, Any, Protocol, Mapping[str, Any]] | None) -> Findings:
+    """Runs the quick input checks on the arguments of `evaluate`; empty without them."""
+    examine = wings.hook("examine_given")
+    if inputs is None or examine is None:
+        return Findings()
+    truth, detections, rules, how = inputs
+    found: Findings = examine(truth, detections, rules, **how)
+    return found

@@ -24,7 +24,7 @@ from detmap.tables.catalog import summed
 from detmap.tables.digests import data_digest, image_digests
 
 if TYPE_CHECKING:
-    from detmap.doctor.findings import Findings
+    from detmap.results.findings import Findings
     from detmap.statistics.intervals import Intervals
 
 
@@ -127,21 +127,17 @@ class BenchmarkResult:
     @cached_property
     def findings(self) -> Findings:
         """Common mistakes in the input files; see `detmap.Result.findings`."""
-        from detmap.doctor import Findings, examine_given
+        from detmap.results.findings import quick_findings
 
-        if self.inputs is None:
-            return Findings()
-        truth, detections, rules, how = self.inputs
-        return examine_given(truth, detections, rules, **how)
+        return quick_findings(self.inputs)
 
     def select(self, image_ids: ArrayLike) -> BenchmarkResult:
         """Returns the result of some images, given by id, evaluated anew."""
-        from detmap.benchmarks import evaluate
+        from detmap.results import own_rules
         from detmap.tables import selection
 
-        return evaluate(
-            *selection.part(self.truth, self.detections, image_ids, None), self.protocol
-        )
+        part = selection.part(self.truth, self.detections, image_ids, None)
+        return own_rules.evaluate(*part, self.protocol)
 
     def intervals(
         self,

@@ -1,0 +1,35 @@
+"""The public names, for type checkers and editors; `__init__.py` imports each on first use."""
+
+from detmap import ranking as ranking
+from detmap.adapters import read_detections as read_detections
+from detmap.adapters import read_truth as read_truth
+from detmap.adapters.in_memory.arrays import detections_from_arrays as detections_from_arrays
+from detmap.adapters.in_memory.arrays import truth_from_arrays as truth_from_arrays
+from detmap.adapters.tabular.slice_lists import read_slices as read_slices
+from detmap.compare import compare as compare
+from detmap.diagnosis import Diagnosis as Diagnosis
+from detmap.diagnosis import diagnose as diagnose
+from detmap.doctor import Finding as Finding
+from detmap.doctor import doctor as doctor
+from detmap.errors import DataError as DataError
+from detmap.errors import DetmapError as DetmapError
+from detmap.errors import MergeError as MergeError
+from detmap.errors import ProtocolError as ProtocolError
+from detmap.evaluate import evaluate as evaluate
+from detmap.evaluate import match as match
+from detmap.evaluate import summarize as summarize
+from detmap.explaining import explain as explain
+from detmap.matching.matches import Matches as Matches
+from detmap.protocol import Protocol as Protocol
+from detmap.protocol import load as _load
+from detmap.results.result import Result as Result
+from detmap.streaming import distributed as distributed
+from detmap.streaming.evaluator import Evaluator as Evaluator
+from detmap.tables import Categories as Categories
+from detmap.tables import Detections as Detections
+from detmap.tables import Images as Images
+from detmap.tables import Note as Note
+from detmap.tables import Truth as Truth
+from detmap.version import __version__ as __version__
+
+load_protocol = _load

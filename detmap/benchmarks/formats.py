@@ -1,0 +1,138 @@
+"""The table of formats of benchmarks."""
+
+from __future__ import annotations
+
+from detmap.adapters.format_rows import (
+    Format,
+    file_if_asked,
+    file_like,
+    folder_like,
+    lazy,
+    nothing,
+    row,
+)
+
+FORMATS: tuple[Format, ...] = (
+    row(
+        "kitti",
+        "a folder",
+        "detmap.adapters.text_per_image.kitti",
+        folder_like("detmap.adapters.text_per_image.kitti:truth_looks"),
+        folder_like("detmap.adapters.text_per_image.kitti:detections_look"),
+        "KITTI text: label_2 and results, one file per image",
+        options=("image_sizes",),
+    ),
+    row(
+        "dota",
+        "a folder",
+        "detmap.adapters.rotated.dota",
+        folder_like("detmap.adapters.rotated.dota:truth_looks"),
+        folder_like("detmap.adapters.rotated.dota:detections_look"),
+        "DOTA: labelTxt, and Task1_<class>.txt",
+        options=("shapes",),
+    ),
+    Format(
+        "rotated-xml",
+        "a folder",
+        folder_like("detmap.adapters.rotated.xml_folder:truth_looks"),
+        nothing,
+        lazy("detmap.adapters.rotated.xml_folder:read_truth"),
+        lazy("detmap.adapters.rotated.dota:read_detections"),
+        options=("shapes", "split"),
+        what="HRSC2016 and DIOR-R: a folder of XML; detections as for dota",
+    ),
+    row(
+        "coco-wholebody",
+        "a file",
+        "detmap.adapters.coco.whole_body",
+        file_if_asked,
+        file_if_asked,
+        "COCO-WholeBody: COCO JSON with keypoints of body, feet, face and hands",
+        options=("shapes", "roles", "attributes"),
+    ),
+    row(
+        "open-images",
+        "a file",
+        "detmap.adapters.open_images",
+        file_like(".csv", "detmap.adapters.open_images:looks"),
+        file_like(".csv", "detmap.adapters.open_images:looks"),
+        "Open Images: CSV of boxes, with labels, label map and hierarchy beside it",
+    ),
+    *(
+        Format(
+            f"imagenet-{name}",
+            "a file or a folder",
+            folder_like(f"detmap.adapters.ilsvrc:{name}_looks"),
+            file_like(".txt", "detmap.adapters.ilsvrc:detections_look"),
+            lazy(f"detmap.adapters.ilsvrc:read_{name}"),
+            lazy("detmap.adapters.ilsvrc:read_detections"),
+            what=f"ImageNet {name.upper()}: XML with WordNet ids, and a text file of detections",
+        )
+        for name in ("det", "vid")
+    ),
+    row(
+        "visdrone",
+        "a folder",
+        "detmap.adapters.visdrone",
+        folder_like("detmap.adapters.visdrone:looks"),
+        folder_like("detmap.adapters.visdrone:looks"),
+        "VisDrone DET: text of annotations and results, one file per image",
+        options=("image_sizes",),
+    ),
+    row(
+        "uavdt",
+        "a folder",
+        "detmap.adapters.uavdt",
+        folder_like("detmap.adapters.uavdt:truth_looks"),
+        folder_like("detmap.adapters.uavdt:detections_look"),
+        "UAVDT: text of ground truth, ignored regions and results, one file per sequence",
+    ),
+    row(
+        "scalabel",
+        "a file",
+        "detmap.adapters.scalabel",
+        lazy("detmap.benchmarks.looks:scalabel"),
+        lazy("detmap.benchmarks.looks:scalabel"),
+        "BDD100K: Scalabel JSON of frames and labels",
+    ),
+    row(
+        "odgt",
+        "a file",
+        "detmap.adapters.people.odgt",
+        lazy("detmap.benchmarks.looks:odgt"),
+        lazy("detmap.benchmarks.looks:odgt"),
+        "CrowdHuman odgt: a JSON record per image and line",
+    ),
+    row(
+        "wider",
+        "a folder",
+        "detmap.adapters.people.wider",
+        folder_like("detmap.adapters.people.wider:truth_looks"),
+        folder_like("detmap.adapters.people.wider:detections_look"),
+        "WIDER FACE: wider_face_val.mat and its three lists, and EVENT/*.txt",
+    ),
+    row(
+        "bbgt",
+        "a folder",
+        "detmap.adapters.people.bbgt",
+        folder_like("detmap.adapters.people.bbgt:truth_looks"),
+        folder_like("detmap.adapters.people.bbgt:detections_look"),
+        "Caltech: text of bbGt.m (version 3), and x y w h score, one file per image",
+    ),
+    row(
+        "luna16",
+        "a file",
+        "detmap.adapters.tabular.luna16",
+        file_like(".csv", "detmap.adapters.tabular.luna16:truth_looks"),
+        file_like(".csv", "detmap.adapters.tabular.luna16:detections_look"),
+        "LUNA16: annotations.csv and results.csv, spheres",
+    ),
+    row(
+        "sa-co",
+        "a file",
+        "detmap.adapters.coco.sa_co",
+        lambda path: file_if_asked(path) * (path.suffix.lower() == ".json"),
+        nothing,
+        "SA-Co: COCO JSON of image and phrase, a file per annotator",
+    ),
+)
