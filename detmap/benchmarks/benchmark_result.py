@@ -20,8 +20,8 @@ from detmap.results.json_content import json_content
 from detmap.results.result_tables import class_table, count_lines
 from detmap.results.signature import signature
 from detmap.tables import Detections, Note, Truth, fixes
-from detmap.tables.catalog import summed
 from detmap.tables.digests import data_digest, image_digests
+from detmap.tables.notes import summed
 
 if TYPE_CHECKING:
     from detmap.doctor.findings import Findings

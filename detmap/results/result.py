@@ -26,8 +26,8 @@ from detmap.protocol.metric_rows import LRP, MetricRow
 from detmap.results import result_notes
 from detmap.results.signature import signature
 from detmap.tables import Note, fixes
-from detmap.tables.catalog import summed
 from detmap.tables.digests import digest_of
+from detmap.tables.notes import summed
 
 if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating

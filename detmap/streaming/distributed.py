@@ -31,8 +31,8 @@ from detmap.results.result import Result
 from detmap.streaming.shards import match_shard as match_shard
 from detmap.streaming.shards import reduce as reduce
 from detmap.tables import MAX_ROWS, Detections, Truth
-from detmap.tables.catalog import n_dropped
 from detmap.tables.digests import data_digest
+from detmap.tables.notes import n_dropped
 
 if TYPE_CHECKING:
     from distributed import Client
