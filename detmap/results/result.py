@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap.base.lazy import cached_property
 from detmap.base.reprs import outline
 from detmap.curves import aggregation
 from detmap.curves import scores as class_scores
