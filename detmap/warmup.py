@@ -15,8 +15,9 @@ from detmap import wings
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.compare import compare
 from detmap.curves.scores import coco_arrays
-from detmap.errors import DetmapError
+from detmap.errors import DetmapError, counted
 from detmap.evaluate import evaluate, summarize
+from detmap.kernels import PLAIN_PYTHON, jit, native
 from detmap.matching.engine import match
 from detmap.overlaps import masks
 from detmap.overlaps.keypoints import Keypoints
@@ -127,11 +128,35 @@ STEPS = (
 """Places of functions that run kernels; see `detmap.wings`."""
 
 
-def warmup() -> None:
-    """Compiles and caches every kernel; fast if they are cached already."""
+def warmup() -> str:
+    """Compiles and saves every kernel; fast if they are saved already. Returns what is where.
+
+    Raises
+    ------
+    DetmapError : numba compiles the kernels and cannot save them
+    """
     for place in STEPS:
         try:
             step = wings.load(place)
         except DetmapError:  # the package, or one that it needs, is not installed
             continue
         step()
+    return saved()
+
+
+def saved() -> str:
+    """Returns where the kernels are that ran in this process; raises as `warmup`."""
+    if PLAIN_PYTHON:
+        return "the kernels run as plain Python (NUMBA_DISABLE_JIT): nothing is compiled"
+    if not jit.folders:
+        return f"the kernels are ready: {native.LIBRARY} contains them, nothing is compiled"
+    unsaved = [name for name, folder in jit.folders.items() if not folder]
+    if unsaved:
+        raise DetmapError(
+            "warmup",
+            f"{counted(len(unsaved), 'kernel')} were compiled and cannot be saved: no folder for "
+            "them can be written, so every run compiles them again",
+            "set NUMBA_CACHE_DIR to a folder that can be written, here and in later runs",
+        )
+    where = ", ".join(sorted(set(jit.folders.values())))
+    return f"the kernels are ready: numba saved {len(jit.folders)} in {where}"

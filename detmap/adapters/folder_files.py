@@ -10,6 +10,7 @@ from detmap.adapters.joining import image_names
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Note
+from detmap.tables.notes import listed_names
 
 MOST_LOOKED_AT = 100_000  # files in sub-folders
 
@@ -101,8 +102,9 @@ def hidden(folder: Path, kind: str, *suffixes: str) -> tuple[Note, ...]:
     entries = os.listdir(folder) if folder.is_dir() else []
     own = [each[1:] for each in entries if each[:1] == "." and each[1:2] not in ("", ".", "_")]
     names = sorted(f".{each}" for each in own if _fits(each, suffixes))
-    text = f"{kind} files begin with a dot and are not read: {few(names)}"
-    return (Note("hidden-unread", text, len(names), shown(folder)),) if names else ()
+    text = f"{kind} files begin with a dot and are not read: {{names}}"
+    note = Note("hidden-unread", text, len(names), shown(folder), listed_names(names))
+    return (note,) if names else ()
 
 
 def existing(files: Iterable[Path]) -> list[Path | None]:

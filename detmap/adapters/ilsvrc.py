@@ -73,10 +73,9 @@ def read_det(path: Path) -> Truth:
     truth = _read(path, _listed(_needed(path, DET_LIST)), names)
     blacklist = _found(path, *BLACKLISTS)
     if blacklist is None:
-        text = f"class lists of ImageNet DET are missing beside {path.name}: {BLACKLISTS[0]}"
-        return replace(
-            truth, notes=(*truth.notes, Note("blacklist-missing", text, 1, truth.source))
-        )
+        text = f"class lists of ImageNet DET are missing beside the ground truth: {BLACKLISTS[0]}"
+        note = Note("blacklist-missing", text, 1, truth.source, adding="once")
+        return replace(truth, notes=(*truth.notes, note))
     pairs = _blacklist(blacklist, truth)
     n_classes = len(truth.categories)
     code = truth.image.astype(np.int64) * n_classes + truth.label

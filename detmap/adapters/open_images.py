@@ -27,6 +27,7 @@ from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import ABSENT, DERIVED, Categories, Detections, Images, Note, Scope, Truth
 from detmap.tables.grouping import positions, runs
+from detmap.tables.notes import listed_names
 
 BESIDE = {
     "labels": ("labels.csv", "*imagelabels*.csv"),
@@ -73,17 +74,23 @@ def read_truth(path: Path) -> Truth:
     _refuse_expanded(path, hierarchy_file, (rows, label, boxes), (source, classes, derived))
     boxes = boxes[source]
     missing = {each for each in hierarchy.above if each not in set(categories.names)}
-    text = f"classes of {hierarchy_file.name} are not in the label map: {few(sorted(missing))}"
+    text = f"classes of {hierarchy_file.name} are not in the label map: {{names}}"
     notes: tuple[Note, ...] = ()
     if missing:
-        notes = (Note("class-unlisted", text, len(missing), shown(path)),)
+        notes = (
+            Note(
+                *("class-unlisted", text, len(missing), shown(path)),
+                names=listed_names(missing),
+                adding="names",
+            ),
+        )
     verified = _classes(listed, categories, some=True)  # lists of labels have many more classes
     strange = np.flatnonzero(verified < 0)
     if len(strange):
         named_in = listed.names(listed.find(("labelname",), "LabelName"))
-        named = few(dict.fromkeys(named_in[i] for i in strange[:LOOKED_AT].tolist()))
-        text = f"verified labels are of classes that are not in the label map: {named}"
-        notes = (*notes, Note("label-unlisted", text, len(strange), listed.source))
+        text = "verified labels are of classes that are not in the label map: {names}"
+        named = listed_names(named_in[i] for i in strange.tolist())
+        notes = (*notes, Note("label-unlisted", text, len(strange), listed.source, named))
     shape = (len(names), len(categories))
     unknown = np.full(len(names), np.nan)
     return Truth(

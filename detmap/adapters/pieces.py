@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +18,17 @@ from detmap.adapters.row_estimates import n_records
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Note, Truth
-from detmap.tables.catalog import DROPPED
+from detmap.tables.notes import DROPPED, merged
 
-ADDED = (*DROPPED, "region-ignored", "box-outside", "box-reversed", "score-vast", "shape-and-box")
+ADDED = (
+    *DROPPED,
+    "class-zero",
+    "region-ignored",
+    "box-outside",
+    "box-reversed",
+    "score-vast",
+    "shape-and-box",
+)
 """Codes of notes that count rows; all others describe how the file is read."""
 
 LOW = 0.75  # of the estimate: so many detections there are at least
@@ -57,7 +65,7 @@ class Summary:
     """Sums the notes of pieces, and refuses pieces that are read differently."""
 
     source: str
-    counts: dict[str, Note] = field(default_factory=dict)
+    counts: tuple[Note, ...] = ()
     ways: frozenset[tuple[str, str]] | None = None
     n_rows: int = 0
 
@@ -65,7 +73,7 @@ class Summary:
         """Adds the notes of the next piece. Raises `DataError` if it is read differently."""
         if not len(piece) and not piece.notes:
             return
-        ways = frozenset((n.code, n.text) for n in piece.notes if n.code not in ADDED)
+        ways = frozenset((n.code, n.template) for n in piece.notes if n.code not in ADDED)
         if self.ways is not None and ways != self.ways:
             texts = sorted(text for _, text in ways ^ self.ways)
             raise DataError(
@@ -75,13 +83,11 @@ class Summary:
             )
         self.ways = ways
         self.n_rows += len(piece)
-        for note in piece.notes:
-            before = self.counts.get(note.code, replace(note, count=0, source=self.source))
-            self.counts[note.code] = replace(before, count=before.count + note.count)
+        self.counts = merged(self.counts, piece.notes)
 
     def notes(self) -> tuple[Note, ...]:
         """Returns the notes of all pieces."""
-        return tuple(self.counts.values())
+        return tuple(replace(note, source=self.source) for note in self.counts)
 
 
 def source(path: str | Path, truth: Truth, **options: Any) -> Source:

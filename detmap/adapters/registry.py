@@ -15,6 +15,7 @@ from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Note
+from detmap.tables.notes import listed_names
 
 MARKED = 2  # of `Looks`
 
@@ -151,9 +152,12 @@ def _rivals(chosen: str, others: Sequence[str], path: Path) -> tuple[Note, ...]:
     """Returns a note if there are other formats than the chosen one."""
     text = (
         f"formats have files in the folder too, which is read as {chosen}: "
-        f"{', '.join(others)} (--truth-format, --detections-format)"
+        "{names} (--truth-format, --detections-format)"
     )
-    return (Note("format-chosen", text, len(others), shown(path)),) if others else ()
+    note = Note(
+        "format-chosen", text, len(others), shown(path), listed_names(others), adding="names"
+    )
+    return (note,) if others else ()
 
 
 def told(name: str, known: Sequence[str], path: Path, **options: Any) -> dict[str, Any]:

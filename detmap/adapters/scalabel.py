@@ -24,6 +24,7 @@ from detmap.base import arguments, column_checks, open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
+from detmap.tables.notes import listed_names
 
 CLASSES = (
     *("pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle"),
@@ -107,8 +108,9 @@ def read_truth(path: Path) -> Truth:
         raise DataError(shown(path), what, f"the classes are {', '.join(known)}")
     notes = list(_frame_notes(path, frames))
     if other:
-        text = f"labels of other classes are not evaluated: {few(other)}"
-        notes.append(Note("class-excluded", text, int((~keep).sum()), shown(path)))
+        text = "labels of other classes are not evaluated: {names}"
+        count = int((~keep).sum())
+        notes.append(Note("class-excluded", text, count, shown(path), listed_names(other)))
     ids = column_checks.id_array(f"{shown(path)}: name", names)
     back = np.argsort(ids, kind="stable")
     order = np.argsort(back).astype(np.int32)
@@ -153,8 +155,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         truth, [frame.name for frame in frames], lambda row: _place(path, row), ""
     )[0]
     absent = np.setdiff1d(np.arange(len(truth.images)), in_file).tolist()
-    names = few(truth.images.ids[i] for i in absent)
-    lacking = f"images have no frame in the results: they have no detections ({names})"
+    lacking = "images have no frame in the results: they have no detections ({names})"
+    names = listed_names(truth.images.ids[i] for i in absent)
     return join.joined(
         truth,
         join.images_named(truth, named, lambda row: _place(path, *rows[row].tolist()), "")[0],
@@ -170,7 +172,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         ),
         policy=policy,
         notes=(
-            *((Note("frame-missing", lacking, len(absent), shown(path)),) * bool(absent)),
+            *((Note("frame-missing", lacking, len(absent), shown(path), names),) * bool(absent)),
             *_frame_notes(path, frames),
             *_boxless_notes(path, frames),
         ),

@@ -22,6 +22,7 @@ from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Categories, Detections, Images, Note, Truth
+from detmap.tables.notes import listed_names
 from detmap.tables.regions import Regions
 
 TRUTH, IGNORED, RESULTS = "_gt_whole.txt", "_gt_ignore.txt", ("_det.txt", ".txt")
@@ -116,8 +117,9 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         *(path / f"{name}{end}" for name in names for end in (TRUTH, IGNORED, *RESULTS)),
     }
     others = [file.name for file in label_files.listed(path) if file not in known]
-    text = f"files are not of sequences of the ground truth and are not read ({few(others)})"
-    notes = (Note("file-unknown", text, len(others), shown(path)),) * bool(others)
+    text = "files are not of sequences of the ground truth and are not read ({names})"
+    unread = listed_names(others)
+    notes = (Note("file-unknown", text, len(others), shown(path), unread),) * bool(others)
     lines, frame, boxes, score = _read(files, len(COLUMNS))
     stems = [
         f"{names[i]}/{n:06d}" for i, n in zip(lines.file.tolist(), frame.tolist(), strict=True)

@@ -25,6 +25,18 @@ except ImportError:  # Windows: what a killed writer leaves stays
 
 _drafts: set[str] = set()
 _changing = _thread.RLock()  # held while a draft is created or renamed; `abandon` keeps it
+
+
+def _begin_child() -> None:
+    """Gives a forked process a lock of its own; the drafts are its parent's."""
+    global _changing
+    _changing = _thread.RLock()
+    _drafts.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
+
 MOST_WRITERS = 1000  # of one place at a time
 MOST_TRIES = 100  # to delete a folder
 MOST_LINKS = 40  # from one link to the next, as in the kernel

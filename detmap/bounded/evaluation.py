@@ -33,9 +33,9 @@ from detmap.matching.row_order import rank_rows
 from detmap.protocol import Protocol
 from detmap.results.result import Result
 from detmap.tables import MAX_ROWS, Detections, Note, Truth
-from detmap.tables.catalog import distinct, n_dropped
 from detmap.tables.digests import data_digest
 from detmap.tables.grouping import group_images, labels, ranked, reordered
+from detmap.tables.notes import distinct, n_dropped
 
 MOST_BUCKETS = 1024  # parts of the images in the temporary file
 Progress = Callable[[str, int, int], object]

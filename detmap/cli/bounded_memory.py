@@ -68,7 +68,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
         return None
     from detmap.adapters import pieces
     from detmap.bounded import evaluation, limits
-    from detmap.tables.catalog import n_dropped
+    from detmap.tables.notes import n_dropped
 
     truth, rules = reading.read_truth_of(arguments)
     if bound is None:

@@ -15,6 +15,7 @@ from detmap.errors import DetmapError
 from detmap.output import RENDERERS, SUFFIXES
 from detmap.output.cell_text import or_none
 from detmap.output.table import Style, Table
+from detmap.tables.notes import Note
 
 if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating
@@ -150,4 +151,6 @@ def _chosen(tables: Sequence[Table], name: str | None) -> Sequence[Table]:
 def write_notes(notes: Iterable[object]) -> None:
     """Write notes to stderr."""
     for note in notes:
+        if isinstance(note, Note) and not note.is_shown:
+            continue
         streams.say(f"note: {note}\n")

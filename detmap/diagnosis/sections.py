@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from detmap.base.lazy import cached_property
 from detmap.diagnosis import diagnosis_tables as tables
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.breakdowns import Slice

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.lazy import cached_property
 from detmap.curves import aggregation
 from detmap.curves import scores as curves
 from detmap.doctor.clock import Clock

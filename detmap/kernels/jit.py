@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -17,6 +20,21 @@ OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": False, "error_model": "num
 """nogil: classes run on a thread pool. fastmath stays off, so additions keep their order and no
 multiply-add is fused: the results are those of the reference, bit for bit. error_model numpy: a
 division by zero is an inf, not a branch."""
+
+
+folders: dict[str, str] = {}
+"""The folder where numba saves each kernel that it runs in this process; "" if it cannot."""
+
+
+def _renew_lock() -> None:
+    """Replaces numba's compiler lock in a forked process: another thread may have held it."""
+    caching = sys.modules.get("numba.core.compiler_lock")
+    if caching is not None:
+        caching.global_compiler_lock._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @cache
@@ -55,6 +73,8 @@ def cached(kernel: Kernel[Any, Any]) -> Callable[..., Any]:
             return found
 
     dispatcher = compiled(kernel)
+    folders[kernel.__name__] = ""
     with suppress(RuntimeError):  # no folder can be written
         dispatcher._cache = Cache(dispatcher.py_func)  # type: ignore[no-untyped-call]
+        folders[kernel.__name__] = str(dispatcher._cache.cache_path)
     return dispatcher  # type: ignore[no-any-return]

@@ -19,10 +19,10 @@ from detmap.matching.row_order import rank_rows
 from detmap.protocol import Protocol
 from detmap.protocol.protocol_digest import protocol_digest
 from detmap.tables import Categories, Note
-from detmap.tables.catalog import distinct as distinct
-from detmap.tables.catalog import n_dropped
 from detmap.tables.digests import data_digest, fold_table
 from detmap.tables.grouping import group, labels, offsets, reordered, rows_of
+from detmap.tables.notes import distinct as distinct
+from detmap.tables.notes import merged, n_dropped, of_whole
 
 if TYPE_CHECKING:
     from detmap.matching.assignments import Assignments
@@ -203,7 +203,7 @@ class Matches(Immutable):
         parts = [part for part in (self, *others) if len(part.image_ids)]
         for other in others:
             require_same_kind(self, other)
-        notes = distinct(*(part.notes for part in (self, *others)))
+        notes = merged(*(part.notes for part in (self, *others)))
         if len(parts) < 2:
             return replace(parts[0] if parts else self, notes=notes)
         if not self.protocol.image_by_image():
@@ -270,6 +270,7 @@ class Matches(Immutable):
             digest=self.digest[keep],
             beyond=self.beyond[keep],
             unjudged=self.unjudged[keep],
+            notes=of_whole(self.notes, self.image_ids, self.digest),
             off=offsets(labels(self.off)[rows], n_classes),
             image=moved[self.image[rows]],
             rank=self.rank[rows],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from detmap import protocol as protocols
@@ -11,8 +11,9 @@ from detmap.base import npz_archive as archive
 from detmap.errors import DataError, ProtocolError
 from detmap.protocol import Protocol
 from detmap.tables import Categories, Note
+from detmap.tables.notes import from_dict, is_written
 
-FORMAT = 3  # of the saved file; 1 had other digests of the data, 2 areas in the protocol
+FORMAT = 4  # of the saved file; 1 had other digests of the data, 2 areas, 3 notes as sentences
 
 
 def to_header(
@@ -26,7 +27,7 @@ def to_header(
         "stock": protocol.stock,
         "categories": categories.names,
         "groups": categories.groups,
-        "notes": [astuple(note) for note in notes],
+        "notes": [asdict(note) for note in notes],
         "remarks": remarks,
     }
 
@@ -64,7 +65,7 @@ def read(where: str, header: Any) -> Header:
         )
 
     def is_note(value: Any) -> bool:
-        return isinstance(value, list) and list(map(type, value)) == [str, str, int, str]
+        return isinstance(value, dict) and is_written(value)
 
     if not isinstance(header, dict):
         raise DataError(where, f"a {type(header).__name__}", archive.WRITE_AGAIN)
@@ -86,4 +87,4 @@ def read(where: str, header: Any) -> Header:
         protocol = protocols.from_file(protocol, changes, stock)
     except ProtocolError as error:
         raise DataError(f"{where}.{error.where}", error.what, archive.WRITE_AGAIN) from None
-    return Header(protocol, names, groups, tuple(Note(*note) for note in notes), remarks)
+    return Header(protocol, names, groups, tuple(map(from_dict, notes)), remarks)

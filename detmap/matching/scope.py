@@ -195,14 +195,17 @@ def noted_upright(truth: Truth, protocol: Protocol) -> Truth:
 def scope_notes(truth: Truth, protocol: Protocol) -> list[Note]:
     """Returns a note if the protocol does not fit how the ground truth is annotated."""
     judges, scope = protocol.scope.unlisted == "judge", truth.scope
-    if protocol.scope.not_exhaustive == "neutral" and scope is not None:
-        judges &= len(scope) > 0  # ImageNet DET lists pairs of some images only
-    if scope is not None and judges and (not len(scope) or (scope.kind == ABSENT).any()):
+    if scope is not None and judges:
+        # ImageNet DET, where classes may be not exhaustive, lists pairs of some images only.
+        n_listed = len(scope) + (protocol.scope.not_exhaustive == "neutral")
+        n_absent = int((scope.kind == ABSENT).sum())
         text = (
             "images are annotated for some classes only, but this protocol evaluates all classes "
             "on all images; use -p lvis or -p openimages-challenge for those benchmarks' numbers"
         )
-        return [Note("scope-unused", text, len(truth.images))]
+        numbers, condition = (n_listed, n_absent), "some-listed"
+        count = len(truth.images)
+        return [Note("scope-unused", text, count, numbers=numbers, condition=condition)]
     if truth.scope is None and protocol.scope.unlisted == "drop":
         text = "images do not list their annotated classes; all classes are evaluated on them"
         return [Note("scope-missing", text, len(truth.images))]

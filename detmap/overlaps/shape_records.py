@@ -105,7 +105,7 @@ class ShapeReader(ABC):
         area = np.where(missing, shapes.area, truth.area)
         text = f"annotations have no area: the area of their {self.field} is used"
         notes = tuple(
-            replace(note, text=text) if note.code == "area-missing" else note
+            replace(note, template=text) if note.code == "area-missing" else note
             for note in truth.notes
         )
         attributes = Columns({**truth.attributes, "area": area})

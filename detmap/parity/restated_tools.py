@@ -35,8 +35,8 @@ from detmap.results import result_notes
 from detmap.results.result import Result
 from detmap.results.result_tables import overlaps
 from detmap.tables import Detections, Note, Truth
-from detmap.tables.catalog import summed
 from detmap.tables.grouping import cell_bounds
+from detmap.tables.notes import summed
 
 SHAPED = {("pycocotools", "masks"): "coco-segm", ("pycocotools", "keypoints"): "coco-keypoints"}
 """Protocols of tools for masks and keypoints."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from detmap.base.lazy import cached_property
 from detmap.base.reprs import outline
 from detmap.errors import DetmapError
 from detmap.output import formats
@@ -20,8 +20,8 @@ from detmap.results.json_content import json_content
 from detmap.results.result_tables import class_table, count_lines
 from detmap.results.signature import signature
 from detmap.tables import Detections, Note, Truth, fixes
-from detmap.tables.catalog import summed
 from detmap.tables.digests import data_digest, image_digests
+from detmap.tables.notes import summed
 
 if TYPE_CHECKING:
     from detmap.results.findings import Findings

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap.base.lazy import cached_property
 from detmap.base.reprs import outline
 from detmap.curves import aggregation
 from detmap.curves import scores as class_scores
@@ -23,8 +23,8 @@ from detmap.protocol.metric_rows import LRP, MetricRow
 from detmap.results import result_notes
 from detmap.results.signature import signature
 from detmap.tables import Note, fixes
-from detmap.tables.catalog import summed
 from detmap.tables.digests import digest_of
+from detmap.tables.notes import summed
 
 if TYPE_CHECKING:
     from detmap.curves.operating_points import Operating

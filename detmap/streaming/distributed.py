@@ -31,8 +31,8 @@ from detmap.results.result import Result
 from detmap.streaming.shards import match_shard as match_shard
 from detmap.streaming.shards import reduce as reduce
 from detmap.tables import MAX_ROWS, Detections, Truth
-from detmap.tables.catalog import n_dropped
 from detmap.tables.digests import data_digest
+from detmap.tables.notes import n_dropped
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -72,7 +72,7 @@ def evaluate(
 
     Raises
     ------
-    DataError : a shard cannot be read
+    DataError : not a list of shards; a shard cannot be read
     MergeError : an image in two shards, or different classes
     ProtocolError : an unknown protocol, key or value
 
@@ -81,6 +81,7 @@ def evaluate(
     Dask repeats the shards of a lost worker, with the same bits. Without `rows`, this process holds
     only paths and scores.
     """
+    _require_pairs(shards)
     if not shards:
         raise DataError(
             "shards", "no shards", "give pairs of paths, or functions that return the tables"
@@ -121,6 +122,34 @@ def evaluate(
         del parts, dealt  # lets the cluster free them after use
         overview, scores = joined.result()
     return Result(overview if kept is None else kept, scores)
+
+
+def _require_pairs(shards: Any) -> None:
+    """Raises `DataError` for anything but a list of shards, such as one pair of paths."""
+    fix = 'give a list of shards: [("truth.json", "detections.json"), ...], or of functions'
+    if isinstance(shards, str | Path | Truth | Detections) or not isinstance(shards, Sequence):
+        raise DataError("shards", f"{_described(shards)}, not a list of shards", fix)
+    paired = len(shards) == 2
+    for i, shard in enumerate(shards):
+        if callable(shard):
+            continue
+        if isinstance(shard, tuple | list) and len(shard) == 2:
+            unfit = [each for each in shard if not isinstance(each, str | Path)]
+            if not unfit:
+                continue
+            what = f"{_described(unfit[0])}, not a path"
+            more = "; for tables give a function that returns (truth, detections)"
+            raise DataError(f"shards[{i}]", what, fix + more)
+        if paired and isinstance(shard, str | Path | Truth | Detections):
+            fix = "give a list of pairs: [(truth, detections)]"
+            if not isinstance(shard, str | Path):
+                fix = "give a list of functions: [lambda: (truth, detections)]"
+            raise DataError("shards", "one pair of ground truth and detections", fix)
+        raise DataError(f"shards[{i}]", f"{_described(shard)}, not a pair of paths", fix)
+
+
+def _described(value: Any) -> str:
+    return f"{value!r:.80}" if isinstance(value, str | Path) else f"a {type(value).__name__}"
 
 
 def _score_groups(cluster: Client, dealt: list[Any], heads: list[Any], n_groups: int) -> list[Any]:

@@ -31,7 +31,7 @@ from detmap.streaming import torch_ranks
 from detmap.streaming.merging import renumbered
 from detmap.streaming.unmatched import Unmatched
 from detmap.tables import Categories, Detections, Note, Truth
-from detmap.tables.catalog import distinct
+from detmap.tables.notes import distinct, listed_names
 
 BUFFERED = 1 << 16
 """Rows of predictions and targets that are kept before they are matched together."""
@@ -263,13 +263,11 @@ class Evaluator(Locked):
         """Returns the result of all images so far; updates may follow."""
         if self._result is None:
             matches = self.matches
-            unseen = 0 if self.truth is None else len(self.truth.table.images) - matches.n_images
-            if unseen:
+            if self.truth is not None:
+                unseen = listed_names(np.setdiff1d(self.truth.table.images.ids, matches.image_ids))
                 text = "ground-truth images have not been updated; the result does not cover them"
-                matches = replace(
-                    matches,
-                    notes=tuple(sorted((*matches.notes, Note("image-unseen", text, unseen)))),
-                )
+                note = Note("image-unseen", text, len(unseen), names=unseen, adding="missing")
+                matches = replace(matches, notes=distinct(matches.notes, [note]))
             self._result = summarize(matches)
         return self._result
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from detmap.adapters.in_memory import batch_join
 from detmap.errors import DataError, MergeError
 from detmap.matching.matches import Matches, distinct, join_images, read, require_same_kind
 from detmap.streaming.unmatched import Unmatched
@@ -51,8 +50,7 @@ def _conflict(parts: Sequence[Matches]) -> tuple[int, int]:
 
 
 def renumbered(part: Matches | Unmatched, by: int) -> Matches | Unmatched:
-    """Adds a number to all image ids, also in notes on batches."""
+    """Adds a number to all image ids."""
     if isinstance(part, Unmatched):
         return part.renumbered(by)
-    notes = batch_join.renumbered(part.notes, by)
-    return replace(part, image_ids=part.image_ids + by, notes=notes)
+    return replace(part, image_ids=part.image_ids + by)

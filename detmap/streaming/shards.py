@@ -49,9 +49,15 @@ def reduce(parts: Iterable[bytes | Matches]) -> Result:
 
     Raises
     ------
-    DataError : no parts, or bytes that `match_shard` did not write
+    DataError : no parts, one part outside a list, or bytes that `match_shard` did not write
     MergeError : an image in two parts, other classes or another protocol
     """
+    if isinstance(parts, bytes | bytearray | memoryview | Matches) or not isinstance(
+        parts, Iterable
+    ):
+        one = isinstance(parts, Matches | bytes)
+        what = f"{'one part' if one else f'a {type(parts).__name__}'}, not a list of parts"
+        raise DataError("reduce", what, "give a list of parts: reduce([part]) or reduce(parts)")
     read = [part if isinstance(part, Matches) else Matches.from_bytes(part) for part in parts]
     if not read:
         raise DataError("reduce", "no parts", "give what `match_shard` returned on the workers")

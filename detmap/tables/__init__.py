@@ -30,13 +30,14 @@ from detmap.base.sha import sha256
 from detmap.errors import DataError, few
 from detmap.tables.catalog import ABSENT as ABSENT
 from detmap.tables.catalog import DERIVED as DERIVED
-from detmap.tables.catalog import FIXED as FIXED
 from detmap.tables.catalog import NOT_EXHAUSTIVE as NOT_EXHAUSTIVE
 from detmap.tables.catalog import Categories as Categories
 from detmap.tables.catalog import Images as Images
-from detmap.tables.catalog import Note as Note
 from detmap.tables.catalog import Scope as Scope
-from detmap.tables.catalog import fixes as fixes
+from detmap.tables.notes import FIXED as FIXED
+from detmap.tables.notes import Note as Note
+from detmap.tables.notes import fixes as fixes
+from detmap.tables.notes import of_whole as of_whole
 
 if TYPE_CHECKING:
     from detmap.tables.regions import Regions
@@ -197,6 +198,7 @@ class Truth(Immutable):
         taken = self.take(_rows_on(self.image, images) if rows is None else rows)
         return replace(
             taken,
+            notes=of_whole(self.notes, self.images.ids, self.image, self.label, self.boxes),
             images=self.images.take(images),
             image=np.searchsorted(images, taken.image).astype(np.int32),
             scope=None if self.scope is None else self.scope.select_images(images),
@@ -261,6 +263,7 @@ class Detections(Immutable):
         taken = self.take(_rows_on(self.image, images) if rows is None else rows)
         return replace(
             taken,
+            notes=of_whole(self.notes, self.images.ids, self.image, self.label, self.boxes),
             images=self.images.take(images),
             image=np.searchsorted(images, taken.image).astype(np.int32),
         )

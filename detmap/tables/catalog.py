@@ -2,79 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import total_ordering
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import column_checks
-from detmap.base.immutable import Immutable, Value, keep
-from detmap.base.printable import shown
+from detmap.base.immutable import Immutable, keep
 from detmap.base.reprs import outlined
-from detmap.errors import DataError, few, singular
+from detmap.errors import DataError, few
 from detmap.tables.grouping import rows_of
-
-FIXED = "fixed-"
-"""Begins the code of a note on a repair of the detections; the name of the repair follows."""
-
-
-@total_ordering
-@dataclass(slots=True, eq=False, repr=False)
-class Note(Value):
-    """A warning about the input or the result.
-
-    Parameters
-    ----------
-    code : stable name of the kind of note (``area-missing``)
-    text : what follows the count in a sentence
-    count : number of records concerned
-    source : the input; "" for the whole evaluation
-    """
-
-    code: str
-    text: str
-    count: int
-    source: str = ""
-
-    def __lt__(self, other: Note) -> bool:
-        if type(other) is not Note:
-            return NotImplemented
-        return self._values() < other._values()
-
-    def __str__(self) -> str:
-        text = singular(self.text) if self.count == 1 else self.text
-        return f"{self.count} {shown(text)}"
-
-
-DROPPED = ("class-unknown", "image-unknown")
-"""Codes of notes about detections that were left out because the ground truth lacks what they
-name.
-"""
-
-
-def n_dropped(notes: Iterable[Note]) -> int:
-    """Returns the number of detections that such notes count."""
-    return sum(note.count for note in notes if note.code in DROPPED)
-
-
-def summed(notes: Iterable[Note]) -> list[Note]:
-    """Adds up notes about dropped detections that differ only in their source (a batch)."""
-    sums: dict[Any, Note] = {}
-    for note in notes:
-        key = (note.code, note.text) if note.code in DROPPED else note
-        before = sums.get(key)
-        count = note.count + before.count if before else 0
-        sums[key] = Note(note.code, note.text, count) if before else note
-    return list(sums.values())
-
-
-def fixes(notes: Iterable[Note]) -> tuple[str, ...]:
-    """Returns the names of the fixes in notes, in order."""
-    codes = (note.code for note in notes)
-    return tuple(code.removeprefix(FIXED) for code in codes if code.startswith(FIXED))
 
 
 @outlined
@@ -233,8 +172,3 @@ class Scope(Immutable):
         """Selects images by position."""
         rows, off = rows_of(self.off, images)
         return Scope(off, self.label[rows], self.kind[rows])
-
-
-def distinct(*notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Returns the notes of several sources, sorted and unique."""
-    return tuple(sorted({note for source in notes for note in source}))

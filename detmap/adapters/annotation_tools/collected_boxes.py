@@ -19,7 +19,7 @@ from detmap.adapters.joining import image_names, image_sizes
 from detmap.adapters.joining.unknown_policy import Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
-from detmap.tables import Categories, Detections, Images, Truth
+from detmap.tables import Categories, Detections, Images, Note, Truth
 
 Record = TypeVar("Record")
 Content = TypeVar("Content")
@@ -48,6 +48,7 @@ class Boxes:
         self.values: list[Mapping[str, Any]] = []
         self.counts: Counter[tuple[str, str]] = Counter()
         self.bare: list[str] = []
+        self.unread: tuple[Note, ...] = ()
 
     def add_image(
         self, name: str, where: str, width: float | None = None, height: float | None = None
@@ -91,8 +92,7 @@ class Boxes:
 
     def json_files(self, folder: Path) -> list[Path]:
         """Returns the JSON files of a folder, and counts those in its sub-folders."""
-        for note in folder_files.unread(folder, JSON):
-            self.counts[note.code, note.text] += note.count
+        self.unread += folder_files.unread(folder, JSON)
         return json_files(folder)
 
     def add_pictures(self, folders: Iterable[Path]) -> None:
@@ -131,7 +131,7 @@ class Boxes:
             np.array(self.boxes, dtype=np.float64).reshape(-1, 4),
             self.box_format,
             self.places.__getitem__,
-            export_tables.notes(self.source, notes),
+            (*export_tables.notes(self.source, notes), *self.unread),
         )
 
     def truth(

@@ -28,6 +28,7 @@ from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Note, Truth
+from detmap.tables.notes import listed_names
 
 NAME = "annotations.xml"
 PARSED = 4  # bytes of memory that a byte of the file takes: images are parsed one by one
@@ -210,13 +211,14 @@ class _Page:
         others = [tag for tag in OTHERS if self.counts[tag]]
         around = "objects are polygons, masks or ellipses: the boxes around them are used"
         rotated = "objects are rotated: the upright boxes around them are used"
-        left_out = f"annotations have no box and are ignored: {', '.join(others)}"
-        unknown = f"elements are unknown here and are ignored: {few(self.unknown)}"
-        rows = (
-            ("element-unknown", unknown, self.unknown.total()),
+        left_out = "annotations have no box and are ignored: {names}"
+        unknown = "elements are unknown here and are ignored: {names}"
+        n_left_out = sum(self.counts[tag] for tag in others)
+        rows: tuple[tuple[Any, ...], ...] = (
+            ("element-unknown", unknown, self.unknown.total(), listed_names(self.unknown)),
             ("shape-around", around, self.counts["around"]),
             ("box-rotated", rotated, self.counts["rotation"]),
-            ("shape-without-box", left_out, sum(self.counts[tag] for tag in others)),
+            ("shape-without-box", left_out, n_left_out, listed_names(others)),
             ("box-left-out", "boxes are marked outside: ignored", self.counts["outside"]),
         )
         return export_tables.notes(self.source, rows)

@@ -126,9 +126,10 @@ class Export:
         )
 
 
-def notes(source: str, rows: Iterable[tuple[str, str, int]]) -> tuple[Note, ...]:
-    """Returns notes of code, text and count; none for what was not found."""
-    return tuple(Note(code, text, count, source) for code, text, count in rows if count)
+def notes(source: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Note, ...]:
+    """Returns notes of code, text, count and names, if any; none for what was not found."""
+    every = (Note(*row[:3], source, *row[3:]) for row in rows)
+    return tuple(note for note in every if note.count)
 
 
 def no_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> NoReturn:

@@ -38,7 +38,6 @@ SCORE = ("score", "scores", "confidence")
 FORM = f"a line is a JSON object with file_name and {OBJECTS} of bbox and categories"
 COLUMNS = f"{OBJECTS} has a list bbox and a list categories (or category), as long"
 OUTSIDE = 1.0  # pixels that a box may leave its image
-SUSPECT = 8  # boxes, all of which may be corners, from which on a note says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +141,24 @@ def _with_likely_format(export: Export) -> Export:
     width, height = (side[np.array(export.image, dtype=np.int64)] for side in export.sizes)
     x, y, right, bottom = export.boxes.T
     leaves = (x + right > width + OUTSIDE) | (y + bottom > height + OUTSIDE)
-    corners = bool(((right >= x) & (bottom >= y)).all())
+    may_be = (right >= x) & (bottom >= y)
     fits = ~(right > width + OUTSIDE) & ~(bottom > height + OUTSIDE)
-    if leaves.any() and corners and fits.all():
+    if leaves.any() and may_be.all() and fits.all():
         what = (
             f"{leaves.sum()} of {len(leaves)} boxes leave their image as left, top, width, height"
         )
         fix = "they look like corners: give the box format, xyxy (or xywh if it is that)"
         raise DataError(export.place(int(np.argmax(leaves))), what, fix)
-    if not corners or len(leaves) < SUSPECT or not np.isnan(width + height).all():
-        return export
+    may_be &= np.isnan(width + height)
     text = (
         "boxes are read as left, top, width, height and may be corners, which sizes of the images "
         "would show (--image-sizes, or the box format xyxy)"
     )
-    note = Note("boxes-may-be-corners", text, len(leaves), export.source)
+    note = Note(
+        *("boxes-may-be-corners", text, int(may_be.sum()), export.source),
+        numbers=(len(may_be),),
+        condition="all",
+    )
     return replace(export, notes=(*export.notes, note))
 
 

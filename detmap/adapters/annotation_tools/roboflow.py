@@ -95,7 +95,7 @@ def _find(path: Path, split: str | None) -> tuple[Path, tuple[Note, ...]]:
         raise DataError(shown(path), what, f"the splits are: {few(splits) or 'none'}")
     if split is None:
         text = f"split of {len(splits)} was chosen: {wanted}"
-        return file, (Note("split-chosen", text, 1, shown(path)),)
+        return file, (Note("split-chosen", text, 1, shown(path), adding="once"),)
     return file, ()
 
 
@@ -144,5 +144,5 @@ def _without_unused(truth: Truth) -> tuple[Truth, tuple[Note, ...]]:
         return truth, ()
     text = f"category without objects is left out: 0 ({truth.categories.names[0]}), of Roboflow"
     categories = truth.categories.take(np.arange(1, len(ids)))
-    note = Note("category-unused", text, 1, truth.source)
+    note = Note("category-unused", text, 1, truth.source, adding="once")
     return replace(truth, categories=categories, label=truth.label - np.int32(1)), (note,)

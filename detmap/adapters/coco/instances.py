@@ -198,7 +198,7 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
     sides = np.array(
         [decode.field(file.image_records, name) for name in ("width", "height")], np.float64
     )
-    notes = [
+    notes: list[tuple[Any, ...]] = [
         (
             "area-missing",
             "annotations have no area: width times height is used",
@@ -244,7 +244,8 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
         ("id-twice", "annotations have repeated ids: each is an object", _repeats(rows.ids)),
         *(lvis.incomplete(file.image_records, file.categories) if scope is not None else ()),
     ]
-    return tuple(Note(code, text, count, shown(path)) for code, text, count in notes if count)
+    every = (Note(*row[:3], shown(path), *row[3:]) for row in notes)
+    return tuple(note for note in every if note.count)
 
 
 def _repeats(ids: Any) -> int:

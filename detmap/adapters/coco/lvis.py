@@ -12,6 +12,7 @@ Source: Gupta, Dollár and Girshick, "LVIS: A Dataset for Large Vocabulary Insta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +48,8 @@ def scope(records: Sequence[Image], images: Images, categories: Categories) -> S
     return Scope(off, pairs[:, 1].astype(np.int32), pairs[:, 2].astype(np.uint8))
 
 
-def incomplete(records: Sequence[Image], categories: Categories) -> list[tuple[str, str, int]]:
-    """Returns code, text and count of what is missing in the lists of a scope."""
+def incomplete(records: Sequence[Image], categories: Categories) -> list[tuple[Any, ...]]:
+    """Returns code, text, count, names and numbers of what is missing in the lists of a scope."""
     found = []
     for name in LISTS.values():
         column = field(records, name)
@@ -57,9 +58,8 @@ def incomplete(records: Sequence[Image], categories: Categories) -> list[tuple[s
         text = f"entries of {name} are categories that are not in the file: dropped"
         found.append(("scope-unlisted", text, unknown))
         missing = column.count(None)
-        others = "which other images have" if missing < len(records) else "and no image has"
-        text = f"images have no {name}, {others}: read as an empty list"
-        found.append(("scope-missing", text, missing))
+        text = f"of the {{0}} images have no {name}: read as an empty list"
+        found.append(("scope-missing", text, missing, (), (len(records),)))
     return found
 
 

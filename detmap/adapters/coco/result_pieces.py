@@ -26,8 +26,8 @@ from detmap.base import open_files
 from detmap.base.open_files import InputFile, shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
-from detmap.tables.catalog import DROPPED
 from detmap.tables.grouping import Positions
+from detmap.tables.notes import DROPPED
 
 PIECE = json_lines.PIECE  # bytes of text that are read at a time
 FIXED, PER_BYTE = (16 << 20, 14)  # bytes that reading takes, and those per byte of a piece

@@ -24,7 +24,7 @@ from detmap.base import unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Note, Truth
-from detmap.tables.catalog import distinct
+from detmap.tables.notes import distinct
 
 ANNOTATOR, PARTIAL = "annotator ", "not_exhaustive"
 _NUMBERED = re.compile(r"(.*_)([1-9][0-9]{0,5})\.json")
@@ -48,7 +48,7 @@ def read_truth(path: Path) -> Truth:
     images, boxes, crowd, partial, who = [], [], [], [], []
     gaps = max(files) - len(files)
     text = "files of annotators are missing: the numbers have gaps, and the others are evaluated"
-    notes = [Note("annotators-missing", text, gaps, shown(path))] * bool(gaps)
+    notes = [Note("annotators-missing", text, gaps, shown(path), adding="once")] * bool(gaps)
     for number, file, table in zip(files, files.values(), tables, strict=True):
         at = np.array([place.get(i, -1) for i in table.images.ids.tolist()], dtype=np.int32)
         if (lost := int((at < 0).sum())) or len(at) < len(place):

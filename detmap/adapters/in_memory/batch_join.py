@@ -14,7 +14,7 @@ from detmap.adapters.in_memory.batch_tables import Known
 from detmap.adapters.in_memory.batches import Rows
 from detmap.overlaps.shape_records import ShapeReader
 from detmap.tables import Categories, Detections, Images, Note, Truth
-from detmap.tables.catalog import distinct
+from detmap.tables.notes import merged
 
 FLAG_KEYS = {"iscrowd": "crowd", "difficult": "difficult", "ignore": "ignore"}
 """Optional keys of targets, and the roles that they set; without a key no object has the role."""
@@ -49,7 +49,7 @@ class Batch:
 
     def renumbered(self, by: int) -> Batch:
         """Adds a number to all image ids."""
-        return replace(self, ids=self.ids + by, notes=renumbered(self.notes, by))
+        return replace(self, ids=self.ids + by)
 
 
 @dataclass(eq=False)
@@ -82,7 +82,7 @@ class Joiner:
             np.concatenate([part.ids for part in parts]),
             self._stacked([part.found for part in parts]),
             self._stacked(objects) if objects else None,
-            distinct(*(part.notes for part in parts)),
+            merged(*(part.notes for part in parts)),
         )
 
     def _stacked(self, parts: Sequence[Rows]) -> Rows:
@@ -157,21 +157,6 @@ def classes_of(labels: NDArray[Any]) -> tuple[Categories, NDArray[Any]]:
     numbers = known.dtype.kind != "U"
     ids = known if numbers else np.arange(len(known))
     return Categories(ids.astype(np.int64), tuple(map(str, known.tolist()))), known
-
-
-def renumbered(notes: Sequence[Note], by: int) -> tuple[Note, ...]:
-    """Adds a number to the images in notes on batches."""
-    return tuple(
-        replace(note, source=source_of(int(note.source.rpartition(" ")[2]) + by))
-        if note.source.startswith(source_of(""))
-        else note
-        for note in notes
-    )
-
-
-def source_of(image: Any) -> str:
-    """Returns the source for notes on a batch; it is unique, so that notes of batches add up."""
-    return f"predictions on image {image}"
 
 
 def _places(known: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int32]:

@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.in_memory import batch_shapes, batches
-from detmap.adapters.in_memory.batch_join import FLAG_KEYS, Batch, Joiner, source_of
+from detmap.adapters.in_memory.batch_join import FLAG_KEYS, Batch, Joiner
 from detmap.adapters.in_memory.batch_tables import Known
 from detmap.adapters.in_memory.batches import Fields, Rows
 from detmap.adapters.joining import unknown_policy
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.errors import DataError, few
 from detmap.tables import Note
-from detmap.tables.catalog import distinct
 from detmap.tables.grouping import Positions
+from detmap.tables.notes import distinct
+
+SOURCE = "predictions"
 
 
 @dataclass(eq=False)
@@ -77,9 +79,8 @@ class Reader(Joiner):
         if self.policy.unknown == "error":
             where, count = f"predictions[{lost[0]}].image_id", int(rows.count.sum())
             raise unknown_policy.refusal(where, "image", strange, count, truth.table, "on")
-        text = "detections on images that are not in the ground truth were dropped"
-        note = Note("image-unknown", text, int(rows.count.sum()), source_of(min(strange)))
-        return ids[has], [images[i] for i in np.flatnonzero(has).tolist()], sizes, (note,)
+        dropped = unknown_policy.dropped("image", strange, int(rows.count.sum()), SOURCE)
+        return ids[has], [images[i] for i in np.flatnonzero(has).tolist()], sizes, dropped
 
     def _rows(
         self,
@@ -147,7 +148,6 @@ class Reader(Joiner):
                 truth = self._truth(np.arange(len(ids)), place, objects, self.categories)
             where = f"{where}[{i}].labels[{row}]"
             raise unknown_policy.refusal(where, "class", named, len(named), truth, "of")
-        text = "detections of classes that are not in the ground truth were dropped"
         image = np.repeat(np.arange(len(ids)), rows.count)[~lost]
         kept = Rows(
             np.bincount(image, minlength=len(ids)),
@@ -156,7 +156,9 @@ class Reader(Joiner):
             {"scores": score[~lost]},
             None if rows.shapes is None else rows.shapes.take(np.flatnonzero(~lost)),
         )
-        return kept, (Note("class-unknown", text, len(strange), source_of(ids.min())),)
+        names = self.policy.class_names or {}
+        named = [names.get(each, each) for each in strange]
+        return kept, unknown_policy.dropped("class", named, len(strange), SOURCE, self.categories)
 
     def _predicted_label(self, given: NDArray[np.int64]) -> NDArray[np.int32]:
         """Returns positions of predicted classes, -1 if unknown."""

@@ -17,6 +17,8 @@ KEYS = {
     "score": "scores",
 }
 """Names of columns beside those of `detmap.Evaluator.update`, which are kept."""
+ID = "image_id"
+"""Of a row; its records may repeat it, as those of COCO JSON."""
 
 
 def images_from_table(
@@ -35,19 +37,19 @@ def images_from_table(
     Raises
     ------
     DataError : a column is missing or is not nested; a row without a list; a box without four
-        numbers
+        numbers; a record with another ``image_id`` than its row
     """
     arrow = require("pyarrow", "parquet")
     n_given = len(table) if isinstance(table, list) else 0  # Arrow has no rows without columns
     table = _arrow_table(arrow, table)
     if not table.num_rows and not n_given:
         return [], []  # its columns may have no type
-    for name in ("image_id", truth, detections):
+    for name in (ID, truth, detections):
         if name not in table.column_names:
             fix = f"the columns are {', '.join(table.column_names) or 'none'}"
             raise DataError("table", f"no column {name!r}", fix)
-    column = table.column("image_id")
-    _require_given("table: image_id", column, "give every row the id of its image")
+    column = table.column(ID)
+    _require_given(f"table: {ID}", column, "give every row the id of its image")
     ids = column.to_pylist()
     return _images(ids, table, detections, truth), _images(ids, table, truth, truth)
 
@@ -72,18 +74,32 @@ def _images(ids: list[Any], table: Any, name: str, truth: str) -> list[dict[str,
     arrow = require("pyarrow", "parquet")
     column = table.column(name).combine_chunks()
     _require_lists(f"table: {name}", column)
-    images: list[dict[str, Any]] = [{"image_id": each} for each in ids]
+    images: list[dict[str, Any]] = [{ID: each} for each in ids]
     if _is_list(arrow, column.type) and arrow.types.is_null(column.type.value_type):
         nothing = {"boxes": np.zeros((0, 4)), "labels": np.zeros(0, np.int64)}
         scores = {} if name == truth else {"scores": np.zeros(0)}
         return [each | nothing | scores for each in images]  # no row in the whole table
     for key, lists in _fields(arrow, name, column):
+        if key == ID:
+            _require_same_id(arrow, name, ids, lists)
+            continue
         _require_lists(f"table: {name}.{key}", lists)
         sizes = lists.value_lengths().to_numpy(zero_copy_only=False)
         values = _values(arrow, f"{name}.{key}", lists.flatten())
         for image, part in zip(images, np.split(values, np.cumsum(sizes)[:-1]), strict=False):
             image[KEYS.get(key, key)] = part
     return images
+
+
+def _require_same_id(arrow: Any, name: str, ids: list[Any], column: Any) -> None:
+    """Raises `DataError` for the first record that names another image than its row."""
+    for row, (known, given) in enumerate(zip(ids, column.to_pylist(), strict=True)):
+        inside = given if _is_list(arrow, column.type) else [given]
+        for i, each in enumerate(inside or ()):
+            if each is not None and (type(each) is not type(known) or each != known):
+                what = f"{each!r:.80}, where the row has the {ID} {known!r:.80}"
+                fix = f"give both the same {ID}, or leave it out of the records"
+                raise DataError(f"table: {name}[{row}][{i}].{ID}", what, fix)
 
 
 def _require_lists(where: str, column: Any) -> None:
@@ -113,7 +129,7 @@ def _fields(arrow: Any, name: str, column: Any) -> list[tuple[str, Any]]:
         fix = "give a list of structs, or a struct of lists, with bbox, category_id and score"
         raise DataError(f"table: {name}", f"type {column.type}", fix)
     for key, each in zip(names, lists, strict=True):
-        if not _is_list(arrow, each.type):
+        if not _is_list(arrow, each.type) and key != ID:
             raise DataError(f"table: {name}.{key}", f"type {each.type}", "give a list an image")
     return list(zip(names, lists, strict=True))
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.joining import image_names
-from detmap.errors import few
 from detmap.tables import Categories, Images, Note
 from detmap.tables.extension import with_classes, with_images
 from detmap.tables.grouping import positions
+from detmap.tables.notes import listed_names
 
 Rows = NDArray[np.int32]
 Names = Sequence[Any] | NDArray[Any]
@@ -58,5 +58,5 @@ def add_classes(
 
 
 def _note(kind: str, plural: str, names: Sequence[str], source: str) -> Note:
-    text = f"{plural} that only the detections name were added without objects: {few(names)}"
-    return Note(f"{kind}-added", text, len(names), source)
+    text = f"{plural} that only the detections name were added without objects: {{names}}"
+    return Note(f"{kind}-added", text, len(names), source, listed_names(names), adding="names")

@@ -40,6 +40,7 @@ from detmap.tables import (
     reversed_boxes,
 )
 from detmap.tables.grouping import positions
+from detmap.tables.notes import listed_names
 
 
 class Origin(NamedTuple):
@@ -167,15 +168,14 @@ def _vast(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
     """Returns a note on tied scores so large that doubles cannot distinguish them."""
     if score.min(initial=0.0) > -EXACT and score.max(initial=0.0) < EXACT:  # as in most files
         return ()
-    vast = np.sort(score[np.abs(score) >= EXACT])
-    n_shared = int((vast[1:] == vast[:-1]).sum())
-    if not n_shared:
-        return ()
+    vast = score[np.abs(score) >= EXACT]
+    different = listed_names(f"{each:.0f}" for each in np.unique(vast).tolist())
     text = (
         "scores from 2^53 on equal another: scores are held in double precision, which tells whole "
         "numbers of that size apart no more"
     )
-    return (Note("score-vast", text, n_shared, source),)
+    n_shared, sizes = len(vast) - len(different), (len(vast),)
+    return (Note("score-vast", text, n_shared, source, different, sizes, "repeats"),)
 
 
 def box_fault(box: NDArray[np.float64], written: list[float]) -> str:
@@ -212,9 +212,9 @@ def judged(
         return np.ones(len(image), dtype=bool), ()
     notes: tuple[Note, ...] = ()
     kept = image >= 0
-    for kind, plural, things, lacking, names, place in (
-        ("image", "images", "on", ~kept, origin.images, origin.place),
-        ("class", "classes", "of", kept & (label < 0), origin.classes, origin.class_place),
+    for kind, things, lacking, names, place in (
+        ("image", "on", ~kept, origin.images, origin.place),
+        ("class", "of", kept & (label < 0), origin.classes, origin.class_place),
     ):
         lost = np.flatnonzero(lacking).tolist()
         if not lost:
@@ -228,12 +228,8 @@ def judged(
             raise unknown_policy.refusal(
                 where, kind, strange, len(lost), truth, things, can_add=can_add
             )
-        named = few(map(unknown_policy.short, dict.fromkeys(strange)))
-        text = f"detections {things} {plural} that are not in the ground truth were dropped"
-        text += f": {named}"
-        if kind == "class" and unknown_policy.counted_from_zero(strange, truth):
-            text += "; classes seem to count from 0, then use --class-names FILE"
-        notes += (Note(f"{kind}-unknown", text, len(lost), origin.source),)
+        categories = truth.categories if kind == "class" else None
+        notes += unknown_policy.dropped(kind, strange, len(lost), origin.source, categories)
     return kept & (label >= 0), notes
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
 from detmap.tables import Categories, Truth
+from detmap.tables.notes import Note, listed_names
 
 Unknown = Literal["error", "drop", "classes", "add"]
 UNKNOWN = ("error", "drop")
@@ -259,7 +260,7 @@ def refusal(
         return DataError(where, what, fix)
     if kind == "class" and is_nameless(truth) and isinstance(names[0], str):
         has = f"the ground truth has only class numbers: name them, --class-names FILE; {has}"
-    if counted_from_zero(names, truth) and kind == "class":
+    if counted_from_zero(names, truth.categories) and kind == "class":
         fix = (
             "classes seem to count from 0 here: give --class-names FILE (in Python class_names=) "
             "with one name per line, line 1 for class 0"
@@ -271,11 +272,36 @@ def refusal(
     return DataError(where, what, f"{fix}; {ADD}" if can_add else fix)
 
 
-def counted_from_zero(ids: Iterable[Any], truth: Truth) -> bool:
+def dropped(
+    kind: str, strange: Iterable[Any], count: int, source: str, categories: Categories | None = None
+) -> tuple[Note, ...]:
+    """Returns notes on dropped detections of unknown images or classes.
+
+    Parameters
+    ----------
+    kind : "image" or "class"
+    strange : the unknown names or ids
+    count : number of detections concerned
+    categories : of the ground truth, for classes
+    """
+    strange = set(strange)
+    things = "on images" if kind == "image" else "of classes"
+    text = f"detections {things} that are not in the ground truth were dropped: {{names}}"
+    notes = (Note(f"{kind}-unknown", text, count, source, listed_names(map(short, strange))),)
+    if categories is None or not counted_from_zero(strange, categories):
+        return notes
+    text = (
+        "class 0 is not in the ground truth, which counts from 1: classes of the detections seem "
+        "to count from 0, then use --class-names FILE"
+    )
+    return (*notes, Note("class-zero", text, 1, source, adding="once"))
+
+
+def counted_from_zero(ids: Iterable[Any], categories: Categories) -> bool:
     """Checks for a class 0 where the classes of the ground truth count from 1: it was not added to
     them, so the other ids are off by one.
     """
-    known = truth.categories.ids
+    known = categories.ids
     return 0 in ids and len(known) > 0 and bool(known[0] == 1)
 
 

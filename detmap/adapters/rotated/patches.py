@@ -128,7 +128,7 @@ def _kept(polygons: polygon_iou.Polygons, rows: Rows, count: Callable[[int], Non
 def note(before: int, after: int, source: str) -> Note:
     """Returns the note on merged detections."""
     text = (
-        f"detections on patches were merged to {after} on whole images: dropped if their polygon "
+        f"detections on patches were merged to {{0}} on whole images: dropped if their polygon "
         f"overlaps one of higher score by more than {OVERLAP}, as in DOTA_devkit"
     )
-    return Note("patches-merged", text, before, source)
+    return Note("patches-merged", text, before, source, numbers=(after,))

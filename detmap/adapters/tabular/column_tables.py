@@ -130,7 +130,10 @@ def read_detections(
             "columns are read as box corners; if they are first and last pixels, as in "
             "VOC XML, use --detections-box-format voc"
         )
-        notes = (*notes, Note("corners-assumed", text, len(boxes.columns), sheet.source))
+        notes = (
+            *notes,
+            Note("corners-assumed", text, len(boxes.columns), sheet.source, adding="once"),
+        )
     label, classes = _found_classes(sheet, truth, policy)
     written, table_format = box_conventions.table_boxes(
         boxes.values,

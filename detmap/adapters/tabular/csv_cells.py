@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coded_names import CodedNames
+from detmap.base.lazy import cached_property
 from detmap.base.parallel import CHUNK
 from detmap.kernels.scanning import cell_numbers
 

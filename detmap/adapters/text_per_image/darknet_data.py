@@ -65,7 +65,7 @@ def find(path: Path, split: str | None, image_sizes: Path | None) -> Split:
         fix = "give them: --image-sizes FILE (columns image, width, height)"
         raise DataError(shown(place), what, fix)
     text = f"list of images, {chosen}, is the only one and is used"
-    note = Note("split-only", text, 1, shown(path))
+    note = Note("split-only", text, 1, shown(path), adding="once")
     notes = [note] if split is None and chosen == "train" else []
     return Split(images, _labels_of(images), names, name=chosen, notes=notes)
 

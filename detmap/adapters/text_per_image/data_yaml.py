@@ -19,6 +19,7 @@ from detmap.adapters.text_per_image import label_files, plain_yaml
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
 from detmap.tables import Note
+from detmap.tables.notes import listed_names
 
 SUFFIXES = (".yaml", ".yml")
 NAMES_FILES = ("classes.txt", "_darknet.labels", "obj.names")
@@ -165,7 +166,7 @@ def _root(path: Path, given: Any, entries: list[str]) -> tuple[Path, list[Note]]
             return folder, []
     if any(_resolved(beside, entry).exists() for entry in entries):
         text = f"path of data.yaml ({given}) does not exist: its own folder is used"
-        return beside, [Note("path-moved", text, 1, shown(path))]
+        return beside, [Note("path-moved", text, 1, shown(path), adding="once")]
     return next((folder for folder in tried if folder.is_dir()), beside), []
 
 
@@ -279,8 +280,9 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
     lost = stems - {image.stem for image in images}
     notes = []
     if lost:
-        text = f"label files without an image are ignored: {few(sorted(lost))}"
-        notes.append(Note("label-without-image", text, len(lost), shown(path)))
+        text = "label files without an image are ignored: {names}"
+        names = listed_names(lost)
+        notes.append(Note("label-without-image", text, len(lost), shown(path), names))
     root = beside if real else folder
     labels = [folder / image.relative_to(root).with_suffix(".txt") for image in images]
     return Split(images, labels, _names_beside(folder), name=split or "", notes=notes)

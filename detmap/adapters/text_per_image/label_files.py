@@ -18,8 +18,9 @@ from detmap.adapters.joining.join import MAX_PIXEL
 from detmap.adapters.tabular.csv_cells import WIDE, Cells
 from detmap.base import open_files
 from detmap.base.open_files import shown
-from detmap.errors import DataError, few
+from detmap.errors import DataError
 from detmap.tables import Note
+from detmap.tables.notes import listed_names
 
 FILES_LOOKED_AT, BYTES_LOOKED_AT = 40, 1 << 12
 BYTES_AT_ONCE = 1 << 20  # of a text; larger arrays take longer to get than to fill
@@ -252,13 +253,13 @@ def result_file_notes(
     missing = np.setdiff1d(np.arange(len(known)), found).tolist()
     empty = (found < 0) & (np.bincount(lines.file, minlength=len(files)) == 0)
     others = [files[i] for i in np.flatnonzero(empty).tolist()]
-    lacking = (
-        f"of the {len(known):,} {noun} have no result file{reference}: they have no detections"
-    )
-    beyond = f"result files without detections are not of {noun} of the ground truth"
+    lacking = f"of the {{0}} {noun} have no result file{reference}: they have no detections"
+    beyond = f"result files without detections are not of {noun} of the ground truth ({{names}})"
+    absent, strange = listed_names(known[i] for i in missing), listed_names(others)
+    total, lacking = (len(known),), f"{lacking} ({{names}})"
     notes = (
-        Note("file-missing", f"{lacking} ({few(known[i] for i in missing)})", len(missing), source),
-        Note("file-unknown", f"{beyond} ({few(others)})", len(others), source),
+        Note("file-missing", lacking, len(missing), source, absent, total),
+        Note("file-unknown", beyond, len(others), source, strange),
     )
     return tuple(note for note in notes if note.count)
 

@@ -319,10 +319,11 @@ def _without_objects(path: Path, n_images: int, lines: Lines) -> Iterable[Note]:
     """Returns a note if most images have no label file or an empty one."""
     missing = n_images - len(lines.files)
     empty = len(lines.files) - len(np.unique(lines.file))
-    if 2 * (missing + empty) > n_images:
-        why = f"{missing} of {n_images} have no label file, {empty} an empty one"
-        text = f"images are without objects: {why}"
-        yield Note("labels-missing", text, missing + empty, shown(path))
+    text = "images are without objects: {1} of {0} have no label file, {2} an empty one"
+    numbers = n_images, missing, empty
+    yield Note(
+        *("labels-missing", text, missing + empty, shown(path)), numbers=numbers, condition="most"
+    )
 
 
 def _repeats(path: Path, lines: Lines) -> Iterable[Note]:

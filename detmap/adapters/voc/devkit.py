@@ -25,8 +25,9 @@ from detmap.adapters.voc.folder_layout import folder_with as folder_with
 from detmap.adapters.voc.result_files import DETECTION_FILE as DETECTION_FILE
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_ordered
-from detmap.errors import DataError, few
+from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Note, Truth
+from detmap.tables.notes import listed_names
 
 
 def read_truth(path: Path, split: str | None = None, box_format: str | None = None) -> Truth:
@@ -97,12 +98,10 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     given = {label for _, label in files}
     detections = replace(detections, notes=(*detections.notes, *notes))
     missing = [name for label, name in enumerate(truth.categories.names) if label not in given]
-    if not missing:
-        return detections
-    text = f"classes have no file and no detections: {few(missing)}"
-    return replace(
-        detections, notes=(*detections.notes, Note("file-missing", text, len(missing), shown(path)))
-    )
+    text = "classes have no file and no detections: {names}"
+    names = listed_names(missing)
+    note = Note("file-missing", text, len(names), shown(path), names, adding="missing")
+    return replace(detections, notes=(*detections.notes, note))
 
 
 class _Scanned(NamedTuple):

@@ -67,7 +67,7 @@ def find(path: Path, split: str | None) -> Layout:
     if path.name == "Annotations" and _lists(path.parent):
         layout = _listed(path.parent, split)
         text = "folder Annotations was given: its parent folder and the lists there are used"
-        note = Note("folder-above", text, 1, shown(path))
+        note = Note("folder-above", text, 1, shown(path), adding="once")
         return _with(layout, note)
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.iterdir()))
     if devkit:
@@ -128,7 +128,7 @@ def _listed(root: Path, split: str | None) -> Layout:
         if split is None and len(lists) == 1:
             split = lists[0]
             text = f"list of images, {split}, is the only one and is used"
-            notes = (Note("split-only", text, 1, shown(root)),)
+            notes = (Note("split-only", text, 1, shown(root), adding="once"),)
     if split is None:
         raise DataError(
             str(root / "ImageSets" / "Main"),

@@ -15,6 +15,7 @@ from detmap.adapters.voc.folder_layout import readable
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Note, Truth
+from detmap.tables.notes import listed_names
 
 _BEFORE = re.compile(r"^(?:comp[0-9]+(?:_.+?)?_)?det_")
 DETECTION_FILE = re.compile(rf"{_BEFORE.pattern}(?P<split>.+?)_(?P<name>.+)\.(?i:txt)")
@@ -82,7 +83,9 @@ def find(
         seen[label] = file
     if truth.split and wanted != truth.split:
         text = f"files are of the split {wanted}, and the ground truth is {truth.split}"
-        return chosen, (Note("split-other", text, len(chosen), shown(path)), *nested)
+        names = listed_names(label for _, label in chosen)
+        note = Note("split-other", text, len(chosen), shown(path), names, adding="names")
+        return chosen, (note, *nested)
     return chosen, nested
 
 

@@ -28,7 +28,6 @@ DECLARED = {
     "detmap, first and last pixel from 1": "voc",
 }
 CERTAIN = 0.5  # share of boxes with fractions of pixels from which none counts whole pixels
-ODD = 0.05  # and from which a note shows them
 CHOICES = (
     "if it counts continuous pixels from 0, use --truth-box-format xyxy; if the first and last "
     "whole pixel from 0, 'voc from 0'; else voc"
@@ -87,8 +86,8 @@ def _guess(files: Sequence[Path], objects: Objects, source: str) -> tuple[str, t
         )
         return "xyxy", (Note("box-continuous", text, len(boxes), source),)
     from_zero = (boxes[:, :2] < 1).any(axis=1)
-    if with_decimals > ODD * len(boxes) or (from_zero.sum() > ODD * len(boxes)):
-        odd = from_zero | (boxes != np.floor(boxes)).any(axis=1)
-        text = f"boxes begin before pixel 1 or have decimals, and are read as voc: {CHOICES}"
-        return "voc", (Note("box-from-zero", text, int(odd.sum()), source),)
-    return "voc", ()
+    odd = int((from_zero | (boxes != np.floor(boxes)).any(axis=1)).sum())
+    text = f"boxes begin before pixel 1 or have decimals, and are read as voc: {CHOICES}"
+    total = (len(boxes),)
+    note = Note("box-from-zero", text, odd, source, numbers=total, condition="odd")
+    return "voc", (note,) * bool(len(boxes))

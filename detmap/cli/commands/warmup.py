@@ -21,6 +21,5 @@ def run(arguments: argparse.Namespace) -> int:
     """Run every kernel once."""
     from detmap.warmup import warmup
 
-    warmup()
-    streams.inform("the kernels are ready\n")
+    streams.inform(f"{warmup()}\n")
     return 0
