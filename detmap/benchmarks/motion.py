@@ -153,7 +153,7 @@ def _nearest(
         for flags, rows in zip(either, best, strict=True):
             largest = np.maximum.reduceat(np.where(flags[g], overlap, -1.0), begins)
             rows[d[begins]] = np.maximum(rows[d[begins]], largest)
-    of_range = dict(zip(ranges, best.reshape(-1, 2, len(free)), strict=True))
+    of_range = dict(zip(ranges, best.reshape(len(ranges), 2, len(free)), strict=True))
     return [of_range[moves.tobytes()] for moves in moving]
 
 

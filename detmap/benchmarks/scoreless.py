@@ -64,7 +64,7 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
 def _canonical_order(detections: Detections) -> Detections:
     """The detections by image, class, box and shape: no number depends on their order in a file."""
     shapes = detections.shapes
-    keys = detections.boxes if shapes is None else shapes.digest().reshape(len(detections), -1)
+    keys = detections.boxes if shapes is None else shapes.digest()[:, None]
     columns = (*keys.T[::-1], *detections.boxes.T[::-1], detections.label, detections.image)
     return detections.take(np.lexsort(columns))
 

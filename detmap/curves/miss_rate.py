@@ -25,7 +25,7 @@ def terms(
 ) -> Floats:
     """(A, T, R, J) log miss rates at R references; see `detmap.curves.own_terms`.
 
-    -inf where all objects are found, NaN without objects or where no row asks.
+    -inf where all objects are found, NaN where it is undefined or where no row asks.
     """
     protocol = matches.protocol
     n_thresholds, n_references = len(protocol.thresholds()), len(protocol.miss_rate.references)
@@ -56,11 +56,15 @@ def final(mean: Any) -> Any:
 
 
 def _read_references(fppi: Floats, recall: Floats, protocol: Protocol) -> Floats:
-    """(R,) recall at the references, of a curve of false positives per image; 0 without ranks."""
+    """(R,) recall at the references, of a curve of false positives per image.
+
+    Without ranks it is 0, or undefined by ``first_reached``.
+    """
     references = np.array(protocol.miss_rate.references)
+    first_reached = protocol.miss_rate.lookup == "first_reached"
     if not len(fppi):
-        return np.zeros(len(references))
-    if protocol.miss_rate.lookup == "first_reached":
+        return np.full(len(references), np.nan if first_reached else 0.0)
+    if first_reached:
         return recall[np.minimum(np.searchsorted(fppi, references), len(fppi) - 1)]
     rank = np.searchsorted(fppi, references, side="right") - 1  # -1, if there is none: the last
     read = recall[rank]

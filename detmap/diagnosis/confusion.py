@@ -224,12 +224,13 @@ def _met(
         det, obj, overlap = overlapping_shapes(*tables, diagnosis.protocol)
         enough = overlap >= least
         return det[enough], obj[enough], overlap[enough]
+    single = rule.startswith("ultralytics")
     return pairs(
         *tables,
         inclusive=False,
-        least=least,
+        least=float(np.float32(least)) if single else least,
         strict=RULES[rule].strict[1],
-        single=rule == "ultralytics-8.0",
+        single=single,
     )
 
 
@@ -271,9 +272,15 @@ def _class_first_in_file(diagnosis: Diagnosis, met: Pairs) -> Pairs:
 
 
 def _match_by_score(diagnosis: Diagnosis, met: Pairs) -> Pairs:
-    """One to one: by score, then by overlap, of any classes."""
-    det, _, overlap = met
-    return _one_to_one(met, np.lexsort((-overlap, -diagnosis.detections.score[det])))
+    """One to one, of any classes: the detections by score, tied ones in file order, each with its
+    best free object.
+    """
+    return _one_to_one(met, np.lexsort((-met[2], _places(met))))
+
+
+def _places(met: Pairs) -> NDArray[np.int64]:
+    """(n,) the place of each pair's detection in `Diagnosis.order`, among those with a pair."""
+    return np.cumsum(np.append(0, np.diff(met[0]) != 0))[: len(met[0])]
 
 
 def _one_to_one(met: Pairs, order: NDArray[np.int64]) -> Pairs:
@@ -295,12 +302,13 @@ def _best_of_each(diagnosis: Diagnosis, met: Pairs) -> Pairs:
     det, obj, overlap = met
     kept = [np.zeros(0, dtype=np.int64)]
     image = diagnosis.detections.image[det]
-    place = np.cumsum(np.append(0, np.diff(det) != 0))[: len(det)]  # of the detection, by score
+    place = _places(met)
+    single = overlap.astype(np.float32)  # the order of ties depends on the type
     for places in np.split(np.arange(len(det)), np.flatnonzero(np.diff(image)) + 1):
         places = places[np.lexsort((places, obj[places]))]  # torch.where: by object
         if len(places) > 1:
             for side in (place, obj):
-                places = places[np.argsort(overlap[places])[::-1]]
+                places = places[np.argsort(single[places])[::-1]]
                 places = places[np.unique(side[places], return_index=True)[1]]
         kept.append(places)
     whole = np.concatenate(kept)

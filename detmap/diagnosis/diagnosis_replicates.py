@@ -51,7 +51,8 @@ def operating(diagnosis: Diagnosis, scores: Floats) -> Part:
 
     def evaluate(weights: Floats) -> Floats:
         tp, fp = np.cumsum(cases.totals(weights), axis=0).transpose(1, 0, 2)
-        return _rates(tp, fp, objects.totals(weights)[:, 0]).reshape(-1, weights.shape[1])
+        rates = _rates(tp, fp, objects.totals(weights)[:, 0])
+        return rates.reshape(3 * len(scores), weights.shape[1])
 
     n_units = np.full(3 * len(scores), len(np.union1d(cases.image, objects.image)))
     return Part(_once(evaluate, n_images), evaluate, n_units)
@@ -88,7 +89,7 @@ def classes(
         known = (sought > 0) & ~np.isnan(rates)
         mean = ratio(np.where(known, rates, 0.0).sum(axis=1), known.sum(axis=1).astype(float))
         both = np.concatenate([rates[:, chosen], mean[:, None]], axis=1)
-        return both.reshape(-1, weights.shape[1])
+        return both.reshape(3 * both.shape[1], weights.shape[1])
 
     on = np.append(objects.n_images()[chosen], len(np.unique(objects.image)))
     with_rows = np.append(cases.n_images()[chosen], len(np.unique(cases.image)))

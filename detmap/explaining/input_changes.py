@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.flat_rows import flatten_rows
 from detmap.errors import DataError, counted, few
 from detmap.tables import Detections, Truth, boxes_as
 
@@ -171,7 +172,7 @@ class Mixture:
         changed = np.zeros(len(a), dtype=bool)
         for name in names:
             differ = self.first[name][a] != self.other[name][b]
-            changed |= differ.reshape(len(a), -1).any(axis=1)
+            changed |= flatten_rows(differ).any(axis=1)
         return changed
 
     def masks(self) -> dict[str, NDArray[np.bool_]]:

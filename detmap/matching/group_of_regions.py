@@ -29,9 +29,10 @@ def find_regions(truth: Truth, protocol: Protocol) -> NDArray[np.bool_]:
 def match_regions(
     pairs: Candidates, verdicts: Verdicts, find: NDArray[np.uint64], late: NDArray[np.int32]
 ) -> Takings:
-    """Ignores unmatched detections in a region; the best one in a counted region is true.
+    """Ignores unmatched detections in a region; the best one in a counted region is true if its
+    score is above 0.
 
-    Source: TF OD API per_image_evaluation.py, compute_match_ioa.
+    Source: TF OD API per_image_evaluation.py, compute_match_ioa (scores_group_of > 0).
 
     Parameters
     ----------
@@ -46,13 +47,14 @@ def match_regions(
     order = np.lexsort((pairs.object, -pairs.overlap, pairs.detection))
     best = order[runs(pairs.detection[order])[:-1]]
     d, g = pairs.detection[best], pairs.object[best]
+    above_0 = verdicts.score_bits.view(np.float64)[d] > 0
     words = np.zeros((len(best), verdicts.tp.shape[1]), dtype=verdicts.tp.dtype)
     for a in range(words.shape[1]):
         inside = (verdicts.tp[d, a] == 0) & (verdicts.ignored[d, a] == 0)
         verdicts.ignored[d[inside], a] = 1
         words[inside, a] = 1
         of_find: NDArray[Any] = np.flatnonzero(
-            inside & ((find[g] >> np.uint64(a)) & np.uint64(1) > 0)
+            inside & above_0 & ((find[g] >> np.uint64(a)) & np.uint64(1) > 0)
         )
         first = of_find[np.lexsort((d[of_find], g[of_find]))]
         first = first[runs(g[first])[:-1]]

@@ -110,11 +110,12 @@ class Matches(Immutable):
         return data_digest(self.categories, self.image_ids, self.digest, order, dropped)
 
     def order_digest(self) -> NDArray[np.uint64]:
-        """(K,) digests of each class's row order if file order decides ties, else (0,).
+        """(K,) digests of each class's row order if more than the images decide ties, else (0,).
 
-        Image digests cover the order within an image, but not the order of images.
+        Image digests cover the order within an image, but not the order of images, nor that of an
+        unstable sort of all detections.
         """
-        if self.protocol.ranking.ties == "image":
+        if self.protocol.ranking.ties == "image" and self.protocol.ranking.sort == "stable":
             return np.zeros(0, dtype=np.uint64)
         return fold_table(len(self.categories), labels(self.off), self.image, self.rank)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base import column_checks
+from detmap.base.flat_rows import flatten_rows
 from detmap.base.immutable import Immutable, keep
 from detmap.errors import DataError
 from detmap.overlaps.keypoint_pairs import KeypointPairs
@@ -57,10 +58,8 @@ class Keypoints(Immutable):
 
     def digest(self) -> NDArray[np.uint64]:
         """Returns (n,) one hash per row."""
-        if not len(self):
-            return np.zeros(0, dtype=np.uint64)
         rows = np.arange(len(self), dtype=np.int32)
-        return fold_table(len(self), rows, self.points.reshape(len(self), -1), self.area)
+        return fold_table(len(self), rows, flatten_rows(self.points), self.area)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,7 @@ class KeypointReader(ShapeReader):
         points, labelled = shapes.points[:, :, :2], shapes.points[:, :, 2:] > 0
         low = np.where(labelled, points, np.inf).min(axis=1)
         high = np.where(labelled, points, -np.inf).max(axis=1)
-        low[~labelled.reshape(len(shapes), -1).any(axis=1)] = np.nan
+        low[~flatten_rows(labelled).any(axis=1)] = np.nan
         return np.concatenate([low, high - low], axis=1)
 
     def complete(
@@ -194,7 +193,7 @@ def _boxes_around(points: NDArray[np.float64]) -> NDArray[np.float64]:
     boxes = np.zeros((len(points), 4))
     for at in range(0, len(points) if points.size else 0, ROWS_AT_ONCE):
         some = points[at : at + ROWS_AT_ONCE]
-        columns = np.ascontiguousarray(some.reshape(len(some), -1).T)
+        columns = np.ascontiguousarray(flatten_rows(some).T)
         sides = columns.reshape(*points.shape[1:], -1)[:, :2]
         low = sides.min(axis=0)
         boxes[at : at + ROWS_AT_ONCE] = np.concatenate([low, sides.max(axis=0) - low]).T

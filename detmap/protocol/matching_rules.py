@@ -340,7 +340,8 @@ class Matching(Value):
             "area, and any number of detections can match; `count`: an ordinary object, as are "
             "objects with roles that are not listed; `absent`: removed; `region`: like `absorb`, "
             "but compared after all objects, also for duplicate detections; `region_to_find`: the "
-            "same, and the region is counted and matched by its best detection",
+            "same, and the region is counted and matched by its best detection with a score above "
+            "0",
             NEUTRAL,
             "crowd: cocoeval.py and maskApi.c; difficult: VOCevaldet.m; ignore: lvis/eval.py; "
             "absent: Ultralytics VOC.yaml; region, region_to_find: TF OD API "

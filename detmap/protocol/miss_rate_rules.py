@@ -24,7 +24,8 @@ class MissRate(Value):
         str,
         Key(
             "the rank that is read: the last with at most so many false positives (`last_within`),"
-            " or the first with at least so many, else the last rank (`first_reached`)",
+            " or the first with at least so many, else the last rank (`first_reached`), undefined "
+            "without detections",
             choice("last_within", "first_reached"),
             "last_within: bbGt.m, compRoc; first_reached: CrowdDet database.py, eval_MR",
             "last_within",

@@ -319,16 +319,19 @@ def fill(values: NDArray[np.float64], undefined: str) -> NDArray[np.float64]:
 def mean(
     values: NDArray[np.float64], undefined: str, weight: NDArray[np.float64] | None = None
 ) -> float:
-    """Mean of the defined values; without any, or if their weights are 0, the value of the rule for
-    undefined ones.
+    """Mean of the defined values, a plain one if their weights are 0; without any value, the value
+    of the rule for undefined ones.
+
+    Source: scikit-learn 1.9.1, metrics/_classification.py, _nanaverage.
     """
     values = fill(values, undefined)
     defined = ~np.isnan(values)
-    if weight is None:
-        weight = np.ones(len(values))
-    if not weight[defined].sum() > 0:
+    if not defined.any():
         return float(fill(np.array([np.nan]), undefined)[0])
-    return float(np.average(values[defined], weights=weight[defined]))
+    weight = None if weight is None else weight[defined]
+    if weight is not None and not weight.sum() > 0:
+        weight = None
+    return float(np.average(values[defined], weights=weight))
 
 
 # --- shared ---------------------------------------------------------------------------------------

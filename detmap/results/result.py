@@ -294,7 +294,7 @@ class Result:
         matches = self._unweighted("intervals")
         if method == "jackknife":
             how = jackknife.How(level, replicates, seed, groups, progress)
-            return jackknife.intervals(self, matches.image_ids, self._part, how)
+            return jackknife.intervals(self, matches.image_ids, self.select, how)
         made = intervals.intervals(
             matches,
             self.scores,
@@ -312,15 +312,18 @@ class Result:
     def select(self, image_ids: ArrayLike) -> Result:
         """Returns the result of some images, given by id.
 
-        It equals an evaluation of truth and detections restricted to these images. A note reports
-        the exception: protocols that order tied scores over all images.
+        It equals an evaluation of truth and detections restricted to these images. A protocol that
+        orders all detections together matches them again.
 
         Raises
         ------
-        DetmapError : an image was not evaluated, or no match rows
+        DetmapError : an image was not evaluated, no match rows, or no tables to match again
         """
+        if self.matched is not None and not self.protocol.image_by_image():
+            return self._rematched(image_ids)
         whole, weights = self.matches, self.weights
-        matches = result_notes.slice_notes(whole.select(image_ids))
+        matches = whole.select(image_ids)
+        result_notes.require_own_order(matches)
         if weights is not None:
             weights = weights[np.isin(whole.image_ids, matches.image_ids)]
         part = Result(matches, class_scores.scores(matches, weights=weights), weights)
@@ -328,22 +331,17 @@ class Result:
             return part
         return replace(part, extra=self.extra_part(image_ids), extra_part=self.extra_part)
 
-    def _part(self, image_ids: NDArray[Any]) -> Result:
-        """The result of some images as if there were no others."""
-        if self.protocol.image_by_image():
-            return self.select(image_ids)
-        if self.matched is None:
-            raise DetmapError(
-                "intervals",
-                f"{self.protocol.name} orders all detections together, and the tables are gone",
-                "evaluate all images at once with `detmap.evaluate` or `detmap eval`",
-            )
+    def _rematched(self, image_ids: ArrayLike) -> Result:
+        """The result of some images whose tables are matched again."""
         from detmap.matching.engine import match
         from detmap.tables import selection
 
-        matches = match(*selection.part(*self.matched, image_ids, None), self.protocol)
+        assert self.matched is not None
+        tables = selection.part(*self.matched, image_ids, None)
+        matches = match(*tables, self.protocol)
         extra = self.extra_part(image_ids) if self.extra_part else {}
-        return Result(matches, class_scores.scores(matches), extra=extra)
+        scores = class_scores.scores(matches)
+        return Result(matches, scores, matched=tables, extra=extra, extra_part=self.extra_part)
 
     def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, Result]:
         """Returns the result of each named set of images; see `detmap.read_slices` for files."""

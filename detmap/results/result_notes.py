@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from detmap.errors import few
-from detmap.matching.matches import Matches
+from detmap.errors import DetmapError, few
+from detmap.matching.matches import TOGETHER, Matches
 from detmap.protocol import Protocol
 from detmap.protocol.benchmark_rules import EXTRA
 from detmap.tables import Categories, Note
@@ -130,21 +129,20 @@ def stops(verdicts: Matches | Overview) -> list[Note]:
     ]
 
 
-def slice_notes(matches: Matches) -> Matches:
-    """Adds a note if tied scores are ordered over all images."""
-    n_beyond = int(matches.beyond.sum()) if matches.protocol.limits.scope == "dataset" else 0
-    if n_beyond:
-        text = (
-            "detections of a slice are beyond the limit of their class in the whole data set: an "
-            "evaluation of these images alone may give another number"
+def require_own_order(matches: Matches) -> None:
+    """Refuses a slice of match rows whose order or limit is that of the whole data set.
+
+    Raises
+    ------
+    DetmapError : an evaluation of these images alone may give another number
+    """
+    protocol = matches.protocol
+    if protocol.image_by_image():
+        return
+    cut = protocol.limits.scope == "dataset" and bool(matches.beyond.sum())
+    if cut or matches.n_tied() or protocol.detections.score_scale != "no":
+        raise DetmapError(
+            "slice",
+            f"{protocol.name} {TOGETHER}, and these match rows are of more images",
+            "slice the result of `detmap.evaluate`, or evaluate these images alone",
         )
-        note = Note("limit-of-whole", text, n_beyond)
-        matches = replace(matches, notes=distinct(matches.notes, [note]))
-    n_tied = 0 if matches.protocol.image_by_image() else matches.n_tied()
-    if not n_tied:
-        return matches
-    text = (
-        "detections of a slice have tied scores; they keep the order of the whole data set, so an "
-        "evaluation of these images alone may give another number"
-    )
-    return replace(matches, notes=distinct(matches.notes, [Note("order-of-whole", text, n_tied)]))

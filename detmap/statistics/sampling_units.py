@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,7 @@ class Units:
         """(..., U) sums of (..., I) over the images of each unit, in their order."""
         if not self.digest:
             return values
-        flat = values.reshape(-1, values.shape[-1])
+        flat = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
         sums = [np.bincount(self.of_image, weights=row, minlength=self.n) for row in flat]
         return np.array(sums, np.float64).reshape(*values.shape[:-1], self.n)
 

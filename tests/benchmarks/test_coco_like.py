@@ -195,8 +195,10 @@ def test_parts_of_a_limit_of_the_data_set_are_refused() -> None:
     with pytest.raises(detmap.ProtocolError, match=r"an interval .* limits\.scope"):
         detmap.summarize(matches).intervals()
     cut = detmap.evaluate(*tables, "lvis-fixed", settings={"limits.max_dets": [1]})
-    noted = [{note.code for note in cut.select([i]).notes} & {"limit-of-whole"} for i in (1, 2)]
-    assert noted == [set(), {"limit-of-whole"}]  # the second image lost its detection
+    assert [cut.select([i]).counts()["tp"] for i in (1, 2)] == [1, 1]  # each within its own limit
+    kept = detmap.summarize(cut.matches)
+    with pytest.raises(detmap.DetmapError, match=r"lvis-fixed orders .* limits\.scope"):
+        kept.select([2])  # the second image lost its detection
 
 
 # ---- AP within a lower limit

@@ -239,8 +239,6 @@ def test_rates_at_a_threshold_of_scikit_learn(
     average: str, undefined: str, zero_division: float, data: Any, threshold: float
 ) -> None:
     truth, score, weight = data
-    if average == "weighted":
-        truth[0] = 1  # without positives anywhere, scikit-learn has values of its own
     if weight is not None:  # of weightless samples scikit-learn counts the zeros
         truth, score, weight = (each[weight > 0] for each in (truth, score, weight))
     found = ranking.operating_point(
@@ -258,6 +256,16 @@ def test_rates_at_a_threshold_of_scikit_learn(
     if average == "micro":
         right = (score >= threshold) == truth
         assert found.accuracy == close(np.average(right.mean(axis=1), weights=weight))
+
+
+def test_weights_that_are_all_0_are_left_out() -> None:
+    """Without positives no class has a weight; scikit-learn then takes the plain mean."""
+    truth, score = np.zeros((3, 2), int), np.array([[0.9, 0.1], [0.8, 0.7], [0.2, 0.3]])
+    one = ranking.operating_point(truth, score, 0.5, average="weighted", undefined="one")
+    assert one[1:] == (0.0, 1.0, 0.0)
+    skipped = ranking.operating_point(truth, score, 0.5, average="weighted")
+    assert (skipped.precision, skipped.f1) == (0.0, 0.0)
+    assert math.isnan(skipped.recall)
 
 
 def test_multiclass_labels_are_one_hot() -> None:

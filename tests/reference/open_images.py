@@ -43,7 +43,8 @@ def expanded(
 def image_class(objects: list[Row], found: list[Row], weight: int) -> list[tuple[float, bool]]:
     """Scores of an image's detections of a class, and whether each is true.
 
-    What finds no new object may lie in a group: the best of a group counts `weight` times.
+    What finds no new object may lie in a group: the best of a group counts `weight` times, if its
+    score is above 0.
     """
     plain = [row.box for row in objects if not row.group]
     groups = [row.box for row in objects if row.group]
@@ -63,7 +64,7 @@ def image_class(objects: list[Row], found: list[Row], weight: int) -> list[tuple
             best.setdefault(place, row.score)
         else:
             scored.append((row.score, False))
-    return scored + [(score, True) for score in best.values()] * weight
+    return scored + [(score, True) for score in best.values() if score > 0] * weight
 
 
 def average_precision(scored: list[tuple[float, bool]], n_objects: int) -> float:

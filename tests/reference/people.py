@@ -63,10 +63,12 @@ def curve(images: list[Verdicts], n_objects: int) -> list[tuple[float, float, fl
 def miss_rate(
     points: list[tuple[float, float, float]], references: list[float], lookup: str, before: str
 ) -> float:
+    if lookup == "first_reached" and not points:  # database.py, eval_MR: the mean of no number
+        return math.nan
     product = 1.0
     for reference in references:
         recall = 0.0
-        if lookup == "first_reached" and points:
+        if lookup == "first_reached":
             recall = next((r for f, r, _ in points if f >= reference), points[-1][1])
         elif points:
             within = [r for f, r, _ in points if f <= reference]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import detmap
 from detmap.cli import main
 from detmap.errors import DataError
+from detmap.protocol import names
 from detmap.results import slices as slicing
 from tests.support import builders as make
 from tests.support.drawing import CocoData, coco_data, voc_data
@@ -303,15 +305,69 @@ def test_the_file_of_images_adds_up(tmp_path: Path, suffix: str) -> None:
     )
 
 
-def test_a_slice_under_a_sort_of_the_whole_says_so() -> None:
-    data = make.instances(annotations=[make.annotation(), make.annotation(id=2, image_id=2)])
-    results = [make.detection(image_id=i) for i in (1, 1, 2)]
-    tables = read_coco(data, results)
-    for protocol, codes in (("tfod-ava", {"a"}), ("voc2012", set())):
-        slices = detmap.evaluate(*tables, protocol).slices({"a": [1], "b": [2]})
-        told = {
-            name
-            for name, result in slices.items()
-            if any(note.code == "order-of-whole" for note in result.notes)
-        }
-        assert told == codes
+TOGETHER = [
+    name
+    for name in names()
+    for rules in [detmap.load_protocol(name)]
+    if rules.iou.of == "boxes"
+    and rules.evaluation.rule == "matching"
+    and not rules.image_by_image()
+]
+
+
+def tied(seed: int) -> tuple[detmap.Truth, detmap.Detections]:
+    """Six images of an object and four detections of two scores each."""
+    rng = np.random.default_rng(seed)
+    images, rows = np.arange(1, 7), np.repeat(np.arange(1, 7), 4)
+    size, box = np.full(6, 400.0), [0.0, 0.0, 10.0, 10.0]
+    listed = {f"listed_{each}": np.ones(6) for each in ("easy", "medium", "hard")}
+    truth = detmap.truth_from_arrays(
+        images, [1] * 6, [box] * 6, images=images, categories={1: "a"}, attributes=listed
+    )
+    truth = replace(truth, images=replace(truth.images, width=size, height=size))
+    near = (np.arange(24) % 4 == 0) & (rng.random(24) < 0.7)
+    boxes = np.where(near[:, None], [box], [[50.0, 50, 5, 5]])
+    return truth, detmap.detections_from_arrays(
+        truth, rows, [1] * 24, boxes, rng.choice([0.5, 0.6], 24)
+    )
+
+
+@pytest.mark.parametrize("protocol", TOGETHER)
+def test_tied_scores_of_a_slice_are_ordered_as_those_of_its_images(protocol: str) -> None:
+    for seed in range(drawn(16)):
+        tables = tied(seed)
+        whole = detmap.evaluate(*tables, protocol)
+        for images in ([1, 2, 3], [2, 5], [6]):
+            with contextlib.suppress(DataError):  # one score of all: no scale
+                alone_again = detmap.evaluate(*tables, protocol, images=images)
+                part = whole.slices({"a": images})["a"]
+                assert_equal(part, alone_again)
+                assert_equal(part.select(images[:1]), whole.select(images[:1]))
+
+
+def test_match_rows_alone_do_not_order_a_slice_anew() -> None:
+    """Without the tables a slice with tied scores is refused; without ties it has its numbers."""
+    truth, found = tied(0)
+    kept = detmap.match(truth, found, "bes-dev")
+    with pytest.raises(detmap.DetmapError, match=r"bes-dev orders all detections together"):
+        detmap.summarize(kept).select([1, 2, 3])
+    different = replace(found, score=np.linspace(0.1, 0.9, len(found)))
+    part = detmap.summarize(detmap.match(truth, different, "bes-dev")).select([1, 2, 3])
+    assert_equal(part, detmap.evaluate(truth, different, "bes-dev", images=[1, 2, 3]))
+
+
+def test_match_rows_in_another_order_have_another_signature() -> None:
+    rng = np.random.default_rng(0)
+    truth, found = tied(0)
+    found = replace(found, score=np.full(24, 0.5))
+    boxes = [
+        truth.boxes[0] if k % 4 == 0 and rng.random() < 0.7 else [50, 50, 5, 5] for k in range(24)
+    ]
+    found = replace(found, boxes=np.array(boxes, dtype=float))
+    rows = detmap.match(truth, found, "bes-dev").select([1, 2, 3])
+    kept, alone_again = (
+        detmap.summarize(rows),
+        detmap.evaluate(truth, found, "bes-dev", images=[1, 2, 3]),
+    )
+    assert kept.metrics != alone_again.metrics
+    assert kept.signature != alone_again.signature

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.in_memory.batches import Fields, image_size, place_at, to_array
+from detmap.base.flat_rows import flatten_rows
 from detmap.errors import DataError
 from detmap.overlaps.shape_records import ShapeReader
 from detmap.tables import BoxFormat, Shapes, boxes_as
@@ -96,7 +97,7 @@ def _values(where: str, image: Fields, key: str, reader: ShapeReader) -> list[An
     if key == "keypoints" and (rows.ndim != 3 or rows.shape[2] != 3):
         what = f"shape {rows.shape} where {sides} is needed"
         raise DataError(f"{where}.{key}", what, "a point is x, y and visibility")
-    values: list[Any] = rows.reshape(len(rows), -1).astype(np.float64).tolist()
+    values: list[Any] = flatten_rows(rows).astype(np.float64).tolist()
     return values
 
 

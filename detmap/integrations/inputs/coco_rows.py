@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import detmap
+from detmap.base.flat_rows import flatten_rows
 from detmap.errors import DataError
 from detmap.integrations.inputs.field_values import array, label_list
 
@@ -70,14 +71,14 @@ def _fields(where: str, kind: str, shapes: Any) -> Iterator[Row]:
         return
     if values.shape[1:] != columns[kind]:
         raise DataError(where, f"shape {values.shape}", f"give (n, {columns[kind]})")
-    bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    bad = ~np.isfinite(flatten_rows(values)).all(axis=1)
     if bad.any():
         what = "not finite numbers"
         raise DataError(f"{where}[{int(bad.argmax())}]", what, "check the output of the model")
     if kind == "segm":
         yield from ({"segmentation": _runs(mask)} for mask in values)
     elif kind == "keypoints":
-        yield from ({"keypoints": each} for each in values.reshape(len(values), -1).tolist())
+        yield from ({"keypoints": each} for each in flatten_rows(values).tolist())
     else:
         values[:, 2:] -= values[:, :2]
         yield from ({"bbox": box} for box in values.tolist())
