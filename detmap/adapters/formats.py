@@ -354,6 +354,7 @@ FORMATS: tuple[Format, ...] = (
         _lazy(f"{LOOKS}.scalabel"),
         _lazy(f"{LOOKS}.scalabel"),
         "BDD100K: Scalabel JSON of frames and labels",
+        options=("classes",),
     ),
     _row(
         "odgt",

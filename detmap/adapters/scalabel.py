@@ -2,14 +2,15 @@
 
 A box is ``x1 y1 x2 y2`` and has the width x2 - x1 + 1. Labels with the attribute crowd or ignored
 are crowds. Classes are those of ``config.categories`` in the file, else the ten of BDD100K
-detection; labels of other classes or without a box2d are not objects. Images are joined by name.
+detection, and those that the protocol renames, if they occur; labels of other classes or without
+a box2d are not objects. Images are joined by name.
 
 Source: scalabel label/to_coco.py, label/transforms.py (box2d_to_bbox), label/utils.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,13 @@ class Dataset(msgspec.Struct):
     config: Config | None = None
 
 
-def read_truth(path: Path) -> Truth:
+def read_truth(path: Path, *, classes: Sequence[str] = ()) -> Truth:
     """Reads the objects of all frames.
+
+    Parameters
+    ----------
+    classes : names of classes to read besides those of the file's configuration or of BDD100K, if
+        they occur
 
     Raises `DataError` for invalid JSON and boxes, repeated frames, and no object of a known class.
     """
@@ -99,6 +105,8 @@ def read_truth(path: Path) -> Truth:
     known = _leaves(config.categories) if config.categories else list(CLASSES)
     if len(set(known)) < len(known):
         raise DataError(f"{shown(path)}: config.categories", "a class twice", "name it once")
+    present = {label.category for _, _, label, _ in _boxed(frames)}
+    known += [name for name in classes if name in present and name not in known]
     rows, boxes, label = _rows(path, frames, known)
     keep = label >= 0
     other = sorted({_labels(frames[f])[i].category for f, i in rows[~keep].tolist()})

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import read_detections
+from detmap.adapters import options_of, read_detections
 from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol, summarize
@@ -144,7 +144,11 @@ def _explain_rules(
         after,
         steps,
         moves,
-        decided(Side(tables[0], detections, one), Side(tables[1], detections, two), moves),
+        decided(
+            Side(*first.classes.rename(tables[0], detections), one),
+            Side(*last.classes.rename(tables[1], detections), two),
+            moves,
+        ),
         seed,
         orders,
     )
@@ -191,9 +195,7 @@ def _other(
 
 def _read(path: str | Path, truth: Truth, rules: Protocol) -> Detections:
     """Detections in the format of the protocol."""
-    return read_detections(
-        path, truth, preferred_format=rules.files.detections, protocol_unknown=rules.scope.unknown
-    )
+    return read_detections(path, truth, **options_of(rules))
 
 
 def _explain_inputs(
@@ -232,7 +234,13 @@ def _explain_inputs(
         after,
         steps,
         moves,
-        decided(Side(*one, start), Side(*two, end), moves, same_objects, same_detections),
+        decided(
+            Side(*rules.classes.rename(*one), start),
+            Side(*rules.classes.rename(*two), end),
+            moves,
+            same_objects,
+            same_detections,
+        ),
         seed,
         orders,
         len(same_detections.pairs) / max(1, min(len(one[1]), len(two[1])))
