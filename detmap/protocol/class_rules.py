@@ -7,8 +7,8 @@ from typing import Annotated, TypeVar
 from detmap.base.immutable import Value
 from detmap.errors import ProtocolError
 from detmap.protocol.key_checks import CLASSES, Key
-from detmap.tables import Detections, Truth
-from detmap.tables.new_class_names import with_new_names
+from detmap.tables import Categories, Detections, Truth
+from detmap.tables.new_class_names import merged_classes, with_new_names
 
 Table = TypeVar("Table", Truth, Detections)
 
@@ -62,6 +62,10 @@ class ClassRules(Value):
     def rename_table(self, table: Table) -> Table:
         """A table with the new names; itself if no class has another name."""
         return with_new_names(table, self.new_names(), self.ignored())
+
+    def rename_categories(self, categories: Categories) -> Categories:
+        """The classes with the new names."""
+        return merged_classes(categories, self.new_names())[0]
 
     def rename(self, truth: Truth, detections: Detections) -> tuple[Truth, Detections]:
         """Both tables with the new names; a second time changes nothing."""
