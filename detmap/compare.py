@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import read_detections
+from detmap.adapters import options_of, read_detections
 from detmap.adapters.registry import checked_path
 from detmap.curves.scores import Scores, scores
 from detmap.errors import DataError
@@ -199,12 +199,7 @@ def _read(detector: Any, truth: Truth, rules: Protocol) -> Detections:
     """The detections of a path; others as they are."""
     if isinstance(detector, Detections):
         return detector
-    return read_detections(
-        check_file(checked_path(detector)),
-        truth,
-        preferred_format=rules.files.detections,
-        protocol_unknown=rules.scope.unknown,
-    )
+    return read_detections(check_file(checked_path(detector)), truth, **options_of(rules))
 
 
 def is_saved(value: object) -> bool:

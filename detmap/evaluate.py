@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.adapters import ClassNames, read_detections, read_truth, read_truth_for
+from detmap.adapters import ClassNames, options_of, read_detections, read_truth, read_truth_for
 from detmap.base import arguments
 from detmap.base import memory as sizes
 from detmap.curves.scores import scores
@@ -128,10 +128,7 @@ def _evaluate_parts(
     from detmap.bounded import evaluation, limits
 
     limits.refuse_protocol(rules)
-    preferred, unknown = rules.files.detections, rules.scope.unknown
-    source = pieces.source(
-        detections, truth, **how, preferred_format=preferred, protocol_unknown=unknown
-    )
+    source = pieces.source(detections, truth, **how, **options_of(rules))
     return evaluation.evaluate(truth, source, rules, bound, threads=threads)
 
 
@@ -186,17 +183,13 @@ def _read(
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(
-            detections,
-            truth,
-            unknown=unknown,
-            class_names=class_names,
-            preferred_format=rules.files.detections,
-            protocol_unknown=rules.scope.unknown,
+            detections, truth, unknown=unknown, class_names=class_names, **options_of(rules)
         )
         truth = extended(truth, detections)
     elif class_names is not None or unknown != "error":
         what = "has no effect: the detections have been read already"
         raise DataError("evaluate: unknown, class_names", what, "pass it to `read_detections`")
+    truth, detections = rules.classes.rename(truth, detections)
     if images is not None or classes is not None:
         from detmap.matching import selected_classes
 

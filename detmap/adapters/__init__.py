@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +36,7 @@ def read_truth(
     image_sizes: str | Path | None = None,
     roles: Sequence[str] = (),
     attributes: Sequence[str] = (),
+    classes: Sequence[str] = (),
 ) -> Truth:
     """Reads the ground truth of a benchmark split.
 
@@ -51,13 +52,15 @@ def read_truth(
     shapes : "masks", "keypoints" or "polygons" (rotated boxes), to read them besides the boxes
     roles, attributes : names of further flags and numbers of the objects to read: ``["occluded"]``,
         ``["visibility"]``
+    classes : names of further classes to read, for a format with a list of classes of its own
+        (Scalabel): those that a protocol renames
 
     Raises
     ------
     DataError : names the file, record and field, what is wrong, and how to fix it
     """
     path = registry.checked_path(path)
-    for name, words in (("roles", roles), ("attributes", attributes)):
+    for name, words in (("roles", roles), ("attributes", attributes), ("classes", classes)):
         if not isinstance(words, Sequence | Set) or not all(
             isinstance(word, str) for word in words
         ):
@@ -78,6 +81,7 @@ def read_truth(
             image_sizes=sizes if own_sizes else None,
             roles=tuple(roles) or None,
             attributes=tuple(attributes) or None,
+            classes=tuple(classes) or None,
         )
         truth = _noted(row.read_truth(path, **told), rivals)
         if sizes is None or own_sizes:
@@ -96,8 +100,7 @@ def read_truth_for(
     that format. `format` and `options` are as in `read_truth`.
     """
     path = registry.checked_path(path)
-    names = dict(zip(("roles", "attributes"), named_columns(protocol), strict=True))
-    names["roles"] += named_flags(protocol)
+    names = names_for(protocol)
     of = protocol.iou.of
     shapes = "boxes" if kind_of(of).reader is None else of
     preferred = protocol.files.truth
@@ -107,6 +110,18 @@ def read_truth_for(
         )
         options |= {name: names[name] for name in names if name in row.options}
         return _noted(read_truth(path, format=row.name, shapes=shapes, **options), rivals)
+
+
+def names_for(protocol: Protocol) -> dict[str, tuple[str, ...]]:
+    """Returns the roles, attributes and classes that a protocol reads by name, as options of
+    `read_truth`.
+    """
+    roles, attributes = named_columns(protocol)
+    return {
+        "roles": (*roles, *named_flags(protocol)),
+        "attributes": tuple(attributes),
+        "classes": tuple(sorted(protocol.classes.new_names())),
+    }
 
 
 def _noted(truth: Truth, notes: tuple[Note, ...]) -> Truth:
@@ -123,6 +138,7 @@ def read_detections(
     class_names: ClassNames | None = None,
     preferred_format: str | None = None,
     protocol_unknown: str = "error",
+    protocol_classes: Mapping[str, str] | None = None,
 ) -> Detections:
     """Reads detections and joins them to the images and classes of the ground truth.
 
@@ -140,6 +156,8 @@ def read_detections(
         is class 0; or JSON)
     preferred_format : the protocol's ``files.detections``, used if the path may be of that format
     protocol_unknown : the protocol's ``scope.unknown``, in place of "error"
+    protocol_classes : what the protocol's ``classes`` makes of class names: a detection may have
+        any name that becomes the same as one of the ground truth
 
     Raises
     ------
@@ -154,10 +172,20 @@ def read_detections(
         class_names=class_names,
         preferred_format=preferred_format,
         protocol_unknown=protocol_unknown,
+        protocol_classes=protocol_classes,
     ) as reader:
         return reader.row.read_detections(
             reader.path, truth, policy=reader.policy, **reader.options
         )
+
+
+def options_of(protocol: Protocol) -> dict[str, Any]:
+    """Returns the options of `read_detections` that a protocol decides."""
+    return {
+        "preferred_format": protocol.files.detections,
+        "protocol_unknown": protocol.scope.unknown,
+        "protocol_classes": protocol.classes.new_names(),
+    }
 
 
 class DetectionReader(NamedTuple):
@@ -180,6 +208,7 @@ def detection_reader(
     class_names: ClassNames | None = None,
     preferred_format: str | None = None,
     protocol_unknown: str = "error",
+    protocol_classes: Mapping[str, str] | None = None,
 ) -> Iterator[DetectionReader]:
     """Chooses the reader of detections; reads inside the ``with`` get its error messages.
 
@@ -191,6 +220,7 @@ def detection_reader(
     policy = unknown_policy(unknown, class_names)
     if policy.unknown == "error":
         policy = policy._replace(unknown=cast(Any, protocol_unknown))
+    policy = policy._replace(new_names=protocol_classes)
     path = registry.checked_path(path)
     with readable(path), explained(path, "detections", format or preferred_format or None):
         if format is None and not preferred_format and path.is_dir():

@@ -2,14 +2,16 @@
 
 A box is ``x1 y1 x2 y2`` and has the width x2 - x1 + 1. Labels with the attribute crowd or ignored
 are crowds. Classes are those of ``config.categories`` in the file, else the ten of BDD100K
-detection; labels of other classes or without a box2d are not objects. Images are joined by name.
+detection, and those that the protocol renames, if they occur; labels of other classes or without
+a box2d are not objects. Images are joined by name. Results of 2018 have a record per box, ``name``,
+``category``, ``bbox`` (x1 y1 x2 y2) and ``score``.
 
 Source: scalabel label/to_coco.py, label/transforms.py (box2d_to_bbox), label/utils.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ CLASSES = (
 """Source: bdd100k configs/det.toml."""
 
 SIDES = ("x1", "y1", "x2", "y2")
+ALONE = -1
+"""The position of a label that is a record of its own, as in results of 2018."""
 
 
 class Box(msgspec.Struct):
@@ -61,11 +65,14 @@ class Size(msgspec.Struct):
 
 
 class Frame(msgspec.Struct):
-    """One image."""
+    """One image, or one detection in results of 2018, which have a ``bbox``."""
 
     name: str
     labels: list[Label] | None = None
     size: Size | None = None
+    category: str = ""
+    bbox: tuple[float, float, float, float] | None = None
+    score: float | None = None
 
 
 class Class(msgspec.Struct):
@@ -89,17 +96,28 @@ class Dataset(msgspec.Struct):
     config: Config | None = None
 
 
-def read_truth(path: Path) -> Truth:
+def read_truth(path: Path, *, classes: Sequence[str] = ()) -> Truth:
     """Reads the objects of all frames.
+
+    Parameters
+    ----------
+    classes : names of classes to read besides those of the file's configuration or of BDD100K, if
+        they occur
 
     Raises `DataError` for invalid JSON and boxes, repeated frames, and no object of a known class.
     """
     frames, config = _read(path)
+    single = next((i for i, frame in enumerate(frames) if frame.bbox is not None), None)
+    if single is not None:
+        what = "a record with bbox is a detection of the format of 2018"
+        raise DataError(_place(path, single), what, "give frames with labels as ground truth")
     _refuse_repeated(path, frames)
     names = [frame.name for frame in frames]
     known = _leaves(config.categories) if config.categories else list(CLASSES)
     if len(set(known)) < len(known):
         raise DataError(f"{shown(path)}: config.categories", "a class twice", "name it once")
+    present = {label.category for _, _, label, _ in _boxed(frames)}
+    known += [name for name in classes if name in present and name not in known]
     rows, boxes, label = _rows(path, frames, known)
     keep = label >= 0
     other = sorted({_labels(frames[f])[i].category for f, i in rows[~keep].tolist()})
@@ -144,6 +162,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     """
     policy.refuse_class_names(shown(path))
     frames, _ = _read(path)
+    frames = _with_single_boxes(path, frames)
     _refuse_repeated(path, frames)
     rows, boxes, label = _rows(path, frames, list(truth.categories.names))
     labels = [_labels(frames[f])[i] for f, i in rows.tolist()]
@@ -195,10 +214,35 @@ def _read(path: Path) -> tuple[list[Frame], Config]:
         raise DataError(shown(path), f"not JSON: {error}", fix) from None
 
 
+def _with_single_boxes(path: Path, frames: list[Frame]) -> list[Frame]:
+    """Returns frames; a record of a single box becomes a frame with one label.
+
+    Raises `DataError` for a file with both.
+    """
+    single = [i for i, frame in enumerate(frames) if frame.bbox is not None]
+    if not single:
+        return frames
+    other = next((i for i, frame in enumerate(frames) if frame.bbox is None), None)
+    other = next((i for i in single if frames[i].labels is not None), other)
+    if other is not None:
+        what = "the file has both frames with labels and records with one bbox"
+        raise DataError(_place(path, other), what, "write one kind: frames with labels")
+    return [
+        Frame(
+            frame.name,
+            [Label(frame.category, box2d=Box(*frame.bbox or ()), score=frame.score)],
+            bbox=frame.bbox,
+        )
+        for frame in frames
+    ]
+
+
 def _refuse_repeated(path: Path, frames: list[Frame]) -> None:
     """Raises `DataError` for the first frame whose name an earlier one has."""
     seen: set[str] = set()
     for row, frame in enumerate(frames):
+        if frame.bbox is not None:
+            return
         if frame.name in seen:
             what = f"frame {text_fields.short(frame.name)} occurs twice"
             raise DataError(_place(path, row), what, "list it once")
@@ -226,7 +270,12 @@ def _leaves(classes: list[Class]) -> list[str]:
 
 
 def _place(path: Path, frame: int, label: int | None = None) -> str:
-    return f"{shown(path)}: [{frame}]" + ("" if label is None else f".labels[{label}]")
+    inside = "" if label in (None, ALONE) else f".labels[{label}]"
+    return f"{shown(path)}: [{frame}]{inside}"
+
+
+def _box_place(path: Path, row: NDArray[np.int64]) -> str:
+    return f"{_place(path, *row.tolist())}.{'bbox' if row[1] == ALONE else 'box2d'}"
 
 
 def _labels(frame: Frame) -> list[Label]:
@@ -237,7 +286,7 @@ def _boxed(frames: list[Frame]) -> Iterator[tuple[int, int, Label, Box]]:
     for f, frame in enumerate(frames):
         for i, label in enumerate(_labels(frame)):
             if label.box2d is not None:
-                yield f, i, label, label.box2d
+                yield f, i if frame.bbox is None else ALONE, label, label.box2d
 
 
 def _rows(
@@ -254,11 +303,9 @@ def _rows(
     if bad.any():
         row = int(np.argmax(bad))
         what = " ".join(f"{s} {v:g}" for s, v in zip(SIDES, corners[row].tolist(), strict=True))
-        where = f"{_place(path, *rows[row].tolist())}.box2d"
+        where = _box_place(path, rows[row])
         raise DataError(where, f"{what} has a negative size or no finite one", "correct the box")
-    box_conventions.require_pixels(
-        corners, lambda row: f"{_place(path, *rows[row].tolist())}.box2d"
-    )
+    box_conventions.require_pixels(corners, lambda row: _box_place(path, rows[row]))
     label = np.array([class_of.get(label.category, -1) for _, _, label, _ in found], dtype=np.int32)
     return rows, boxes, label
 

@@ -7,7 +7,7 @@ column of another one, or have one that the other does not read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import read_truth_for, registry
+from detmap.adapters import names_for, read_truth_for, registry
 from detmap.errors import DataError
 from detmap.protocol import Protocol
-from detmap.protocol.named_columns import named_columns, named_flags
 from detmap.tables import Truth
 
 
@@ -30,6 +29,7 @@ class TruthByProtocol:
     first : as it was read, for `protocol`
     protocol : its protocol; None if all protocols share the table
     read : reads it for another protocol
+    options : of the reader: which of roles, attributes and classes it reads by name
     """
 
     def __init__(
@@ -37,10 +37,11 @@ class TruthByProtocol:
         first: Truth,
         protocol: Protocol | None = None,
         read: Callable[[Protocol], Truth] | None = None,
+        options: Sequence[str] = (),
     ) -> None:
-        self.first, self._protocol = first, protocol
+        self.first, self._protocol, self._options = first, protocol, options
         self._read = None if protocol is None else read
-        self._known = {} if protocol is None else {_columns(protocol): first}
+        self._known = {} if protocol is None else {self._columns(protocol): first}
 
     def table(self, protocol: Protocol) -> Truth:
         """The ground truth with the roles and attributes that `read_truth_for` reads for a
@@ -52,9 +53,9 @@ class TruthByProtocol:
         """
         if self._read is None:
             return self.first
-        columns = _columns(protocol)
+        columns = self._columns(protocol)
         if columns not in self._known:
-            self._known[columns] = self._like_known(self._read(protocol))
+            self._known[columns] = self._like_known(self._read(protocol), protocol)
         return self._known[columns]
 
     def select_images(self, places: NDArray[np.int32]) -> TruthByProtocol:
@@ -63,11 +64,20 @@ class TruthByProtocol:
             self.first.select_images(places),
             self._protocol,
             lambda protocol: self.table(protocol).select_images(places),
+            self._options,
         )
 
-    def _like_known(self, read: Truth) -> Truth:
-        """A known table with the same columns, or the first one with the columns of `read`."""
+    def _columns(self, protocol: Protocol) -> tuple[tuple[str, ...], ...]:
+        """The roles, attributes and classes that the reader reads for a protocol by name."""
+        return tuple(tuple(sorted(names_for(protocol)[name])) for name in self._options)
+
+    def _like_known(self, read: Truth, protocol: Protocol) -> Truth:
+        """A known table with the same columns, or the first one with the columns of `read`; `read`
+        itself if it has the objects of other classes.
+        """
         if not np.array_equal(read.boxes, self.first.boxes):
+            if self._protocol is not None and protocol.classes != self._protocol.classes:
+                return read
             what = "was read again for another protocol and now holds other objects"
             fix = "do not change it during the run, and choose its format with --truth-format"
             raise DataError(self.first.source, what, fix)
@@ -82,8 +92,8 @@ def truth_by_protocol(
 ) -> TruthByProtocol:
     """The ground truth of a path, which `truth` was read from for `protocol`.
 
-    It is read again only in a format with roles or attributes by name, and for a protocol that
-    names others. A table, given as `path`, is the same for all protocols.
+    It is read again only in a format with roles, attributes or classes by name, and for a protocol
+    that names others. A table, given as `path`, is the same for all protocols.
 
     Parameters
     ----------
@@ -95,16 +105,14 @@ def truth_by_protocol(
     row = registry.choose(
         registry.FORMATS, path, lambda row: row.truth_looks, format, protocol.files.truth
     )
-    if not {"roles", "attributes"} <= set(row.options):
+    named = tuple(name for name in names_for(protocol) if name in row.options)
+    if not named:
         return TruthByProtocol(truth)
-    return TruthByProtocol(
-        truth, protocol, lambda rules: read_truth_for(path, rules, format=row.name, **options)
-    )
 
+    def read(rules: Protocol) -> Truth:
+        return read_truth_for(path, rules, format=row.name, **options)
 
-def _columns(protocol: Protocol) -> tuple[tuple[str, ...], ...]:
-    """The roles, attributes and flags that a protocol reads by name."""
-    return tuple(tuple(sorted(each)) for each in (*named_columns(protocol), named_flags(protocol)))
+    return TruthByProtocol(truth, protocol, read, named)
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -94,6 +94,7 @@ FORMATS: tuple[Format, ...] = (
         lazy("detmap.benchmarks.looks:scalabel"),
         lazy("detmap.benchmarks.looks:scalabel"),
         "BDD100K: Scalabel JSON of frames and labels",
+        options=("classes",),
     ),
     row(
         "odgt",

@@ -82,6 +82,7 @@ def evaluate(
     DataError : invalid input; too small a bound; a full disk
     """
     bounds.refuse_protocol(protocol)
+    truth = protocol.classes.rename_table(truth)  # the source keeps the names of the file
     folder = bounds.folder()
     whole = match(
         truth, no_detections(truth), protocol, threads=threads
@@ -142,7 +143,7 @@ class _Read:
         self, truth: Truth, parts: Parts, borders: NDArray[np.int64], protocol: Protocol
     ) -> None:
         self.truth, self.parts, self.borders = truth, parts, borders
-        self.placed = protocol.ranking.ties != "image"
+        self.classes, self.placed = protocol.classes, protocol.ranking.ties != "image"
         self.n_of_class = np.zeros(len(truth.categories), dtype=np.int64)
         self.n_rows = 0
         self.box_format = "xywh"
@@ -153,7 +154,7 @@ class _Read:
         self._add(no_detections(self.truth))  # so that there are columns
         for detections, read in source.pieces():
             summary.add(detections)
-            self._add(detections)
+            self._add(self.classes.rename_table(detections))
             progress("MB read", read // 1_000_000, source.size // 1_000_000)
         return summary.notes()
 

@@ -66,7 +66,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
             raise DetmapError(f"--{option.replace('_', '-')}", what, "remove it, or --memory")
     elif others or table or automatic(arguments.detections) is None:
         return None
-    from detmap.adapters import pieces
+    from detmap.adapters import options_of, pieces
     from detmap.bounded import evaluation, limits
     from detmap.tables.notes import n_dropped
 
@@ -85,8 +85,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
         box_format=arguments.detections_box_format,
         unknown=arguments.unknown,
         class_names=arguments.class_names,
-        preferred_format=rules.files.detections,
-        protocol_unknown=rules.scope.unknown,
+        **options_of(rules),
     )
     streams.progress(f"reading {arguments.detections} in parts")
     result = evaluation.evaluate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from detmap.adapters import read_detections
+from detmap.adapters import options_of, read_detections
 from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.cli import options, streams
 from detmap.errors import DataError, counted
@@ -63,8 +63,7 @@ def read_truth_of(arguments: argparse.Namespace, *, empty: bool = False) -> tupl
         read = f"{counted(len(truth.images), 'image')}, {counted(len(truth.categories), 'class')}"
         seen = "; ".join([f"read {read}, 0 objects", *map(str, truth.notes)])
         raise DataError(where, f"the ground truth has no objects: {seen}", NO_OBJECT)
-    arguments.preferred_format = rules.files.detections
-    arguments.protocol_unknown = rules.scope.unknown
+    arguments.rules = rules
     return truth, rules
 
 
@@ -87,6 +86,7 @@ def _truth_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -> Detections:
     """Read detections from a path; `read_truth_of` has read the ground truth."""
+    rules = getattr(arguments, "rules", None)
     streams.progress(f"reading {path}")
     return read_detections(
         path,
@@ -95,6 +95,5 @@ def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -
         box_format=arguments.detections_box_format,
         unknown=arguments.unknown,
         class_names=arguments.class_names,
-        preferred_format=getattr(arguments, "preferred_format", None),
-        protocol_unknown=getattr(arguments, "protocol_unknown", "error"),
+        **({} if rules is None else options_of(rules)),
     )

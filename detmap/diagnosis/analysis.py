@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import read_detections
+from detmap.adapters import options_of, read_detections
 from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.base import memory
 from detmap.base.crowding import limit_compared
@@ -195,11 +195,12 @@ def diagnose(
     iou, background = _thresholds(iou, background)
     truths, truth, rules = _read_truth(truth, protocol, settings)
     if not isinstance(detections, Detections):
-        detections = read_detections(detections, truth, preferred_format=rules.files.detections)
+        detections = read_detections(detections, truth, **options_of(rules))
     require_protocol(rules)
-    for_tide = extended(truths.table(load("tide")), detections), detections
+    tide = replace(load("tide"), classes=rules.classes)
+    for_tide = rules.classes.rename(extended(truths.table(tide), detections), detections)
     rules = rules.override({"iou.thresholds": [iou], "limits.max_dets": _highest(rules)})
-    truth, detections = clipped(truth, detections, rules)
+    truth, detections = clipped(*rules.classes.rename(truth, detections), rules)
     memory.require(120 * len(detections) + 60 * len(truth), "diagnose", "the diagnosis")
     main = rules.subsets[rules.subset()]
     alone = replace(rules, subsets=(main,), groups=(), metrics=("AP",))

@@ -70,7 +70,7 @@ def doctor(
     ------
     DataError : what no reader can make sense of
     """
-    from detmap.adapters import read_detections, read_truth, read_truth_for
+    from detmap.adapters import options_of, read_detections, read_truth, read_truth_for
     from detmap.protocol.default_protocol import prepare
 
     if isinstance(truth, Detections):
@@ -84,7 +84,8 @@ def doctor(
         table = read_truth_for(truth, rules, split=split)
 
     def strictly() -> Detections:
-        return read_detections(cast(Path, detections), table, format=format)
+        how = {} if rules is None else options_of(rules)
+        return read_detections(cast(Path, detections), table, format=format, **how)
 
     return _examine(table, detections, strictly, rules, Clock(None))
 
@@ -141,16 +142,14 @@ def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -
     """Quick findings in tables or files, within a few seconds; `how` are options of
     `read_detections`. None for files that are gone by now.
     """
-    from detmap.adapters import read_detections, read_truth_for
+    from detmap.adapters import options_of, read_detections, read_truth_for
 
-    how = {**how, "preferred_format": protocol.files.detections or None}
-    how["protocol_unknown"] = protocol.scope.unknown
     try:
         if not isinstance(truth, Truth):
             truth = read_truth_for(truth, protocol)
         if isinstance(detections, Detections):
             return examine_quickly(truth, detections, protocol, seconds=SECONDS)
-        table = read_detections(detections, truth, **how)
+        table = read_detections(detections, truth, **how, **options_of(protocol))
     except DetmapError:
         return Findings()
     return examine_quickly(truth, table, protocol, path=detections, seconds=SECONDS)

@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import read_detections
+import numpy as np
+
+from detmap.adapters import options_of, read_detections
 from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol, summarize
@@ -25,6 +27,8 @@ from detmap.parity.restated_tools import MatchedOnce, headline, limit_crowds
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 from detmap.tables import FLAGS, Detections, Truth
+from detmap.tables.extension import extended
+from detmap.tables.grouping import positions
 
 EVALUATIONS = 8
 """Evaluations that compare every pair of an image and class, about."""
@@ -117,7 +121,8 @@ def _explain_rules(
         )
     tables = _both_tables(truths, first, last)
     limit_crowds("explain", truths.first, detections, EVALUATIONS)
-    known = [MatchedOnce(table, detections, threads) for table in tables]
+    rows = [_in_classes_of(table, detections) for table in tables]
+    known = [MatchedOnce(*each, threads) for each in zip(tables, rows, strict=True)]
     values: dict[frozenset[str], float] = {}
 
     def value(taken: frozenset[str]) -> float:
@@ -131,8 +136,8 @@ def _explain_rules(
     if shapley and steps:
         steps, orders = averaged(steps, value, seed)
     one, two = (
-        summarize(_assigned((table, detections), rules, threads), threads=threads)
-        for table, rules in zip(tables, (first, last), strict=True)
+        summarize(_assigned(each, rules, threads), threads=threads)
+        for each, rules in zip(zip(tables, rows, strict=True), (first, last), strict=True)
     )
     moves = classes_moved(one, two)
     (name, before), (metric, after) = headline(one), headline(two)
@@ -144,7 +149,11 @@ def _explain_rules(
         after,
         steps,
         moves,
-        decided(Side(tables[0], detections, one), Side(tables[1], detections, two), moves),
+        decided(
+            Side(*first.classes.rename(tables[0], rows[0]), one),
+            Side(*last.classes.rename(tables[1], rows[1]), two),
+            moves,
+        ),
         seed,
         orders,
     )
@@ -155,6 +164,8 @@ def _both_tables(truths: TruthByProtocol, first: Protocol, last: Protocol) -> tu
     it; the flags of formats as each reads them.
     """
     one, two = truths.table(first), truths.table(last)
+    if len(one) != len(two):  # one has the objects of classes that the other protocol does not read
+        return one, two
     roles = {**one.roles, **two.roles}
     named = {name: column for name, column in roles.items() if name not in FLAGS}
     numbers = {**one.attributes, **two.attributes}
@@ -163,8 +174,20 @@ def _both_tables(truths: TruthByProtocol, first: Protocol, last: Protocol) -> tu
     return one, one if same else replace(two, roles={**named, **two.roles}, attributes=numbers)
 
 
+def _in_classes_of(truth: Truth, detections: Detections) -> Detections:
+    """The detections in the classes of a ground truth, if it has those of every row."""
+    found, known = extended(detections, truth), truth.categories
+    label = positions(known.ids, found.categories.ids)[found.label]
+    if found.categories == known or (label < 0).any():
+        return found
+    return replace(found, categories=known, label=label.astype(np.int32))
+
+
 def _flags_read(one: Truth, two: Truth) -> list[tuple[str, str, str]]:
     """The part of a change that is in the flags: one end reads some that the other does not."""
+    if len(one) != len(two):
+        text = f"objects: {len(one)} -> {len(two)}, in the classes that each protocol reads"
+        return [(FLAGS_READ, "objects of further classes in the file", text)]
     texts = [f"{name}: read -> not read" for name in one.roles if name not in two.roles]
     texts += [f"{name}: not read -> read" for name in two.roles if name not in one.roles]
     return [(FLAGS_READ, "flags of objects in the file", "; ".join(texts))] if texts else []
@@ -191,9 +214,7 @@ def _other(
 
 def _read(path: str | Path, truth: Truth, rules: Protocol) -> Detections:
     """Detections in the format of the protocol."""
-    return read_detections(
-        path, truth, preferred_format=rules.files.detections, protocol_unknown=rules.scope.unknown
-    )
+    return read_detections(path, truth, **options_of(rules))
 
 
 def _explain_inputs(
@@ -232,7 +253,13 @@ def _explain_inputs(
         after,
         steps,
         moves,
-        decided(Side(*one, start), Side(*two, end), moves, same_objects, same_detections),
+        decided(
+            Side(*rules.classes.rename(*one), start),
+            Side(*rules.classes.rename(*two), end),
+            moves,
+            same_objects,
+            same_detections,
+        ),
         seed,
         orders,
         len(same_detections.pairs) / max(1, min(len(one[1]), len(two[1])))

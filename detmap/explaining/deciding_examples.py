@@ -64,10 +64,15 @@ def number(result: Result) -> float:
 
 
 def classes_moved(before: Result, after: Result) -> tuple[ClassMove, ...]:
-    """The classes with the largest changes of AP, largest first."""
-    values = [_headline_of_classes(result) for result in (before, after)]
-    names = before.verdicts.categories.names
-    moves = [ClassMove(*each) for each in zip(range(len(names)), names, *values, strict=True)]
+    """The classes with the largest changes of AP, largest first; by id, because a protocol may
+    merge classes.
+    """
+    ids, others = (result.verdicts.categories.ids.tolist() for result in (before, after))
+    names, values = before.verdicts.categories.names, _headline_of_classes(before)
+    later = dict(zip(others, _headline_of_classes(after), strict=True))
+    moves = [
+        ClassMove(k, names[k], values[k], later.get(ids[k], math.nan)) for k in range(len(ids))
+    ]
     moved = sorted((each for each in moves if each.change), key=lambda each: -abs(each.change))
     return tuple(moved[:MOST_CLASSES])
 
@@ -99,7 +104,8 @@ def decided(
         found,
         size,
     )
-    if len(rows) < MOST_DECIDED:
+    paired = objects is not None or len(before.truth) == len(after.truth)
+    if len(rows) < MOST_DECIDED and paired:
         known = _objects(before), _objects(after)
         if known[0] is not None and known[1] is not None:
             both = (known[0], known[1])

@@ -41,6 +41,7 @@ SWITCHES = (
             *("miss_rate.references", "miss_rate.lookup", "miss_rate.before"),
         ),
     ),
+    Switch("classes", "names of classes", ("classes.renamed", "classes.ignored_as")),
     Switch("overlap", "kind of overlap", ("iou.of",)),
     Switch("extent", "box convention", ("boxes.extent", "boxes.clip", "boxes.area")),
     Switch("shift", "offset and width of objects", ("boxes.object_shift", "boxes.aspect")),

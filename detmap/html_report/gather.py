@@ -123,6 +123,7 @@ def gather(
     """Evaluate and diagnose a detector; `many` detections get fewer replicates."""
     # Over 60 lines: one line per field of `Run`.
     progress(f"evaluating {name}")
+    truth, detections = rules.classes.rename(truth, detections)
     result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
     result = replace(result, matched=(truth, detections))  # as in evaluate: notes on ties
     _ = result.metrics  # cached now: with many classes this needs memory that the rest will hold

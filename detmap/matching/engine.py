@@ -52,7 +52,8 @@ def match(
 
     Parameters
     ----------
-    truth, detections : tables of the same images and classes
+    truth, detections : tables of the same images and classes; ``classes`` of the protocol renames
+        them first
     protocol : the rules
     threads : number of threads (default: all processors); has no effect on the result
     taken : whether to keep the assignments, `Matches.taken`
@@ -76,6 +77,7 @@ def match(
             f"evaluation.rule {protocol.evaluation.rule} has no matches at IoU thresholds",
             "use `detmap.evaluate` or `detmap eval`",
         )
+    truth, detections = protocol.classes.rename(truth, detections)
     require_truth_of(detections, truth)
     truth, detections = clipped(noted_upright(truth, protocol), detections, protocol)
     if protocol.boxes.aspect or protocol.detections.margins:

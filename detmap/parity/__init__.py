@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from detmap import protocol as protocols
-from detmap.adapters import ClassNames, read_detections, read_truth_for
+from detmap.adapters import ClassNames, options_of, read_detections, read_truth_for
 from detmap.base import open_files
 from detmap.curves.scores import coco_arrays
 from detmap.errors import DataError, DetmapError, ProtocolError, few
@@ -75,7 +75,8 @@ def compare(
 
     begin = time.perf_counter()
     truth = read_truth_for(truth_path, rules, split=split)
-    detections = read_detections(detections_path, truth, unknown=unknown, class_names=class_names)
+    how = options_of(rules) | {"unknown": unknown, "class_names": class_names}
+    detections = read_detections(detections_path, truth, **how)
     seconds = time.perf_counter() - begin
     given = None if class_names is not None else (str(truth_path), str(detections_path))
     return beside(peer, rules, truth, detections, given, seconds)

@@ -31,6 +31,8 @@ OPEN = (
     "groups",
     "iou.classes",
     "kitti.neighbors",
+    "classes.renamed",
+    "classes.ignored_as",
 )  # tables whose keys are chosen by the user
 BASE = "based_on"
 """The key for the shipped protocol that a file changes."""

@@ -23,6 +23,7 @@ from detmap.protocol.averaging_rules import (
     ScopeRules,
 )
 from detmap.protocol.benchmark_rules import CgF1Rule, Evaluation, Files, FrocRule, KittiRule
+from detmap.protocol.class_rules import ClassRules
 from detmap.protocol.key_checks import (
     GROUPS,
     LABELLED,
@@ -111,6 +112,7 @@ class Protocol(Immutable, Value):
     iou: Iou
     matching: Matching
     detections: DetectionRules
+    classes: ClassRules
     scope: ScopeRules
     limits: Limits
     ranking: Ranking
@@ -372,6 +374,8 @@ TABLES = (
     (Iou, "classes"),
     (KittiRule, "neighbors"),
     (DetectionRules, "margins"),
+    (ClassRules, "renamed"),
+    (ClassRules, "ignored_as"),
 )
 """Keys whose values are tables by name."""
 

@@ -11,7 +11,6 @@ from detmap.matching.matches import TOGETHER, Matches
 from detmap.protocol import Protocol
 from detmap.protocol.benchmark_rules import EXTRA
 from detmap.tables import Categories, Note
-from detmap.tables.notes import distinct
 
 if TYPE_CHECKING:
     from detmap.matching.matches_overview import Overview

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import read_detections, read_truth_for
+from detmap.adapters import options_of, read_detections, read_truth_for
 from detmap.adapters.in_memory.nested_arrow import images_from_table as images_from_table
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
@@ -212,7 +212,7 @@ def _match(shard: Shard, *, protocol: Protocol) -> Matches:
         truth, detections = shard()
     else:
         truth = read_truth_for(shard[0], protocol)
-        detections = read_detections(shard[1], truth)
+        detections = read_detections(shard[1], truth, **options_of(protocol))
     return match(truth, detections, protocol, threads=1)
 
 

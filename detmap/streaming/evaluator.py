@@ -376,7 +376,11 @@ class Evaluator(Locked):
 
         Classes that came as they are become the classes of the loaded evaluator.
         """
-        self.matches.save(path, box_format=self.box_format, numbered=self._numbered)
+        given, matches = self.categories, self.matches
+        told = {"box_format": self.box_format, "numbered": self._numbered}
+        if given != matches.categories:  # the protocol renames classes, and labels are the old ones
+            told["classes"] = [*zip(given.ids.tolist(), given.names, strict=True)]
+        matches.save(path, **told)
 
     @staticmethod
     def load(
@@ -401,7 +405,7 @@ class Evaluator(Locked):
         place = shown_name(path)
         loaded = Evaluator(
             matches.protocol,
-            classes=None if truth is not None else matches.categories,
+            classes=None if truth is not None else _given_classes(place, matches, remarks),
             truth=truth,
             box_format=remarks.get("box_format", "xyxy"),
             unknown=unknown,
@@ -414,7 +418,7 @@ class Evaluator(Locked):
         if numbered and not np.array_equal(matches.image_ids, np.arange(matches.n_images)):
             what = "images are not numbered from 0"
             raise DataError(f"{place}: image_ids", what, "write it again")
-        if loaded.categories != matches.categories:
+        if matches.protocol.classes.rename_categories(loaded.categories) != matches.categories:
             raise DataError(
                 place,
                 "other classes than the ground truth",
@@ -436,3 +440,16 @@ class Evaluator(Locked):
         if matches is not None:
             other._hold(matches, numbered)
         return other
+
+
+def _given_classes(place: str, matches: Matches, remarks: Mapping[str, Any]) -> Categories:
+    """The classes that labels refer to: those before the protocol renamed them, if it does."""
+    pairs = remarks.get("classes")
+    if pairs is None:
+        return matches.categories
+    try:
+        given = read_classes({int(i): str(name) for i, name in pairs})
+    except (DataError, TypeError, ValueError):
+        what = "not the ids and names of classes"
+        raise DataError(f"{place}: header.remarks.classes", what, "write it again") from None
+    return given

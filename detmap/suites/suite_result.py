@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import read_detections
+from detmap.adapters import options_of, read_detections
 from detmap.base.reprs import outline
 from detmap.errors import DataError, ProtocolError, few
 from detmap.evaluate import evaluate, read_truth_and_protocol
@@ -221,10 +221,7 @@ def _measure(
     try:
         truth, rules = cache.read(row)
         detections = read_detections(
-            row.detections,
-            truth,
-            format=row.detections_format or None,
-            preferred_format=rules.files.detections,
+            row.detections, truth, format=row.detections_format or None, **options_of(rules)
         )
         result = evaluate(truth, detections, rules, threads=threads)
         strange = [name for name in metrics if name not in result.metrics]

@@ -96,6 +96,7 @@ def joined(
     if box_format == "xywh":
         _require_sides(boxes, origin)
     notes += _doubtful_names(truth, image, origin)
+    label = policy.known_by_new_name(truth, label, origin.classes)
     images, categories = truth.images, truth.categories
     if policy.unknown in ("classes", "add") and truth.scope is None:
         images, categories, image, label, added = _add_unknown(truth, image, label, origin, policy)

@@ -47,11 +47,14 @@ class Policy(NamedTuple):
         "add" images too
     class_names : meaning of the detections' class ids; None if they are those of the ground truth
     source : of `class_names`, for messages
+    new_names : what the protocol's ``classes`` makes of class names; names that become one name are
+        one class
     """
 
     unknown: Unknown = "error"
     class_names: Mapping[int, str] | None = None
     source: str = "class_names"
+    new_names: Mapping[str, str] | None = None
 
     def class_ids(
         self, truth: Truth, where: str
@@ -77,6 +80,29 @@ class Policy(NamedTuple):
                 "class_names=truth.categories, where they count its classes",
             )
         return truth.categories.ids, None
+
+    def known_by_new_name(
+        self, truth: Truth, label: NDArray[np.int32], names: Sequence[Any] | NDArray[Any]
+    ) -> NDArray[np.int32]:
+        """Returns class positions, where unknown classes (-1) become the class of the ground truth
+        that gets the same new name.
+
+        Parameters
+        ----------
+        label : (n,) positions in the ground truth
+        names : of the n rows' classes, or their ids; may be empty if all are known
+        """
+        lost = np.flatnonzero(label < 0).tolist()
+        if not (self.new_names and lost and len(names)):
+            return label
+        new, known, found = self.new_names, self.class_names or {}, label.copy()
+        place: dict[Any, int] = {}
+        for k, name in enumerate(truth.categories.names):
+            place.setdefault(new.get(name, name), k)
+        for i in lost:
+            name = known.get(names[i], names[i])
+            found[i] = place.get(new.get(name, name), -1)
+        return found
 
     def refuse_class_names(self, where: str) -> None:
         """Raises `DataError` if class names were given for named classes."""

@@ -70,9 +70,7 @@ def _read(
     given |= {"box_format": arguments.truth_box_format, "image_sizes": arguments.image_sizes}
     table: Truth | Detections
     rules = None if arguments.protocol is None else prepare(arguments.protocol, None)
-    if rules is not None:
-        arguments.preferred_format = rules.files.detections
-        arguments.protocol_unknown = rules.scope.unknown
+    arguments.rules = rules
     try:
         source = arguments.truth or path
         table = read_truth_for(source, rules, **given) if rules else read_truth(source, **given)
@@ -92,6 +90,8 @@ def _read(
         return ()
     if arguments.truth is not None:
         table = evaluation_inputs.read_detections_of(arguments, str(path), table)
+    if rules is not None:
+        table = rules.classes.rename_table(table)
     _describe(table, found)
     return table.notes
 
