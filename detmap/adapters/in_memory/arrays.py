@@ -190,7 +190,7 @@ def detections_from_arrays(
     def place(i: int) -> str:
         return f"{where}: image_id[{i}]"
 
-    image, notes = join.images_named(truth, image_ids, place, where)
+    image, notes = join.images_named(truth, image_ids, place, where, key="id")
     origin = join.Origin(
         where, place, image_ids, category_ids, lambda i: f"{where}: category_id[{i}]"
     )
