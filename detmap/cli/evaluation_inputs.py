@@ -95,6 +95,8 @@ def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -
         box_format=arguments.detections_box_format,
         unknown=arguments.unknown,
         class_names=arguments.class_names,
+        image_key=arguments.image_key,
+        class_key=arguments.class_key,
         preferred_format=getattr(arguments, "preferred_format", None),
         protocol_unknown=getattr(arguments, "protocol_unknown", "error"),
     )

@@ -34,6 +34,11 @@ OPTIONS = {
 COLUMNS = {"image": "image_id or file_name", "class": "category_id or class_name"}
 
 
+ID_COLUMNS = ("imageid", "imgid", "id", "imageids")
+FILE_COLUMNS = ("filename", "imagepath", "file", "path", "stem", "filestem")
+"""Normalized names of columns whose images are ids, or names."""
+
+
 class Choice(NamedTuple):
     """The key of a column.
 
@@ -116,6 +121,7 @@ class Column:
     thing : describes the image or class at a position
     preferred : key of the header, an option or the format; None if these leave it open
     named : whether its header is what prefers the key
+    fix : how to choose; default: the option
     """
 
     kind: Kind
@@ -123,6 +129,7 @@ class Column:
     thing: Callable[[int], str]
     preferred: Key | None = None
     named: bool = False
+    fix: str = ""
 
 
 def choose(
@@ -152,12 +159,12 @@ def choose(
 
 def _two_meanings(column: Column, evidence: Evidence) -> DataError:
     """Returns the error for values that may be ids or names."""
-    kind, option = column.kind, OPTIONS[column.kind]
+    kind, option = column.kind, column.fix or OPTIONS[column.kind]
     both = f"ids and names of {'classes' if kind == 'class' else 'images'} are mixed: "
     if evidence.apart is not None:
         value, by_id, by_name = evidence.apart
         what = f"{_short(value)} is {column.thing(by_id)} by id and {column.thing(by_name)} by name"
-        fix = f"{option}, or name the column {COLUMNS[kind]}"
+        fix = option if column.fix else f"{option}, or name the column {COLUMNS[kind]}"
         lacking = [
             f"no {kind} {_short(evidence.unknown[key])} by {key}"
             for key in KEYS

@@ -16,7 +16,7 @@ import numpy as np
 
 from detmap.adapters.coco import decode, json_lines, lvis, record_errors, scan_json, tool_results
 from detmap.adapters.coco.decode import Annotations, Boxes, Category, Image, Instances
-from detmap.adapters.joining import class_keys, join
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -175,15 +175,8 @@ def decode_text(path: Path, text: tool_results.Text, truth: Truth, policy: Polic
 
     image_place, class_place = place(text.image_field), place("category_id")
     origin = join.Origin(shown(path), image_place, rows.image_ids, rows.category_ids, class_place)
-    image, notes = join.images_named(
-        truth,
-        rows.image_ids,
-        origin.place,
-        origin.source,
-        key=text.image_key,
-        evidence=policy.evidence("image"),
-    )
-    classes = class_keys.find(truth, rows.category_ids, class_place(0), policy, text.class_header)
+    image, notes = text.images(truth, rows.image_ids, origin.place, origin.source, policy)
+    classes = text.classes(truth, rows.category_ids, class_place(0), policy)
     return join.joined(
         truth,
         image,

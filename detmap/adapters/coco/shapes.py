@@ -21,7 +21,7 @@ from detmap.adapters.coco import (
 )
 from detmap.adapters.coco.number_lists import NumberLists
 from detmap.adapters.coco.scan_columns import Segmentations
-from detmap.adapters.joining import class_keys, join
+from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -200,11 +200,10 @@ def read_shaped(
     records = given.records
     source = shown(path)
     image_place, class_place = records.place(text.image_field), records.place("category_id")
-    image, joins = join.images_named(
-        truth, given.image_ids, image_place, source, key=text.image_key
-    )
+    image, joins = text.images(truth, given.image_ids, image_place, source, policy)
     first = f"{record_errors.place(path, records.group, 0)}.category_id"
-    label = class_keys.find(truth, given.category_ids, first, policy, text.class_header).label
+    classes = text.classes(truth, given.category_ids, first, policy)
+    label = classes.label
     origin = join.Origin(source, image_place, given.image_ids, given.category_ids, class_place)
     known, dropped = join.judged(truth, image, label, origin, policy)
     nowhere = join.joined(
@@ -215,7 +214,7 @@ def read_shaped(
         given.score[known],
         box_format="xywh",
         origin=origin,
-        notes=(*text.notes, *joins, *dropped),
+        notes=(*text.notes, *joins, *classes.notes, *dropped),
     )
     with_boxes = bool(len(image) and records.values["bbox"][0])
     with_shapes = bool(len(image) and records.values[reader.field][0] is not None)

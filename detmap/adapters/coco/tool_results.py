@@ -16,14 +16,17 @@ Source: what mmdetection (``.bbox.json``), detectron2 (``coco_instances_results.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from detmap.adapters.coco import json_lines, record_errors, scan_json
-from detmap.adapters.joining import image_names, unknown_policy
+from detmap.adapters.coco.ids import Ids
+from detmap.adapters.joining import class_keys, image_names, join, unknown_policy
 from detmap.adapters.joining.join import SCORES
 from detmap.adapters.joining.unknown_policy import FLAG, Policy
 from detmap.base import open_files
@@ -59,15 +62,22 @@ class Text(NamedTuple):
     image_field: str = "image_id"
     class_field: str = "category_id"
 
-    @property
-    def image_key(self) -> Key:
-        """What the records name images by."""
-        return "id" if self.image_field == "image_id" else "name"
+    def images(
+        self, truth: Truth, given: Ids, place: Callable[[int], str], where: str, policy: Policy
+    ) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
+        """Finds the images of the records; see `join.images_named`. Numbers are ids."""
+        named = self.image_field != "image_id" and isinstance(given, list)
+        key: Key = "name" if named else "id"
+        evidence = policy.evidence("image")
+        return join.images_named(truth, given, place, where, key=key, evidence=evidence)
 
-    @property
-    def class_header(self) -> str:
-        """The field of classes, normalized."""
-        return self.class_field.replace("_", "")
+    def classes(self, truth: Truth, given: Ids, where: str, policy: Policy) -> class_keys.Found:
+        """Finds the classes of the records. Numbers are ids; texts are names."""
+        if isinstance(given, list):
+            if self.class_field == "category_id":
+                class_keys.refuse_ids(truth, given, where)
+            return class_keys.Found(join.classes_by_id(truth, given, where, policy), given)
+        return class_keys.find(truth, given, where, policy, "categoryid")
 
 
 class _Wrapper(msgspec.Struct, gc=False):

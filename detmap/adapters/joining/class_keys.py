@@ -101,6 +101,17 @@ def find(
     return Found(places[key][rows.code], CodedNames(shown, rows.code), notes)
 
 
+def refuse_ids(truth: Truth, names: Sequence[str], where: str) -> None:
+    """Raises `DataError` for a name that is the id of another class, as a text."""
+    by_name = {name: i for i, name in enumerate(truth.categories.names)}
+    by_id = {str(each): i for i, each in enumerate(truth.categories.ids.tolist())}
+    for name in dict.fromkeys(names):
+        if by_name.get(name) != by_id.get(name, by_name.get(name)) and name in by_name:
+            one, other = (described(truth.categories, of[name]) for of in (by_id, by_name))
+            what = f"{name!r:.60} is {one} by id and {other} by name"
+            raise DataError(where, what, "write ids as numbers, or names into category_name")
+
+
 def _coded(given: Sequence[Any] | NDArray[Any]) -> CodedNames:
     if isinstance(given, np.ndarray) and given.dtype.kind == "i":
         values, code = np.unique(given, return_inverse=True)

@@ -15,10 +15,7 @@ from detmap.adapters.coded_names import coded
 from detmap.adapters.joining import image_lookup, image_names
 from detmap.errors import DataError
 from detmap.tables import Images, Note, Truth
-from detmap.tables.join_keys import Choice, Column, Evidence, Key, choose
-
-IDS = ("imageid", "imgid", "id", "imageids")
-FILES = ("filename", "imagepath", "file", "path", "stem", "filestem")
+from detmap.tables.join_keys import FILE_COLUMNS, ID_COLUMNS, Choice, Column, Evidence, Key, choose
 
 
 class Found(NamedTuple):
@@ -39,7 +36,7 @@ def column_of(
     header : its name, normalized (`csv_parquet.spelled`)
     """
     images = truth.images
-    own: Key | None = "id" if header in IDS else "name" if header in FILES else None
+    own: Key | None = "id" if header in ID_COLUMNS else "name" if header in FILE_COLUMNS else None
     return Column("image", where, lambda i: described(images, i), own or key, own is not None)
 
 

@@ -146,6 +146,12 @@ def positions_by_name(
     by_name = np.array(
         [several if len(at) > 1 else at[0] if at else -1 for at, _ in named], dtype=np.int32
     )
+    apart = (by_id >= 0) & (by_name >= 0) & (by_id != by_name)
+    if apart.any():
+        i = int(np.argmax(apart))
+        places = [*named[i][0], int(by_id[i])]
+        row = int(np.argmax(rows.code == i))
+        raise lookup.ambiguous(place(row), rows.names[i], list(dict.fromkeys(places)))
     where = place(0) if len(rows) else truth.source
     column = Column("image", where, lambda i: _described(lookup, i), key)
     chosen = choose(column, rows.names, by_id, by_name, evidence).key

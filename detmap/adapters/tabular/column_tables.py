@@ -224,9 +224,9 @@ def _sizes(
 ) -> image_sizes.Sizes:
     """Returns width and height of each image, from the size file or from columns."""
     if sizes_file is not None:
-        called = [
-            (name, path, image_names.stem(path)) for name, path in zip(names, paths, strict=True)
-        ]
+        called: Sequence[Sequence[str]] = [(path, image_names.stem(path)) for path in paths]
+        if paths is not names:
+            called = image_sizes.by_one_key(sizes_file, names, called)
         return image_sizes.from_path(sizes_file, called)
     sizes = []
     for sides in (csv_parquet.WIDTH[:-1], csv_parquet.HEIGHT[:-1]):  # w and h are those of boxes
