@@ -36,6 +36,8 @@ def evaluate(
     threads: int | None = None,
     unknown: str = "error",
     class_names: ClassNames | None = None,
+    image_key: str | None = None,
+    class_key: str | None = None,
     memory: int | str | None = None,
 ) -> Result:
     """Evaluates detections under a protocol.
@@ -50,8 +52,9 @@ def evaluate(
     images : ids of the images to evaluate (default: all)
     classes : names or ids of the classes to evaluate (default: all)
     threads : number of threads (default: all processors); has no effect on the result
-    unknown, class_names : as in `read_detections`, if `detections` is a path: handling of unknown
-        images and classes, and names of class ids
+    unknown, class_names, image_key, class_key : as in `read_detections`, if `detections` is a path:
+        handling of unknown images and classes, names of class ids, and what columns name images and
+        classes by; `class_key` is that of `classes`, too
     memory : bytes of memory that this process may use (``3_000_000_000``, ``"3GB"``). The
         detections, a path, are then read in pieces and matched in parts (docs/scale.md), with the
         same bits; the result has no match rows. Default: all of it in memory, or in parts if that
@@ -65,7 +68,8 @@ def evaluate(
     DataError : invalid input
     ProtocolError : an unknown protocol, key or value
     """
-    how = {"unknown": unknown, "class_names": class_names}
+    how: dict[str, Any] = {"unknown": unknown, "class_names": class_names}
+    how |= {"image_key": image_key, "class_key": class_key}
     whole = images is None and classes is None
     if memory is not None and not whole:
         what, fix = (
@@ -80,7 +84,7 @@ def evaluate(
         bounded = _evaluate_parts(truth, detections, protocol, memory, how, threads)
         if bounded is not None:
             return bounded
-    tables = _read(truth, detections, protocol, settings, images, classes, unknown, class_names)
+    tables = _read(truth, detections, protocol, settings, images, classes, how)
     inputs = (truth, detections, tables[2], how)
     if tables[2].evaluation.rule != "matching":
         from detmap.results import own_rules
@@ -144,13 +148,15 @@ def match(
     taken: bool = False,
     unknown: str = "error",
     class_names: ClassNames | None = None,
+    image_key: str | None = None,
+    class_key: str | None = None,
 ) -> Matches:
     """Matches every detection in every subset and at every threshold; pass it to `summarize`.
 
     Parameters
     ----------
-    truth, detections, protocol, settings, images, classes, threads, unknown, class_names : as in
-        `evaluate`
+    truth, detections, protocol, settings, images, classes, threads, unknown, class_names,
+        image_key, class_key : as in `evaluate`
     taken : whether to keep the assignments, `Matches.taken`
 
     Raises
@@ -158,7 +164,9 @@ def match(
     DataError : invalid input; a missing attribute or image size; boxes with an IoU of 0/0
     ProtocolError : an unknown protocol, key or value
     """
-    tables = _read(truth, detections, protocol, settings, None, classes, unknown, class_names)
+    how: dict[str, Any] = {"unknown": unknown, "class_names": class_names}
+    how |= {"image_key": image_key, "class_key": class_key}
+    tables = _read(truth, detections, protocol, settings, None, classes, how)
     if images is None:
         return engine.match(*tables, threads=threads, taken=taken)
     from detmap.tables import selection
@@ -175,25 +183,25 @@ def _read(
     settings: Mapping[str, Any] | None,
     images: ArrayLike | None,
     classes: Sequence[str | int] | None,
-    unknown: str,
-    class_names: ClassNames | None,
+    how: Mapping[str, Any],
 ) -> tuple[Truth, Detections, Protocol]:
     """The tables and the protocol; parameters as in `evaluate`."""
     _refuse_swapped(truth, detections)
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
-        detections = read_detections(
-            detections, truth, unknown=unknown, class_names=class_names, **options_of(rules)
-        )
+        detections = read_detections(detections, truth, **how, **options_of(rules))
         truth = extended(truth, detections)
-    elif class_names is not None or unknown != "error":
+    elif any(how[name] is not None for name in how if name not in ("unknown", "class_key")) or (
+        how["unknown"] != "error"
+    ):
         what = "has no effect: the detections have been read already"
         raise DataError("evaluate: unknown, class_names", what, "pass it to `read_detections`")
     truth, detections = rules.classes.rename(truth, detections)
     if images is not None or classes is not None:
         from detmap.matching import selected_classes
 
-        return selected_classes.select((truth, detections, rules), images, classes)
+        tables = truth, detections, rules
+        return selected_classes.select(tables, images, classes, how["class_key"])
     return truth, detections, rules
 
 

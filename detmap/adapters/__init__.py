@@ -136,6 +136,8 @@ def read_detections(
     box_format: str | None = None,
     unknown: str = "error",
     class_names: ClassNames | None = None,
+    image_key: str | None = None,
+    class_key: str | None = None,
     preferred_format: str | None = None,
     protocol_unknown: str = "error",
     protocol_classes: Mapping[str, str] | None = None,
@@ -154,6 +156,9 @@ def read_detections(
     class_names : meaning of the class ids if they are not those of the ground truth: names of the
         classes 0, 1, 2 ..., a dict from id to name, or a file of either (one name per line, line 1
         is class 0; or JSON)
+    image_key, class_key : "id" or "name": what columns name images and classes by if their header
+        leaves it open (docs/formats.md, "One file, one meaning"); default: all values together
+        decide
     preferred_format : the protocol's ``files.detections``, used if the path may be of that format
     protocol_unknown : the protocol's ``scope.unknown``, in place of "error"
     protocol_classes : what the protocol's ``classes`` makes of class names: a detection may have
@@ -170,6 +175,8 @@ def read_detections(
         box_format=box_format,
         unknown=unknown,
         class_names=class_names,
+        image_key=image_key,
+        class_key=class_key,
         preferred_format=preferred_format,
         protocol_unknown=protocol_unknown,
         protocol_classes=protocol_classes,
@@ -206,6 +213,8 @@ def detection_reader(
     box_format: str | None = None,
     unknown: str = "error",
     class_names: ClassNames | None = None,
+    image_key: str | None = None,
+    class_key: str | None = None,
     preferred_format: str | None = None,
     protocol_unknown: str = "error",
     protocol_classes: Mapping[str, str] | None = None,
@@ -217,7 +226,7 @@ def detection_reader(
     if not isinstance(truth, Truth):
         what = f"a {type(truth).__name__} instead of a ground truth"
         raise DataError("read_detections: truth", what, "give the result of `read_truth`")
-    policy = unknown_policy(unknown, class_names)
+    policy = unknown_policy(unknown, class_names, image_key, class_key)
     if policy.unknown == "error":
         policy = policy._replace(unknown=cast(Any, protocol_unknown))
     policy = policy._replace(new_names=protocol_classes)
@@ -234,13 +243,15 @@ def detection_reader(
         yield DetectionReader(path, row, policy, told)
 
 
-def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
+def read_images(path: str | Path, truth: Truth, image_key: str | None = None) -> NDArray[np.int32]:
     """Returns positions of the images listed in a text file, one stem, path or id per line.
 
-    Raises `DataError` for a missing or empty file, and for unknown or repeated images.
+    `image_key` is as in `read_detections`. Raises `DataError` for a missing or empty file, for
+    unknown or repeated images, and for names that may be ids of other images.
     """
     from detmap.adapters import text_fields
-    from detmap.adapters.joining import image_lookup, join
+    from detmap.adapters.joining import image_keys
+    from detmap.adapters.joining.unknown_policy import chosen_key
 
     path = registry.checked_path(path)
     places = {line: " ".join(words) for line, words in text_fields.lines(path)}
@@ -248,12 +259,8 @@ def read_images(path: str | Path, truth: Truth) -> NDArray[np.int32]:
         raise DataError(
             str(path), "lists no images", "write one image per line, by file stem or id"
         )
-    images = join.images_by_stem(truth, list(places.values()), str(path))
-    if (images < 0).any():  # paths, where several folders have images of one name
-        exact = image_lookup.exact_positions(truth, list(places.values()))
-        images = np.array(
-            [exact.get(name, i) for name, i in zip(places.values(), images.tolist(), strict=True)]
-        )
+    key = chosen_key("image_key", image_key)
+    images = image_keys.find_listed(truth, list(places.values()), str(path), key)
     seen: set[int] = set()
     for (line, name), image in zip(places.items(), images.tolist(), strict=True):
         if image < 0:

@@ -113,7 +113,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if policy.class_names is not None:
         label = join.classes_by_id(truth, category, shown(path), policy)
     names = [file.stem for file in files]
-    image_of = join.images_by_stem(truth, names, shown(path))
+    image_of = join.images_by_stem(truth, names, shown(path), policy.file_key)
     return join.joined(
         truth,
         image_of[lines.file],

@@ -85,6 +85,8 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
         box_format=arguments.detections_box_format,
         unknown=arguments.unknown,
         class_names=arguments.class_names,
+        image_key=arguments.image_key,
+        class_key=arguments.class_key,
         **options_of(rules),
     )
     streams.progress(f"reading {arguments.detections} in parts")

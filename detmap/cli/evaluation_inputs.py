@@ -95,5 +95,7 @@ def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -
         box_format=arguments.detections_box_format,
         unknown=arguments.unknown,
         class_names=arguments.class_names,
+        image_key=arguments.image_key,
+        class_key=arguments.class_key,
         **({} if rules is None else options_of(rules)),
     )

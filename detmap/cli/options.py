@@ -14,6 +14,7 @@ from detmap.cli import streams
 from detmap.errors import DetmapError
 from detmap.output import RENDERERS, SUFFIXES
 from detmap.output.table import Style
+from detmap.tables.join_keys import KEYS
 
 MOST_THREADS = 1024
 MOST_DECIMALS = 17  # that a float has
@@ -105,7 +106,7 @@ def add_reading(command: argparse.ArgumentParser, source: str) -> None:
 
 
 def add_unknown(command: argparse.ArgumentParser) -> None:
-    """--unknown and --class-names."""
+    """--unknown, --class-names, --image-key and --class-key."""
     from detmap.adapters import UNKNOWN  # other commands need not wait for the readers
 
     command.add_argument(
@@ -122,6 +123,13 @@ def add_unknown(command: argparse.ArgumentParser) -> None:
         help="Read names of the class ids in DETECTIONS: one per line, line 1 is class 0; or JSON "
         "from id to name.",
     )
+    for kind, plural in (("image", "images"), ("class", "classes")):
+        command.add_argument(
+            f"--{kind}-key",
+            choices=KEYS,
+            help=f"Read columns and lists that name {plural} as ids or as names, where both are "
+            "possible (default: the header decides, then all values together).",
+        )
 
 
 def add_protocol(command: argparse.ArgumentParser) -> None:

@@ -70,7 +70,7 @@ def add_replicates(command: argparse.ArgumentParser) -> None:
         type=options.path,
         metavar="FILE",
         help="Resample image groups (for example, frames of one video) listed in a CSV file "
-        "image,group.",
+        "image,group; images by id, file name or stem.",
     )
 
 
@@ -129,6 +129,11 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
         raise DetmapError(f"--{next(iter(given))}", "needs --ci", "add --ci")
     made, ties, signature, tables = None, {}, result.signature, []
     threads = getattr(arguments, "threads", None)
+    if "groups" in given and result.matched is not None:
+        from detmap.statistics.sampling_units import groups_of
+
+        truth = result.matched[0]
+        given["groups"] = groups_of(given["groups"], truth, getattr(arguments, "image_key", None))
     if arguments.ci is not None:
         from detmap.statistics.interval_tables import metric_tables
 

@@ -252,7 +252,7 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     if CAPTION in text:  # to pycocotools these are no boxes
         return None
     columns = scan_json.scan_detections(
-        HeldText(path, text), Positions(known), _identity_codes, file_names=True
+        HeldText(path, text), Positions(known), _identity_codes, second_keys=True
     )
     if columns is None or not len(columns.seen) or not _exact(columns.value):
         return None

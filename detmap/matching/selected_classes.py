@@ -16,15 +16,22 @@ from detmap.tables import Detections, Note, Truth, selection
 Tables = tuple[Truth, Detections, Protocol]
 
 
-def select(tables: Tables, images: ArrayLike | None, classes: Sequence[str | int] | None) -> Tables:
+def select(
+    tables: Tables,
+    images: ArrayLike | None,
+    classes: Sequence[str | int] | None,
+    class_key: str | None = None,
+) -> Tables:
     """Restricts tables to images (ids) and classes (names or ids); None selects all.
+
+    `class_key`, "id" or "name", says what digits are that may be both.
 
     What happens to classes that are not selected is a column of
     `detmap.protocol.benchmark_rules.RULES`.
     """
     truth, detections, protocol = tables
     if classes is not None:
-        places = selection.places_of(truth.categories, classes)
+        places = selection.places_of(truth.categories, classes, class_key)
         names = tuple(truth.categories.names[k] for k in places.tolist())
         unselected = RULES[protocol.evaluation.rule].unselected
         if unselected == "kept":
@@ -39,7 +46,9 @@ def select(tables: Tables, images: ArrayLike | None, classes: Sequence[str | int
             truth = _noted(truth, "classes-compared", text, len(truth.categories) - len(names))
         else:
             truth, protocol = _groups(truth, protocol, names)
-    truth, detections = selection.part(truth, detections, images, classes)
+    if classes is not None:
+        truth, detections = selection.select_classes(truth, detections, places)
+    truth, detections = selection.part(truth, detections, images, None)
     return truth, detections, protocol
 
 

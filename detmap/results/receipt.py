@@ -68,6 +68,8 @@ OPTIONS = (
     "detections_format",
     "detections_box_format",
     "unknown",
+    "image_key",
+    "class_key",
     "classes",
     "fix",
 )

@@ -292,6 +292,10 @@ class Result:
         from detmap.statistics import intervals, jackknife
 
         matches = self._unweighted("intervals")
+        if isinstance(groups, str | Path) and self.matched is not None:
+            from detmap.statistics.sampling_units import groups_of
+
+            groups = groups_of(groups, self.matched[0])
         if method == "jackknife":
             how = jackknife.How(level, replicates, seed, groups, progress)
             return jackknife.intervals(self, matches.image_ids, self.select, how)

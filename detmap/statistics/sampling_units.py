@@ -16,8 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.adapters.joining import image_keys
+from detmap.adapters.joining.unknown_policy import chosen_key
+from detmap.adapters.tabular import csv_parquet
 from detmap.base import open_files as opening
 from detmap.errors import DataError, few
+from detmap.tables import Truth
+from detmap.tables.join_keys import FILE_COLUMNS, ID_COLUMNS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +79,7 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
         raise DataError(
             where,
             f"no group for {len(missing)} of {len(ids)} images: {few(missing)}",
-            "give each evaluated image one row: its id or file stem, and its group",
+            "give each evaluated image one row: its id and its group",
         )
     number: dict[str, int] = {}
     of = np.array([number.setdefault(names[each], len(number)) for each in ids], np.int32)
@@ -82,8 +87,38 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
     return Units(of, len(number), tuple(number), digest)
 
 
+def groups_of(path: str | Path, truth: Truth, image_key: str | None = None) -> dict[Any, str]:
+    """The group of each image of a ground truth that a file lists, by id.
+
+    Parameters
+    ----------
+    path : a CSV file ``image,group``; images by id, file name or stem
+    image_key : "id" or "name", what texts are that may be both; default: the name of the column
+
+    Raises
+    ------
+    DataError : invalid rows; images that may be other ones by id than by name
+    """
+    header, groups = _read_rows(Path(path))
+    key = chosen_key("image_key", image_key)
+    places = image_keys.find_listed(truth, list(groups), str(path), key, header)
+    ids = truth.images.ids.tolist()
+    pairs = zip(places.tolist(), groups.items(), strict=True)
+    of_image: dict[Any, str] = {}
+    for place, (name, group) in pairs:
+        if place >= 0 and of_image.setdefault(ids[place], group) != group:
+            what = f"image {name!r:.60} is in two groups"
+            raise DataError(str(path), what, "give each image one group")
+    return of_image
+
+
 def _read(path: Path) -> dict[str, str]:
-    """The rows of a file: image, group; a header row is skipped."""
+    """The group of each image of a file, as it is written."""
+    return _read_rows(path)[1]
+
+
+def _read_rows(path: Path) -> tuple[str, dict[str, str]]:
+    """The normalized name of the column of images, "" without a header, and the groups."""
     try:
         text = opening.read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -92,13 +127,16 @@ def _read(path: Path) -> dict[str, str]:
         rows = list(csv.reader(io.StringIO(text)))
     except csv.Error as error:
         raise DataError(str(path), f"not CSV: {error}", "give a CSV file: image,group") from None
-    groups: dict[str, str] = {}
+    header, groups = "", {}
     for number, row in enumerate(rows, start=1):
         cells = [cell.strip() for cell in row]
-        if not any(cells) or (
-            number == 1 and [cell.lower() for cell in cells] == ["image", "group"]
-        ):
+        if not any(cells):
             continue
+        if number == 1 and len(cells) == 2 and cells[1].lower() == "group":
+            header = csv_parquet.spelled(cells[0])
+            if header in ("image", *csv_parquet.IMAGE, *ID_COLUMNS, *FILE_COLUMNS):
+                continue
+            header = ""
         if len(cells) != 2 or not all(cells):
             raise DataError(
                 f"{path}:{number}", f"{len(cells)} fields", "write two fields per row: image,group"
@@ -110,4 +148,4 @@ def _read(path: Path) -> dict[str, str]:
                 "give each image one group",
             )
         groups[cells[0]] = cells[1]
-    return groups
+    return header, groups

@@ -13,6 +13,7 @@ from detmap.base import arguments
 from detmap.errors import DataError, few
 from detmap.tables import Categories, Detections, Scope, Truth
 from detmap.tables.grouping import positions
+from detmap.tables.join_keys import KEYS, Column, choose
 
 
 def part(
@@ -50,10 +51,17 @@ def image_places(truth: Truth, image_ids: ArrayLike) -> NDArray[np.int32]:
     return places
 
 
-def places_of(categories: Categories, classes: Sequence[str | int]) -> NDArray[np.int64]:
-    """Returns ascending positions of classes, by name or id. Digits that are not a name are an id.
+def places_of(
+    categories: Categories, classes: Sequence[str | int], key: str | None = None
+) -> NDArray[np.int64]:
+    """Returns ascending positions of classes, by name or id. Numbers are ids; texts are all names,
+    or all ids.
 
-    Raises `DataError` for unknown classes and for anything but a list.
+    Parameters
+    ----------
+    key : "id" or "name", if texts may be both; default: it is an error
+
+    Raises `DataError` for unknown classes, texts of two meanings, and for anything but a list.
     """
     if (
         isinstance(classes, str | bytes)
@@ -63,12 +71,35 @@ def places_of(categories: Categories, classes: Sequence[str | int]) -> NDArray[n
         raise DataError(
             "classes", f"{classes!r} is not a list", 'give names or ids: ["person", "dog"]'
         )
-    known = set(categories.names)
+    if key is not None and key not in KEYS:
+        raise DataError("class_key", f"{key!r:.60}", f"say {' or '.join(KEYS)}")
+    texts = list(dict.fromkeys(each for each in classes if isinstance(each, str)))
+    by_id = np.array(
+        [_place(categories, int(each)) if _is_id(each) else -1 for each in texts], np.int64
+    )
+    by_name = np.array([_place(categories, each) for each in texts], np.int64)
+    column = Column("class", "classes", lambda i: _described(categories, i), key)  # type: ignore[arg-type]
+    chosen, doubt = choose(column, texts, by_id, by_name)
+    if doubt is not None:
+        raise doubt
+    ids = chosen == "id" and bool((by_id >= 0).any())
     places = [
-        categories.index(int(each) if _is_id(each) and each not in known else each)
+        categories.index(int(each) if ids and isinstance(each, str) and _is_id(each) else each)
         for each in classes
     ]
     return np.unique(np.array(places, dtype=np.int64))
+
+
+def _place(categories: Categories, name_or_id: str | int) -> int:
+    """Returns the position of a class, -1 if there is none."""
+    try:
+        return categories.index(name_or_id)
+    except DataError:
+        return -1
+
+
+def _described(categories: Categories, place: int) -> str:
+    return f"class {int(categories.ids[place])} ({categories.names[place]})"
 
 
 def _is_id(text: Any) -> bool:

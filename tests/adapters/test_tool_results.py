@@ -503,6 +503,6 @@ def test_the_drop_in_skips_file_names_as_pycocotools_does(tmp_path: Path) -> Non
     assert path.stat().st_size > coco_scan.LEAST_SIZE
     known = (lambda ids: ids, lambda ids: ids)
     assert scan_detections(path, *known) is None
-    columns = scan_detections(path, *known, file_names=True)
+    columns = scan_detections(path, *known, second_keys=True)
     assert columns is not None
     assert columns.image.tolist() == [row["image_id"] for row in rows * 9]

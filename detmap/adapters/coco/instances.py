@@ -175,18 +175,23 @@ def decode_text(path: Path, text: tool_results.Text, truth: Truth, policy: Polic
 
     image_place, class_place = place(text.image_field), place("category_id")
     origin = join.Origin(shown(path), image_place, rows.image_ids, rows.category_ids, class_place)
-    image, notes = join.images_named(truth, rows.image_ids, origin.place, origin.source)
-    label = join.classes_by_id(truth, rows.category_ids, class_place(0), policy)
+    image, notes = text.images(truth, rows.image_ids, origin.place, origin.source, policy)
+    classes = text.classes(truth, rows.category_ids, class_place(0), policy)
     return join.joined(
         truth,
         image,
-        label,
+        classes.label,
         rows.boxes,
         rows.score,
         box_format="xywh",
         origin=origin,
         policy=policy,
-        notes=(*text.notes, *notes, *(() if rows.scored else join.unscored(len(image), path))),
+        notes=(
+            *text.notes,
+            *notes,
+            *classes.notes,
+            *(() if rows.scored else join.unscored(len(image), path)),
+        ),
     )
 
 

@@ -27,6 +27,7 @@ from detmap.base.open_files import InputFile, shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 from detmap.tables.grouping import Positions
+from detmap.tables.join_keys import Earlier
 from detmap.tables.notes import DROPPED
 
 PIECE = json_lines.PIECE  # bytes of text that are read at a time
@@ -49,12 +50,13 @@ def read(path: Path, truth: Truth, policy: Policy) -> Iterator[Piece]:
     ------
     DataError : not a list of records or JSON lines; an invalid record, with its number
     """
+    policy = policy._replace(earlier=Earlier())
     fast = _fast_reader(path, truth, policy)
 
     def strictly(text: bytes, row: int) -> Detections:
         first = record_errors.first_of_list(text) or {}
         if tool_results.may_name(text):
-            _require_all_plain(path, text, row)
+            _require_all_plain(path, text, row, truth, policy)
         try:
             return instances.decode_text(path, tool_results.Text(text, first), truth, policy)
         except DataError as error:
@@ -78,11 +80,18 @@ def read(path: Path, truth: Truth, policy: Policy) -> Iterator[Piece]:
 def _require_plain(path: Path, first: Any) -> None:
     if not tool_results.is_plain(first):
         what = "records without image_id and category_id, or with file_name, are read as a whole"
+        if (
+            not first.keys() & {"file_name", "score"}
+            and {"image_id", "category_id"} <= first.keys()
+        ):
+            what = "records with poly or with another key in place of score are read as a whole"
         raise DataError(shown(path), what, f"leave out --memory, or {LIST}")
 
 
-def _require_all_plain(path: Path, text: bytes, row: int) -> None:
-    """Raises `DataError` for a record that names its image or class, in a list from `row` on."""
+def _require_all_plain(path: Path, text: bytes, row: int, truth: Truth, policy: Policy) -> None:
+    """Raises `DataError` for a record that names its image or class, or contradicts itself, in a
+    list from `row` on.
+    """
     try:
         records = json.loads(text)
     except (ValueError, RecursionError):
@@ -90,6 +99,8 @@ def _require_all_plain(path: Path, text: bytes, row: int) -> None:
     for i, record in enumerate(records, start=row):
         if isinstance(record, dict):
             _require_plain(Path(f"{path}[{i}]"), record)
+    if isinstance(records, list) and all(isinstance(record, dict) for record in records):
+        tool_results.require_agreement(path, truth, policy, "", records, row)
 
 
 def _first_line(path: Path, file: InputFile, begin: int) -> dict[str, Any]:
@@ -114,6 +125,9 @@ def _fast_reader(path: Path, truth: Truth, policy: Policy) -> Fast:
         if rows is None:
             return None
         label = rows.category if labels is None else labels[rows.category]
+        for column in ("image", "class"):  # names are no key of this file any more
+            if (evidence := policy.evidence(column)) is not None and len(rows.image):
+                evidence.missed.setdefault("name", f"of record 0, an id of {column}")
         try:
             return join.joined(
                 truth,

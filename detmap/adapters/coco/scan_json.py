@@ -28,8 +28,15 @@ SMALL_PIECE = 1 << 16  # for what is beside the records
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is handed back
 USUAL_RECORD = 100  # bytes; those of a row in memory
 ROW = 57
-FILE_NAME = b'"file_name"'
+SECOND_KEYS = re.compile(rb'"(?:file_name|category_name|confidence|conf|scores|probability|prob)"')
+"""Keys that say the same as others, or take their place: the reference reader compares them."""
+PARTS = b'_name"', b'"conf', b'"scores"', b'"prob'  # of these keys, which are found quickly
 SHORTEST_RECORD = 40  # of those that have an image, a category and a box
+
+
+def has_second_keys(text: bytes) -> bool:
+    """Checks if a text has one of `SECOND_KEYS`."""
+    return any(part in text for part in PARTS) and SECOND_KEYS.search(text) is not None
 
 
 def key(name: str) -> int:
@@ -111,7 +118,7 @@ def scan_detections(
     locate_category: Locate,
     *,
     shape: str = "",
-    file_names: bool = False,
+    second_keys: bool = False,
 ) -> Columns | None:
     """Returns the records of a results file, or None for the reference reader.
 
@@ -121,7 +128,7 @@ def scan_detections(
     locate_image, locate_category : map ids to positions in the ground truth, -1 if unknown
     shape : "segmentation" or "keypoints", which all records must have; then all may be without
         boxes
-    file_names : whether to skip a ``file_name`` beside the id; else the reference reader reads it
+    second_keys : whether to skip `SECOND_KEYS`; else the reference reader reads them
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -134,7 +141,7 @@ def scan_detections(
                 return None
             more = key(shape) if shape else 0
             locate = (locate_image, locate_category)
-            columns, at = scan_list(file, at + 1, wanted | more, locate, file_names=file_names)
+            columns, at = scan_list(file, at + 1, wanted | more, locate, second_keys=second_keys)
             alike = any((columns.seen == keys).all() for keys in {wanted, boxless})
             if file.byte(at)[1] != -1 or not alike or not _all_known(columns):
                 return None
@@ -208,12 +215,13 @@ def scan_list(
     wanted: int,
     locate: tuple[Locate, Locate] | None = None,
     *,
-    file_names: bool = True,
+    second_keys: bool = True,
 ) -> tuple[Columns, int]:
     """Returns the records of the list that opens just before `at`, and the position after it.
 
-    Images and categories are positions, or int64 ids without `locate`. A text with `FILE_NAME` is
-    not supported unless `file_names` is set; it is looked for where records have further keys.
+    Images and categories are positions, or int64 ids without `locate`. A text with
+    `SECOND_KEYS` is not supported unless `second_keys` is set; they are looked for where records
+    have further keys.
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -240,7 +248,7 @@ def scan_list(
         n, last, _ = buffer.state.tolist()
         if end < 0 or (stop < 0 and not last):
             raise HandBack
-        if not file_names and buffer.state[scan.MORE] and re.search(FILE_NAME, text.data):
+        if not second_keys and buffer.state[scan.MORE] and has_second_keys(text.tobytes()):
             raise HandBack
         if locate:
             image, category = buffer.records.image, buffer.records.category

@@ -200,9 +200,10 @@ def read_shaped(
     records = given.records
     source = shown(path)
     image_place, class_place = records.place(text.image_field), records.place("category_id")
-    image, joins = join.images_named(truth, given.image_ids, image_place, source)
+    image, joins = text.images(truth, given.image_ids, image_place, source, policy)
     first = f"{record_errors.place(path, records.group, 0)}.category_id"
-    label = join.classes_by_id(truth, given.category_ids, first, policy)
+    classes = text.classes(truth, given.category_ids, first, policy)
+    label = classes.label
     origin = join.Origin(source, image_place, given.image_ids, given.category_ids, class_place)
     known, dropped = join.judged(truth, image, label, origin, policy)
     nowhere = join.joined(
@@ -213,7 +214,7 @@ def read_shaped(
         given.score[known],
         box_format="xywh",
         origin=origin,
-        notes=(*text.notes, *joins, *dropped),
+        notes=(*text.notes, *joins, *classes.notes, *dropped),
     )
     with_boxes = bool(len(image) and records.values["bbox"][0])
     with_shapes = bool(len(image) and records.values[reader.field][0] is not None)

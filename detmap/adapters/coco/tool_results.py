@@ -3,6 +3,7 @@
 - gzip, JSON lines; the list as ``annotations`` or ``predictions`` of an object
 - ``file_name`` instead of ``image_id``, or besides it; ``category_name`` instead of ``category_id``
 - an object with its own ``images`` and ``categories``: names decide, since ids may differ
+- one of ``confidence``, ``conf``, ``prob``, ``probability`` or ``scores`` instead of ``score``
 - ``poly`` of a rotated box instead of ``bbox``: the upright box around it
 - pickles are rejected, since reading one runs its code
 
@@ -15,26 +16,31 @@ Source: what mmdetection (``.bbox.json``), detectron2 (``coco_instances_results.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from detmap.adapters.coco import json_lines, record_errors
-from detmap.adapters.joining import image_names, unknown_policy
+from detmap.adapters.coco import json_lines, record_errors, scan_json
+from detmap.adapters.coco.ids import Ids
+from detmap.adapters.joining import class_keys, image_names, join, unknown_policy
+from detmap.adapters.joining.join import SCORES
 from detmap.adapters.joining.unknown_policy import FLAG, Policy
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import MAX_PIXEL, Note, Truth
+from detmap.tables.join_keys import Key
 
 if TYPE_CHECKING:
     from detmap.adapters.joining.image_lookup import Lookup
 
 DECODED = 6  # bytes of memory that a byte of JSON takes as typed records and columns
 LISTS = ("annotations", "predictions")
-READ = ("image_id", "file_name", "category_id", "category_name", "bbox", "score", "segmentation")
+READ = (*("image_id", "file_name", "category_id", "category_name", "bbox", "segmentation"), *SCORES)
 PICKLED = (".pkl", ".pickle")
 
 
@@ -47,12 +53,31 @@ class Text(NamedTuple):
     first : its first record; empty if not found quickly
     notes : what was converted
     image_field : the field of the file's records that ``image_id`` was read from
+    class_field : the same of ``category_id``
     """
 
     data: bytes
     first: Mapping[str, Any]
     notes: tuple[Note, ...] = ()
     image_field: str = "image_id"
+    class_field: str = "category_id"
+
+    def images(
+        self, truth: Truth, given: Ids, place: Callable[[int], str], where: str, policy: Policy
+    ) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
+        """Finds the images of the records; see `join.images_named`. Numbers are ids."""
+        named = self.image_field != "image_id" and isinstance(given, list)
+        key: Key = "name" if named else "id"
+        evidence = policy.evidence("image")
+        return join.images_named(truth, given, place, where, key=key, evidence=evidence)
+
+    def classes(self, truth: Truth, given: Ids, where: str, policy: Policy) -> class_keys.Found:
+        """Finds the classes of the records. Numbers are ids; texts are names."""
+        if isinstance(given, list):
+            if self.class_field == "category_id":
+                class_keys.refuse_ids(truth, given, where)
+            return class_keys.Found(join.classes_by_id(truth, given, where, policy), given)
+        return class_keys.find(truth, given, where, policy, "categoryid")
 
 
 class _Wrapper(msgspec.Struct, gc=False):
@@ -112,12 +137,92 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
 def is_plain(first: Mapping[str, Any]) -> bool:
     """Checks by the first record if a file needs no conversion."""
     named = "file_name" not in first and {"image_id", "category_id"} <= first.keys()
-    return not first or (named and not _is_rotated(first))
+    return not first or (named and not _is_rotated(first) and _is_scored(first))
+
+
+def _is_scored(row: Mapping[str, Any]) -> bool:
+    """Checks that no other key takes the place of the score."""
+    return row.get("score") is not None or not any(_is_number(row.get(key)) for key in SCORES)
 
 
 def may_name(data: bytes) -> bool:
-    """Checks if any record may have the name of its image or class: the first one may have none."""
-    return b'"file_name"' in data or b'"category_name"' in data
+    """Checks if any record may have the name of its image or class, or another key of a score: the
+    first one may have none.
+    """
+    return scan_json.has_second_keys(data)
+
+
+def require_agreement(
+    path: Path, truth: Truth, policy: Policy, group: str, rows: list[dict[str, Any]], start: int = 0
+) -> None:
+    """Raises `DataError` for the first record whose scores, or id and name of the class, contradict
+    each other.
+
+    Parameters
+    ----------
+    rows : the records from number `start` on
+    """
+    for i, row in enumerate(rows, start):
+        score = row.get("score")
+        for key in SCORES[1:] if _is_number(score) else ():
+            if _is_number(row.get(key)) and row[key] != score:
+                raise _two_values(path, group, i, row, ("score", key))
+    try:
+        ids, labels = policy.class_ids(truth, str(path))
+        by_name = unknown_policy.positions_by_unique_name(truth, str(path))
+    except DataError:
+        return  # the ground truth has no ids, or no unique names, to compare
+    places = range(len(ids)) if labels is None else labels.tolist()
+    by_id = dict(zip(ids.tolist(), places, strict=True))
+    for i, row in enumerate(rows, start):
+        name, number = row.get("category_name"), _key(row.get("category_id"))
+        if not isinstance(name, str) or not isinstance(number, int):
+            continue
+        if name in by_name and by_id.get(number) != by_name[name]:
+            raise _two_values(path, group, i, row, ("category_id", "category_name"))
+
+
+def _two_values(
+    path: Path, group: str, i: int, row: Mapping[str, Any], keys: tuple[str, str]
+) -> DataError:
+    """Returns the error for a record with two keys that contradict each other."""
+    one, other = (f"{key} is {record_errors.short(row[key])}" for key in keys)
+    fix = f"correct the record, or remove {keys[0]} or {keys[1]} from all records"
+    return DataError(record_errors.place(path, group, i), f"{one}, but {other}", fix)
+
+
+def _set_scores(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note, ...]:
+    """Sets the score of each record from the one other key that all records have in its place.
+
+    Raises `DataError` if that key is not the same in all records, or two such keys differ.
+    """
+    used = [key for key in SCORES[1:] if any(_is_number(row.get(key)) for row in rows)]
+    without = [i for i, row in enumerate(rows) if row.get("score") is None]
+    if not used or not without:
+        return ()
+    lacking = {
+        key: next((i for i in without if not _is_number(rows[i].get(key))), None) for key in used
+    }
+    whole = [key for key in used if lacking[key] is None]
+    first, given = without[0], ", ".join(used)
+    where, fix = record_errors.place(path, group, first), "write score into all records"
+    if len(without) < len(rows):
+        raise DataError(where, f"no score ({given}), and other records have one", fix)
+    if not whole:
+        i = lacking[used[0]]
+        where = record_errors.place(path, group, first if i is None else i)
+        raise DataError(where, f"no score and no {used[0]}, which other records have", fix)
+    for i, row in enumerate(rows):
+        for key in used:
+            if _is_number(row.get(key)) and row[key] != row[whole[0]]:
+                raise _two_values(path, group, i, row, (whole[0], key))
+        row["score"] = row[whole[0]]
+    text = f"detections have no key score: {whole[0]} is read as the score"
+    return (Note("score-key", text, len(rows), shown(path)),)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_rotated(row: Mapping[str, Any]) -> bool:
@@ -170,14 +275,20 @@ def _made_plain(
     """Converts records to ``image_id`` and ``category_id``."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return Text(data, {})
-    if tree.get("images") is not None and not any("score" in row for row in rows):
+    scored = any("score" in row or not _is_scored(row) for row in rows)
+    if tree.get("images") is not None and not scored:
         return Text(data, {})  # a ground truth, as the reader reports
     rows = [dict(row) for row in rows]
     image_field, notes = _name_images(path, truth, policy, group, rows, tree.get("images"))
-    notes += _name_classes(path, truth, policy, group, rows, tree.get("categories"))
-    notes += _set_boxes(path, group, rows)
+    if tree.get("categories") is None:
+        require_agreement(path, truth, policy, group, rows)
+    by_name = not any("category_id" in row for row in rows)
+    joined = _name_classes(path, truth, policy, group, rows, tree.get("categories"))
+    notes += joined + _set_scores(path, group, rows) + _set_boxes(path, group, rows)
     plain = {"annotations": rows} if group == "annotations" else rows
-    return Text(json.dumps(plain).encode(), rows[0] if rows else {}, notes, image_field)
+    class_field = "category_name" if by_name or joined else "category_id"
+    first = rows[0] if rows else {}
+    return Text(json.dumps(plain).encode(), first, notes, image_field, class_field)
 
 
 def _set_boxes(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note, ...]:

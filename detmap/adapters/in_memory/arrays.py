@@ -145,6 +145,8 @@ def detections_from_arrays(
     box_format: str | None = None,
     unknown: str = "error",
     class_names: ClassNames | None = None,
+    image_key: str | None = None,
+    class_key: str | None = None,
 ) -> Detections:
     """Creates detections from arrays, with boxes as x, y, width, height (COCO), or from a table.
 
@@ -156,14 +158,14 @@ def detections_from_arrays(
     box_format : box convention of a table, if its column names do not define it
     boxes : (D, 4) pixels: x, y, width, height
     score : (D,) finite numbers; None: detections without scores, all 1
-    unknown, class_names : as in `read_detections`
+    unknown, class_names, image_key, class_key : as in `read_detections`
 
     Raises
     ------
     DataError : wrong shapes, negative or non-finite numbers, unknown images or classes
     """
     where = "detection arrays"
-    told = policy(unknown, class_names)
+    told = policy(unknown, class_names, image_key, class_key)
     if not isinstance(truth, Truth):
         what = f"a {type(truth).__name__} instead of a ground truth"
         raise DataError(
@@ -190,7 +192,7 @@ def detections_from_arrays(
     def place(i: int) -> str:
         return f"{where}: image_id[{i}]"
 
-    image, notes = join.images_named(truth, image_ids, place, where)
+    image, notes = join.images_named(truth, image_ids, place, where, key="id")
     origin = join.Origin(
         where, place, image_ids, category_ids, lambda i: f"{where}: category_id[{i}]"
     )

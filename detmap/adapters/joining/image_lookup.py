@@ -19,6 +19,7 @@ from detmap.adapters.joining import image_names, unknown_policy
 from detmap.errors import DataError
 from detmap.tables import Note, Truth
 from detmap.tables.grouping import positions
+from detmap.tables.join_keys import Column, Evidence, Key, choose
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 _DIGITS = re.compile(r"[0-9]+")
@@ -41,22 +42,14 @@ class Lookup:
                 self.by_last.setdefault(_last(file), []).append(i)
                 self.by_stem.setdefault(stem, []).append(i)
 
-    def find(self, name: str, where: Callable[[], str]) -> tuple[int, str]:
-        """Returns the position of an image (-1 if unknown) and how it was found.
-
-        Raises `DataError` if it may be two images.
-        """
-        if name in self.by_id:
-            return self.by_id[name], "id"
-        if (bare := _without_suffix(name)) in self.by_id:
+    def by_text(self, text: str) -> tuple[int, str]:
+        """Returns the image with a text as its id, -1 if there is none, and how it was found."""
+        if text in self.by_id:
+            return self.by_id[text], "id"
+        if (bare := _without_suffix(text)) in self.by_id:
             return self.by_id[bare], "path"
-        places, how = self.named(name)
-        if _NUMBER.fullmatch(name) and int(name) in self.by_id:
-            number = self.by_id[int(name)]
-            places, how = [*places, *({number} - set(places))], how if places else "id as a string"
-        if len(places) > 1:
-            raise self.ambiguous(where(), name, places)
-        return (places[0], how) if places else (-1, "")
+        number = int(text) if _NUMBER.fullmatch(text) else None
+        return (self.by_id[number], "id as a string") if number in self.by_id else (-1, "")
 
     def exact(self, name: str) -> list[int]:
         """Returns the images with exactly this file name, folders included."""
@@ -117,49 +110,77 @@ def exact_positions(truth: Truth, names: Sequence[str]) -> dict[str, int]:
 
 
 def positions_by_name(
-    truth: Truth, names: Sequence[str], place: Callable[[int], str]
+    truth: Truth,
+    names: Sequence[str],
+    place: Callable[[int], str],
+    key: Key = "name",
+    evidence: Evidence | None = None,
 ) -> tuple[NDArray[np.int32], Counter[str]]:
-    """Returns positions of images by name (-1 if unknown), and row counts per way of finding them.
+    """Returns positions of images by name or by id (-1 if unknown), and row counts per way of
+    finding them.
+
+    Parameters
+    ----------
+    place : place of row i, for messages
+    key : what the field or the format prefers; one key is that of all names
+    evidence : of the pieces that were read before
 
     Raises `DataError` for ambiguous names.
     """
-    lookup = Lookup(truth)
-    known: dict[str, tuple[int, str]] = {}
-    for i, name in enumerate(names):
-        if name not in known:
-            known[name] = lookup.find(name, lambda i=i: place(i))  # type: ignore[misc]
-    lost = {name: image_names.stem(name) for name, (at, _) in known.items() if at < 0}
+    lookup, rows = Lookup(truth), coded(names)
+    ids = [lookup.by_text(name) for name in rows.names]
+    named = [
+        ([own], how) if how in ("id", "path") else lookup.named(name)
+        for name, (own, how) in zip(rows.names, ids, strict=True)
+    ]
+    lost = [image_names.stem(n) for n, (at, _) in zip(rows.names, named, strict=True) if not at]
     if lost:
         stems, originals = truth.images.stems, truth.images.originals
-        found = image_names.matches_before_upload(stems, set(lost.values()), originals)
-        known |= {name: (found[stem], "") for name, stem in lost.items() if stem in found}
-    image = np.fromiter((known[name][0] for name in names), np.int32, count=len(names))
-    return image, Counter(known[name][1] for name in names)
+        found = image_names.matches_before_upload(stems, set(lost), originals)
+        named = [
+            (at or [found[stem]] if (stem := image_names.stem(name)) in found else at, how)
+            for name, (at, how) in zip(rows.names, named, strict=True)
+        ]
+    several = len(truth.images)
+    by_id = np.array([own for own, _ in ids], dtype=np.int32)
+    by_name = np.array(
+        [several if len(at) > 1 else at[0] if at else -1 for at, _ in named], dtype=np.int32
+    )
+    apart = (by_id >= 0) & (by_name >= 0) & (by_id != by_name)
+    if apart.any():
+        i = int(np.argmax(apart))
+        places = [*named[i][0], int(by_id[i])]
+        row = int(np.argmax(rows.code == i))
+        raise lookup.ambiguous(place(row), rows.names[i], list(dict.fromkeys(places)))
+    where = place(0) if len(rows) else truth.source
+    column = Column("image", where, lambda i: _described(lookup, i), key)
+    chosen = choose(column, rows.names, by_id, by_name, evidence).key
+    image, ways = (by_id, ids) if chosen == "id" else (by_name, named)
+    if (image == several).any():
+        i = int(np.argmax(image == several))
+        row = int(np.argmax(rows.code == i))
+        raise lookup.ambiguous(place(row), rows.names[i], named[i][0])
+    n_rows = np.bincount(rows.code, minlength=len(ways)).tolist()
+    counts = Counter[str]()
+    for (_, how), n in zip(ways, n_rows, strict=True):
+        counts[how] += n
+    return image[rows.code], counts
 
 
-def positions_by_number(
-    truth: Truth, given: NDArray[np.int64], place: Callable[[int], str]
-) -> NDArray[np.int32] | None:
-    """Returns positions of images whose stems are these numbers, ignoring leading zeros; None if no
-    stem is.
+def _described(lookup: Lookup, place: int) -> str:
+    if place >= len(lookup.ids):
+        return "two images"
+    file = lookup.files[place]
+    return f"image {lookup.ids[place]!r}" + (f" ({file})" if file else "")
 
-    Raises `DataError` for ambiguous numbers.
-    """
-    lookup = Lookup(truth)
+
+def positions_by_number(truth: Truth) -> dict[int, list[int]]:
+    """Returns the positions of images whose stems are numbers, ignoring leading zeros."""
     places: dict[int, list[int]] = {}
     for i, stem in enumerate(truth.images.stems):
         if _DIGITS.fullmatch(stem) and len(stem) <= 18:
             places.setdefault(int(stem), []).append(i)
-    numbers = given.tolist()
-    known = set(numbers) & places.keys()
-    if not known:
-        return None
-    for row, number in enumerate(numbers):
-        if number in known and len(places[number]) > 1:
-            raise lookup.ambiguous(place(row), number, places[number])
-    return np.fromiter(
-        (places[n][0] if n in known else -1 for n in numbers), np.int32, len(numbers)
-    )
+    return places
 
 
 def positions_by_stem_id(truth: Truth, given: NDArray[np.int64]) -> NDArray[np.int32] | None:

@@ -22,6 +22,7 @@ from detmap.base.open_files import shown
 from detmap.base.parallel import map_ordered
 from detmap.errors import DataError, counted, few, hint
 from detmap.tables import Truth
+from detmap.tables.join_keys import FILE_COLUMNS, ID_COLUMNS, Column, choose
 
 Sizes = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -99,14 +100,58 @@ def from_path(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
 
 
+def by_one_key(
+    path: Path, ids: Sequence[str], called: Sequence[Sequence[str]]
+) -> Sequence[Sequence[str]]:
+    """Returns the names by which a file of sizes lists each image: its id, or its file names.
+
+    Parameters
+    ----------
+    ids : of the images, as texts
+    called : their paths, file names and stems
+
+    Raises `DataError` if the file may list ids as well as names, and these are other images.
+    """
+    place_of_id = {each: i for i, each in enumerate(ids)}
+    place_of: dict[str, int] = {}
+    for i, names in enumerate(called):
+        for name in names:
+            place_of.setdefault(name, i)
+    values, header = listed(path), "filename"
+    if not (path.is_dir() or _is_json(path)):
+        sheet = csv_parquet.read_csv(path)
+        header = csv_parquet.spelled(sheet.find(csv_parquet.IMAGE, "image"))
+    stems = list(map(image_names.stem, values))
+    pairs = list(zip(values, stems, strict=True))
+    by_name = np.array([place_of.get(x, place_of.get(stem, -1)) for x, stem in pairs], np.int32)
+    by_id = np.array([place_of_id.get(x, -1) for x in values], dtype=np.int32)
+    if (by_id < 0).all():
+        return called
+    column = Column(
+        "image",
+        shown(path),
+        lambda i: f"image {ids[i]!r:.60} ({called[i][0]})",
+        "id" if header in ID_COLUMNS else "name" if header in FILE_COLUMNS else None,
+        fix="name the column image_id or file_name",
+    )
+    key, doubt = choose(column, values, by_id, by_name)
+    if doubt is not None:
+        raise doubt
+    return [(each,) for each in ids] if key == "id" else called
+
+
 def completed(truth: Truth, path: Path) -> Truth:
     """Returns the ground truth with the unknown sizes of its images from a size file; see
     `from_path`.
     """
     images = truth.images
     unknown = np.flatnonzero(np.isnan(images.width + images.height))
-    files, ids = images.files or images.stems, images.ids.tolist()
-    names = [(files[i], images.stems[i], str(ids[i])) for i in unknown.tolist()]
+    files, ids = images.files or images.stems, list(map(str, images.ids.tolist()))
+    if not all(images.stems):  # images without a file name have ids alone
+        files = tuple(file or each for file, each in zip(files, ids, strict=True))
+    every = [(file, image_names.stem(file)) for file in files]
+    called = by_one_key(path, ids, every)
+    names = [called[i] for i in unknown.tolist()]
     sides = images.width.copy(), images.height.copy()
     for side, found in zip(sides, from_path(path, names), strict=True):
         side[unknown] = found

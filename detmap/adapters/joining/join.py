@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coded_names import coded
-from detmap.adapters.joining import image_names, unknown_policy
+from detmap.adapters.joining import unknown_policy
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_chunks
@@ -40,6 +40,7 @@ from detmap.tables import (
     reversed_boxes,
 )
 from detmap.tables.grouping import positions
+from detmap.tables.join_keys import Column, Evidence, Key
 from detmap.tables.notes import listed_names
 
 
@@ -61,6 +62,8 @@ class Origin(NamedTuple):
     class_place: Callable[[int], str] | None = None
 
 
+SCORES = ("score", "confidence", "conf", "scores", "probability", "prob")
+"""Names of columns and keys of scores."""
 EXACT = 2.0**53
 """Below it every whole number is one in double precision."""
 
@@ -292,7 +295,14 @@ def places(known: NDArray[Any], given: NDArray[Any] | Sequence[str]) -> NDArray[
 
 
 def images_named(
-    truth: Truth, given: NDArray[Any] | list[str], place: Callable[[int], str], source: str
+    truth: Truth,
+    given: NDArray[Any] | list[str],
+    place: Callable[[int], str],
+    source: str,
+    *,
+    key: Key = "name",
+    column: Column | None = None,
+    evidence: Evidence | None = None,
 ) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
     """Returns positions of images by id or another unambiguous name (-1 if unknown), and notes on
     other ways than ids.
@@ -301,73 +311,61 @@ def images_named(
     ----------
     given : (n,) whole numbers, or n strings
     place : place of row i, for messages
+    key : what the field or the format prefers
+    column : in place of `key`, a column of numbers
+    evidence : of the pieces that were read before
 
     Raises `DataError` for ambiguous names and for numbers if the ground truth has names.
     """
     ids = truth.images.ids
     if not len(ids) or not len(given):
         return np.full(len(given), -1, dtype=np.int32), ()
-    from detmap.adapters.joining import image_lookup
+    from detmap.adapters.joining import image_keys, image_lookup
 
     if isinstance(given, list) or given.dtype.kind != "i":
         names = given if isinstance(given, list) else given.tolist()
-        image, ways = image_lookup.positions_by_name(truth, names, place)
+        image, ways = image_lookup.positions_by_name(truth, names, place, key, evidence)
         return image, image_lookup.notes_of(ways, source)
     how = "the number of its stem"
     if ids.dtype.kind == "i":
+        column = column or image_keys.column_of(truth, place(0), key)
         by_id = positions(ids, given)
-        numbered = (
-            None if (by_id >= 0).any() else image_lookup.positions_by_number(truth, given, place)
-        )
-        if numbered is None:
+        if column.preferred == "id" and evidence is None and by_id.min() >= 0:  # as in most files
             return by_id, ()
+        numbered, choice = image_keys.find_numbers(truth, given, column, place, evidence)
+        if choice.key == "id":
+            return numbered, image_keys.doubt_note(choice, len(given), source)
     else:
-        numbered = image_lookup.positions_by_stem_id(truth, given)
-    if numbered is None:
-        raise DataError(
-            place(0),
-            f"image ids are integers ({given[0]}) but strings in {truth.source} "
-            f"({ids[0].item()!r})",
-            "write the ids as in the ground truth",
-        )
+        by_stem = image_lookup.positions_by_stem_id(truth, given)
+        if by_stem is None:
+            raise DataError(
+                place(0),
+                f"image ids are integers ({given[0]}) but strings in {truth.source} "
+                f"({ids[0].item()!r})",
+                "write the ids as in the ground truth",
+            )
+        numbered = by_stem
     count = {how: int((numbered >= 0).sum())}
     return numbered, image_lookup.notes_of(Counter(count), source)
 
 
 def images_by_id(truth: Truth, given: NDArray[Any] | list[str], first: str) -> NDArray[np.int32]:
-    """Does the same as `images_named` without notes; `first` is the place of all rows."""
-    return images_named(truth, given, lambda _: first, "")[0]
+    """Returns positions of images by id, as `images_named` without notes; `first` is the place of
+    all rows.
+    """
+    return images_named(truth, given, lambda _: first, "", key="id")[0]
 
 
-def images_by_stem(truth: Truth, given: Sequence[str], source: str) -> NDArray[np.int32]:
-    """Returns positions of images by file stem, or by id for a COCO truth; -1 if unknown."""
-    by_stem: dict[str, int] = {}
-    twice: set[str] = set()
-    for place, stem in enumerate(truth.images.stems):
-        if stem in by_stem:
-            twice.add(stem)
-        by_stem[stem] = place
-    by_stem.pop("", None)
-    by_id = {str(i): place for place, i in enumerate(truth.images.ids.tolist())}
-    rows = coded(given)
-    names = rows.names
-    lost = [name for name in names if name not in by_stem]
-    if lost:
-        images = truth.images
-        by_stem |= image_names.matches_before_upload(images.stems, lost, images.originals)
-    table = (
-        by_stem
-        if all(name in by_stem for name in names) or not any(name in by_id for name in names)
-        else by_id
-    )
-    for name in names:
-        if table is by_stem and name in twice:
-            raise DataError(
-                source,
-                f"two images of {truth.source} have the file stem {name!r}",
-                "name the images by their ids",
-            )
-    return rows.positions(table)
+def images_by_stem(
+    truth: Truth, given: Sequence[str], source: str, key: Key | None = "name"
+) -> NDArray[np.int32]:
+    """Returns positions of images by file stem, or by id for a COCO truth; -1 if unknown.
+
+    `key` is what the format or an option prefers.
+    """
+    from detmap.adapters.joining import image_keys
+
+    return image_keys.find(truth, given, image_keys.column_of(truth, source, key)).image
 
 
 def classes_by_id(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
 from detmap.tables import Categories, Truth
+from detmap.tables.join_keys import KEYS, Earlier, Evidence, Key
 from detmap.tables.notes import Note, listed_names
 
 Unknown = Literal["error", "drop", "classes", "add"]
@@ -38,7 +39,7 @@ VOC_CLASSES = (
 
 
 class Policy(NamedTuple):
-    """What to do with unknown images and classes, and what class ids mean.
+    """What to do with unknown images and classes, and what class ids and columns mean.
 
     Parameters
     ----------
@@ -49,12 +50,28 @@ class Policy(NamedTuple):
     source : of `class_names`, for messages
     new_names : what the protocol's ``classes`` makes of class names; names that become one name are
         one class
+    image_key, class_key : what columns name images and classes by that leave it open; None:
+        their values decide (`detmap.tables.join_keys`)
+    earlier : of the pieces of a file that were read before; None: it is read as a whole
     """
 
     unknown: Unknown = "error"
     class_names: Mapping[int, str] | None = None
     source: str = "class_names"
     new_names: Mapping[str, str] | None = None
+    image_key: Key | None = None
+    class_key: Key | None = None
+    earlier: Earlier | None = None
+
+    def evidence(self, column: str) -> Evidence | None:
+        """Returns what earlier pieces say about a column, to which the next one is added."""
+        earlier = self.earlier
+        return None if earlier is None else earlier.evidence.setdefault(column, Evidence())
+
+    @property
+    def file_key(self) -> Key:
+        """What names of files, and texts whose format says so, name images by."""
+        return self.image_key or "name"
 
     def class_ids(
         self, truth: Truth, where: str
@@ -130,12 +147,18 @@ class Policy(NamedTuple):
 STRICT = Policy()
 
 
-def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Policy:
+def policy(
+    unknown: str = "error",
+    class_names: ClassNames | None = None,
+    image_key: str | None = None,
+    class_key: str | None = None,
+) -> Policy:
     """Creates a policy from arguments.
 
     Parameters
     ----------
     unknown : "error" or "drop"
+    image_key, class_key : "id" or "name"; default: the header and the values of a column decide
     class_names : a list of names, whose ids are 0, 1, 2 ...; a dict from id to name; or the path of
         a file of either: one name per line, the first being class 0, or JSON; COCO ``categories``
         and those of a ground truth are accepted too
@@ -145,14 +168,27 @@ def policy(unknown: str = "error", class_names: ClassNames | None = None) -> Pol
     if unknown not in UNKNOWN:
         raise DataError("unknown", f"{unknown!r}", f"say {' or '.join(UNKNOWN)}")
     word: Unknown = "drop" if unknown == "drop" else "error"
+    plain = Policy(
+        word,
+        image_key=chosen_key("image_key", image_key),
+        class_key=chosen_key("class_key", class_key),
+    )
     if class_names is None:
-        return Policy(word)
+        return plain
     if isinstance(class_names, str | os.PathLike):
         file = Path(class_names)
-        return Policy(word, _read_names(file), shown(file))
+        return plain._replace(class_names=_read_names(file), source=shown(file))
     if isinstance(class_names, Categories):
-        return Policy(word, dict(zip(class_names.ids.tolist(), class_names.names, strict=True)))
-    return Policy(word, _names("class_names", class_names))
+        names = dict(zip(class_names.ids.tolist(), class_names.names, strict=True))
+        return plain._replace(class_names=names)
+    return plain._replace(class_names=_names("class_names", class_names))
+
+
+def chosen_key(where: str, given: str | None) -> Key | None:
+    """Returns a key that a user chooses. Raises `DataError` if it is none."""
+    if given is not None and given not in KEYS:
+        raise DataError(where, f"{given!r:.60}", f"say {' or '.join(KEYS)}")
+    return given  # type: ignore[return-value]
 
 
 def _read_names(file: Path) -> dict[int, str]:

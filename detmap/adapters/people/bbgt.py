@@ -133,7 +133,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     label_files.require_columns(rows, (5,), "x y w h score")
     numbers = rows.numbers(("x", "y", "w", "h", "score"))
     stems = [file.stem for file in files]
-    image_of = join.images_by_stem(truth, stems, shown(path))
+    image_of = join.images_by_stem(truth, stems, shown(path), policy.file_key)
     label = np.full(len(rows), 0 if len(truth.categories) else -1, dtype=np.int32)
     if len(truth.categories) > 1:
         label[:] = join.classes_by_id(truth, ["person"] * len(rows), shown(path), policy)

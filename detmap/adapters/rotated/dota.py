@@ -157,7 +157,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     shapes = rotated_boxes(corners, lines.place)
     return join.joined(
         truth,
-        join.images_by_stem(truth, names, shown(path)),
+        join.images_by_stem(truth, names, shown(path), policy.file_key),
         label[lines.file],
         upright(corners_of(corners)),
         score,

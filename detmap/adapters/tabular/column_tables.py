@@ -7,7 +7,6 @@ is an image without objects.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import box_conventions, folder_files
-from detmap.adapters.joining import image_lookup, image_names, image_sizes, join
+from detmap.adapters.coded_names import CodedNames
+from detmap.adapters.joining import class_keys, image_keys, image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular import box_columns, csv_parquet, flag_columns
+from detmap.adapters.tabular import agreement, box_columns, csv_parquet, flag_columns
 from detmap.adapters.tabular.csv_parquet import Sheet
 from detmap.base import arguments, column_checks
 from detmap.errors import DataError
@@ -27,10 +27,7 @@ from detmap.overlaps.rotated_boxes import RotatedBoxes, require_rotated, rotated
 from detmap.tables import Categories, Detections, Images, Note, Truth
 
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
-NAMES_OF_CLASSES = ("classname", "categoryname", "labelname", "name")
-CLASS_ID = ("classid", "categoryid", "labelid", "classidx", "catid")
 MOST_CLASSES = 50_000  # of a ground truth: each takes memory in every table of numbers
-SCORE = ("score", "confidence", "conf", "scores", "probability", "prob")
 FILE_NAME = ("filename", "imagename", "imagepath", "path", "file")
 
 
@@ -60,7 +57,7 @@ def read_truth(
 
     Raises `DataError` for missing or ambiguous columns and invalid cells.
     """
-    blank = _blank_class(sheet)
+    blank = sheet.blank(_class_column(sheet)[0])
     boxes, notes = box_columns.find_meaning(sheet, box_format, blank)
     empty = np.isnan(boxes.values).all(axis=1) & blank
     objects = sheet.take(~empty) if empty.any() else sheet
@@ -112,16 +109,13 @@ def read_detections(
     Raises `DataError` for missing or ambiguous columns, invalid cells and unknown images.
     """
     boxes, meaning = box_columns.find_meaning(sheet, box_format)
-    score_column = sheet.named(SCORE)
-    score = np.ones(len(sheet))
-    if score_column is not None:
-        score = sheet.numbers(score_column, flags=False)
+    score_column, score = agreement.scores(sheet)
     bad = ~np.isfinite(score)
     if bad.any():
         row = int(np.argmax(bad))
         where = f"{sheet.place(row)}, column {score_column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
-    image, named_images, notes = _found_images(sheet, truth)
+    image, named_images, notes = _found_images(sheet, truth, policy)
     notes = (*notes, *meaning)
     if score_column is None:
         notes = (*notes, *join.unscored(len(sheet), sheet.source, sheet.columns))
@@ -134,7 +128,7 @@ def read_detections(
             *notes,
             Note("corners-assumed", text, len(boxes.columns), sheet.source, adding="once"),
         )
-    label, classes = _found_classes(sheet, truth, policy)
+    classes = _found_classes(sheet, truth, policy)
     written, table_format = box_conventions.table_boxes(
         boxes.values,
         boxes.box_format,
@@ -144,13 +138,13 @@ def read_detections(
     return join.joined(
         truth,
         image,
-        label,
+        classes.label,
         written,
         score,
         box_format=table_format,
-        origin=join.Origin(sheet.source, sheet.place, named_images, classes),
+        origin=join.Origin(sheet.source, sheet.place, named_images, classes.given),
         policy=policy,
-        notes=notes,
+        notes=(*notes, *classes.notes),
         shapes=_rotated(boxes, sheet, np.ones(len(score), dtype=bool)),
     )
 
@@ -184,7 +178,7 @@ def _images(
     files = sheet.named(FILE_NAME)
     paths = listed
     if files is not None and files != column:
-        file_of = dict(zip(names, sheet.texts(files), strict=True))
+        file_of = _files_of(sheet, (column, names), files)
         paths = [file_of.get(name, "") for name in listed]
     elif sizes_file is not None:
         rows = set(map(image_names.stem, listed))
@@ -208,6 +202,21 @@ def _images(
     return Images(ids[back], stems, width, height), order[row_of]
 
 
+def _files_of(sheet: Sheet, ids: tuple[str, CodedNames], files: str) -> dict[str, str]:
+    """Returns the file of each id. Raises `DataError` for an id with two."""
+    (column, names), paths = ids, sheet.names(files)
+    first = np.zeros(len(names.names), dtype=np.int64)
+    first[names.code[::-1]] = np.arange(len(names))[::-1]
+    differ = paths.code != paths.code[first[names.code]]
+    if differ.any():
+        row = int(np.argmax(differ))
+        what = f"{column} {names[row]!r:.60} has {files} {paths[row]!r:.100}, but "
+        what += f"{paths[int(first[names.code[row]])]!r:.100} before"
+        raise DataError(sheet.place(row), what, f"correct the row, or remove {files}")
+    rows = first.tolist()
+    return {name: paths[row] for name, row in zip(names.names, rows, strict=True)}
+
+
 def _sizes(
     sheet: Sheet,
     sizes_file: Path | None,
@@ -218,9 +227,9 @@ def _sizes(
 ) -> image_sizes.Sizes:
     """Returns width and height of each image, from the size file or from columns."""
     if sizes_file is not None:
-        called = [
-            (name, path, image_names.stem(path)) for name, path in zip(names, paths, strict=True)
-        ]
+        called: Sequence[Sequence[str]] = [(path, image_names.stem(path)) for path in paths]
+        if paths is not names:
+            called = image_sizes.by_one_key(sizes_file, names, called)
         return image_sizes.from_path(sizes_file, called)
     sizes = []
     for sides in (csv_parquet.WIDTH[:-1], csv_parquet.HEIGHT[:-1]):  # w and h are those of boxes
@@ -241,21 +250,35 @@ def _sizes(
 
 
 def _found_images(
-    sheet: Sheet, truth: Truth
+    sheet: Sheet, truth: Truth, policy: Policy
 ) -> tuple[NDArray[np.int32], Sequence[Any], tuple[Note, ...]]:
-    """Returns the image of each row in the ground truth, its name in the sheet, and notes."""
+    """Returns the image of each row in the ground truth, its name in the sheet, and notes.
+
+    Raises `DataError` for a second column that names another image in a row.
+    """
     column = sheet.find(csv_parquet.IMAGE, "image")
+    found = _images_of(sheet, truth, policy, column)
+    for other in agreement.columns(sheet, csv_parquet.IMAGE, column):
+        agreement.require_same_images(sheet, truth, column, found[0], other)
+    return found
+
+
+def _images_of(
+    sheet: Sheet, truth: Truth, policy: Policy, column: str
+) -> tuple[NDArray[np.int32], Sequence[Any], tuple[Note, ...]]:
+    """Does the same by one column."""
+    where, spelled = f"{sheet.source}: column {column}", csv_parquet.spelled(column)
+    named = image_keys.column_of(truth, where, policy.image_key, spelled)
+    evidence = policy.evidence(column)
     ids = sheet.whole(column) if isinstance(sheet.columns[column], np.ndarray) else None
-    if ids is not None:
-        image, notes = join.images_named(truth, ids, sheet.place, sheet.source)
-        return image, ids.tolist(), notes
-    rows = sheet.names(column)
-    known = set(map(str, truth.images.ids.tolist())) | set(truth.images.stems)
-    place = image_lookup.exact_positions(truth, rows.names)
-    others = [name for name in rows.names if name not in place]
-    short = [name if name in known else image_names.stem(name) for name in others]
-    found = join.images_by_stem(truth, short, sheet.source).tolist()
-    return rows.positions(place | dict(zip(others, found, strict=True))), rows, ()
+    if ids is None:
+        rows = sheet.names(column)
+        image, _ = image_keys.find(truth, rows, named, evidence, image_names.stem)
+        return image, rows, ()
+    image, notes = join.images_named(
+        truth, ids, sheet.place, sheet.source, column=named, evidence=evidence
+    )
+    return image, ids.tolist(), notes
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -267,54 +290,38 @@ def _class_column(sheet: Sheet) -> tuple[str, str | None]:
     In a file of YOLOv5 the column ``class`` holds numbers and ``name`` their names, which may be
     numbers too.
     """
-    name, number = sheet.named(CLASS_NAME), sheet.named(CLASS_ID)
+    name, number = sheet.named(CLASS_NAME), sheet.named(class_keys.IDS)
     if name is not None and number is None and sheet.whole(name) is not None:
-        others = [sheet.named((each,)) for each in (*NAMES_OF_CLASSES, *CLASS_NAME)]
+        others = [sheet.named((each,)) for each in (*class_keys.NAMES, *CLASS_NAME)]
         for each in dict.fromkeys(column for column in others if column not in (None, name)):
-            if csv_parquet.spelled(str(each)) in NAMES_OF_CLASSES or sheet.whole(str(each)) is None:
+            if csv_parquet.spelled(str(each)) in class_keys.NAMES or sheet.whole(str(each)) is None:
                 return str(each), name
-    if number is None:
-        _refuse_two_classes(sheet)
+    _refuse_two_classes(sheet, CLASS_NAME if number is None else CLASS_NAME[:-2])
+    _refuse_two_classes(sheet, class_keys.IDS)
     column = name or number
     if column is None:
         return sheet.find(CLASS_NAME, "class"), None
     return column, number if name is not None else None
 
 
-def _refuse_two_classes(sheet: Sheet) -> None:
-    """Raises `DataError` if two columns of names may be the class, and they differ."""
+def _refuse_two_classes(sheet: Sheet, names: Sequence[str]) -> None:
+    """Raises `DataError` if two columns may be the class, and they differ in a row."""
     image = sheet.named(csv_parquet.IMAGE)
-    given = (sheet.named((name,)) for name in CLASS_NAME)
-    texts = [name for name in given if name and name != image and _is_text(sheet, name)]
-    for name in texts[1:]:
-        if list(sheet.columns[name]) != list(sheet.columns[texts[0]]):
-            what = f"columns {texts[0]} and {name} may both be the class"
-            raise DataError(sheet.source, what, "remove one")
+    given = [column for name in names if (column := sheet.named((name,))) not in (None, image)]
+    for kind in (True, False):
+        one, *others = [name for name in given if _is_text(sheet, name) == kind] or [""]
+        for other in others:
+            pairs = zip(sheet.columns[one], sheet.columns[other], strict=True)
+            row = next((i for i, (a, b) in enumerate(pairs) if a != b), -1)
+            if row >= 0:
+                cells = str(sheet.columns[one][row]), str(sheet.columns[other][row])
+                raise agreement.contradiction(sheet, row, (one, other), cells)
 
 
 def _is_text(sheet: Sheet, column: str) -> bool:
     values = sheet.columns[column]
     is_number = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
     return not is_number and sheet.whole(column) is None
-
-
-def _blank_class(sheet: Sheet) -> NDArray[np.bool_]:
-    """Returns (n,) bool, rows without a class."""
-    values = sheet.columns[_class_column(sheet)[0]]
-    if not isinstance(values, np.ndarray):
-        return np.array([not cell for cell in values], dtype=bool)
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    return np.array(list(map(_missing, values.tolist())), dtype=bool)
-
-
-def _missing(cell: Any) -> bool:
-    """Checks for None, NaN and pandas' NA."""
-    return (
-        cell is None
-        or type(cell).__name__ == "NAType"
-        or (isinstance(cell, float) and math.isnan(cell))
-    )
 
 
 def _categories(
@@ -363,25 +370,22 @@ def _refuse_many(classes: int, where: str) -> None:
         raise DataError(where, what, "call the column of classes class, and check its cells")
 
 
-def _found_classes(
-    sheet: Sheet, truth: Truth, policy: Policy
-) -> tuple[NDArray[np.int32], Sequence[Any]]:
-    """Returns the class of each row in the ground truth: by name if there is a column of ids
-    beside it, or the cells are names, else by id.
+def _found_classes(sheet: Sheet, truth: Truth, policy: Policy) -> class_keys.Found:
+    """Returns the class of each row in the ground truth.
+
+    Raises `DataError` for a column of ids beside one of names that names another class in a row.
     """
     column, ids = _class_column(sheet)
     if ids is not None and policy.class_names is not None:
         column, ids = ids, None
-    numbers = None if ids is not None else sheet.whole(column)
-    if numbers is not None:
-        given = set(np.unique(numbers).tolist())
-        names = set(truth.categories.names)
-        named = [str(each) in names for each in given]
-        are_ids = given <= set(truth.categories.ids.tolist())
-        if policy.class_names is not None or not any(named) or (are_ids and not all(named)):
-            return join.classes_by_id(truth, numbers, sheet.source, policy), numbers.tolist()
-    classes = sheet.names(column)
-    return join.classes_by_id(truth, classes, sheet.source, policy), classes
+    numbers = sheet.whole(column) if isinstance(sheet.columns[column], np.ndarray) else None
+    given = sheet.names(column) if numbers is None else numbers
+    where, header = f"{sheet.source}: column {column}", csv_parquet.spelled(column)
+    if ids is None:
+        return class_keys.find(truth, given, where, policy, header)
+    found = class_keys.find(truth, sheet.names(column), where, policy, "name")
+    agreement.require_same_classes(sheet, truth, policy, (column, found.label), ids)
+    return found
 
 
 # --- files ----------------------------------------------------------------------------------------

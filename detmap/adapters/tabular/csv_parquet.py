@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -176,6 +177,15 @@ class Sheet:
             return None
         return rows.whole_numbers()
 
+    def blank(self, column: str) -> NDArray[np.bool_]:
+        """Returns (n,) bool, empty cells: "", None, NaN and pandas' NA."""
+        values = self.columns[column]
+        if not isinstance(values, np.ndarray):
+            return np.array([not cell for cell in values], dtype=bool)
+        if values.dtype.kind in "biufSU":
+            return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+        return np.array(list(map(_missing, values.tolist())), dtype=bool)
+
     def take(self, rows: NDArray[np.bool_]) -> Sheet:
         """Selects rows."""
         chosen = np.flatnonzero(rows).tolist()
@@ -184,6 +194,15 @@ class Sheet:
             for name, values in self.columns.items()
         }
         return Sheet(self.source, columns, [self.lines[i] for i in chosen] if self.lines else ())
+
+
+def _missing(cell: Any) -> bool:
+    """Checks for None, NaN and pandas' NA."""
+    return (
+        cell is None
+        or type(cell).__name__ == "NAType"
+        or (isinstance(cell, float) and math.isnan(cell))
+    )
 
 
 def spelled(column: str) -> str:

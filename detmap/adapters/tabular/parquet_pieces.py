@@ -14,6 +14,7 @@ from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Truth
+from detmap.tables.join_keys import Earlier
 
 ROWS, MOST_ROWS = 1 << 15, 1 << 18  # that are read at a time, with few and with many images
 FIXED, PER_ROW = (96 << 20, 1000)  # bytes that reading takes, and those per row of a piece
@@ -47,7 +48,7 @@ def read(
     """
     import pyarrow  # `n_rows` has found it
 
-    _require_plain_classes(files[0], truth, policy)
+    policy = policy._replace(earlier=Earlier())
     done: int = 0
     known: list[str] = []
     for file in files:
@@ -68,15 +69,6 @@ def read(
                 yield Piece(made, done + size * row // n)
         done += size
     pyarrow.default_memory_pool().release_unused()
-
-
-def _require_plain_classes(file: Path, truth: Truth, policy: Policy) -> None:
-    """Raises `DataError` if a number may be an id or a name: all rows together would decide."""
-    ids, names = map(str, truth.categories.ids.tolist()), truth.categories.names
-    both = [name for i, name in zip(ids, names, strict=True) if name.isdigit() and name != i]
-    if both and policy.class_names is None:
-        what = f"class names are numbers that are not the ids: {', '.join(both[:3])}"
-        raise DataError(shown(file), what, "evaluate without --memory")
 
 
 @contextmanager

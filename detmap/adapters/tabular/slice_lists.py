@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import registry, text_fields
-from detmap.adapters.joining import join
+from detmap.adapters.joining import image_keys, unknown_policy
+from detmap.adapters.tabular import csv_parquet
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Truth
@@ -30,27 +31,39 @@ FORMS = (
 )
 
 
-def read_slices(path: str | Path, truth: Truth) -> dict[str, NDArray[Any]]:
+def read_slices(
+    path: str | Path, truth: Truth, image_key: str | None = None
+) -> dict[str, NDArray[Any]]:
     """Returns the ascending image ids of each slice.
 
     Parameters
     ----------
     path : a JSON file of lists, or a CSV file of attributes
     truth : whose images are named
+    image_key : "id" or "name", what texts are that may be both; default: the header of a CSV file
 
-    Raises `DataError` for invalid files and unknown or repeated images.
+    Raises `DataError` for invalid files, unknown or repeated images, and for texts that are ids of
+    some images and names of others.
     """
     path = registry.checked_path(path)
     content = text_fields.decoded(path)
     is_json = path.suffix.lower() == ".json" or content.lstrip()[:1] in ("{", "[")
-    named = (_read_json_slices if is_json else _read_csv_slices)(path, content)
+    named, header = (_read_json_slices if is_json else _read_csv_slices)(path, content)
     if not named:
         raise DataError(shown(path), "no slices", FORMS)
     if len(named) > MOST_SLICES:
         what = f"{len(named)} slices, where {MOST_SLICES} are plenty"
         raise DataError(shown(path), what, "write several files")
+    key = unknown_policy.chosen_key("image_key", image_key)
+    kinds = {type(image) for _, images in named.values() for image in images}
+    if len(kinds) > 1 or not kinds <= {str, int}:
+        odd = next(where for where, images in named.values() if not _alike(images, named))
+        raise DataError(odd, "not all images are strings, or all integers", "use one kind of ids")
+    every = [image for _, images in named.values() for image in images]
+    places = image_keys.find_listed(truth, every, shown(path), key, header)
+    place_of = dict(zip(every, places.tolist(), strict=True))
     return {
-        name: truth.images.ids[np.sort(_places(where, images, truth))]
+        name: truth.images.ids[np.sort(_places(where, images, place_of, truth))]
         for name, (where, images) in named.items()
     }
 
@@ -59,14 +72,17 @@ Named = dict[str, tuple[str, list[Any]]]
 """Where each slice stands, and what its images are called."""
 
 
-def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
+def _alike(images: list[Any], named: Named) -> bool:
+    """Checks that images are texts or integers, as the first of the file."""
+    first = next(image for _, listed in named.values() for image in listed)
+    return all(type(image) is type(first) in (str, int) for image in images)
+
+
+def _places(
+    where: str, names: list[Any], place_of: dict[Any, int], truth: Truth
+) -> NDArray[np.int32]:
     """Returns positions of images, each named once."""
-    if all(isinstance(name, str) for name in names):
-        places = join.images_by_stem(truth, names, where)
-    elif all(type(name) is int and abs(name) < 2**63 for name in names):
-        places = join.images_by_id(truth, np.array(names, dtype=np.int64), where)
-    else:
-        raise DataError(where, "not all images are strings, or all integers", "use one kind of ids")
+    places = np.array([place_of[name] for name in names], dtype=np.int32)
     if (places < 0).any():
         strange = [name for name, place in zip(names, places.tolist(), strict=True) if place < 0]
         what = f"no image {few(map(repr, strange))} in {truth.source}"
@@ -77,7 +93,7 @@ def _places(where: str, names: list[Any], truth: Truth) -> NDArray[np.int32]:
     return places
 
 
-def _read_json_slices(path: Path, content: str) -> Named:
+def _read_json_slices(path: Path, content: str) -> tuple[Named, None]:
     try:
         pairs = json.loads(content, object_pairs_hook=tuple)
         json.dumps(pairs)  # what is nested too deeply for this is for messages too
@@ -99,10 +115,11 @@ def _read_json_slices(path: Path, content: str) -> Named:
                 where, f"{text_fields.short(str(images))} is not a list", "list the images"
             )
         slices[name] = (where, images)
-    return slices
+    return slices, None
 
 
-def _read_csv_slices(path: Path, content: str) -> Named:
+def _read_csv_slices(path: Path, content: str) -> tuple[Named, str]:
+    """Returns slices, and the normalized name of the column of images."""
     rows = csv.reader(io.StringIO(content, newline=""), skipinitialspace=True, strict=True)
     try:
         header = next((row for row in rows if row), [])
@@ -128,7 +145,8 @@ def _read_csv_slices(path: Path, content: str) -> Named:
         if row[0] in seen:
             raise DataError(where, f"image {row[0]!r} is repeated", "write one line per image")
         seen.add(row[0])
-    return _value_slices(path, header, [row for _, row in lines])
+    named = _value_slices(path, header, [row for _, row in lines])
+    return named, csv_parquet.spelled(header[0])
 
 
 def _value_slices(path: Path, header: list[str], rows: list[list[str]]) -> Named:

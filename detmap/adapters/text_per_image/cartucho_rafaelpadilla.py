@@ -112,7 +112,7 @@ class Tool:
         lines = label_files.read(label_files.required(path))
         _require(lines, 6, "class score a b c d", "6 words")
         stems, names = lines.stems(), lines.column(0)
-        image = join.images_by_stem(truth, stems, shown(path))
+        image = join.images_by_stem(truth, stems, shown(path), policy.file_key)
         numbers = lines.numbers(("score", *SIDES), 1)
         boxes, table_format = box_conventions.table_boxes(
             numbers[:, 1:],

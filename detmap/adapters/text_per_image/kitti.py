@@ -146,7 +146,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     names, name_notes = _known_names(truth, _names(lines, numbers_at), shown(path))
     if policy.unknown != "drop":
         _refuse_more_words(lines, numbers_at, names, policy.positions_by_name(truth, shown(path)))
-    image, image_notes = _found_images(truth, files, lines, shown(path))
+    image, image_notes = _found_images(truth, files, lines, shown(path), policy)
     boxes, table_format = box_conventions.table_boxes(
         numbers[:, 3:], "xyxy", sizes=box_conventions.sizes_of(truth, image), place=lines.place
     )
@@ -319,7 +319,7 @@ def _known_names(
 
 
 def _found_images(
-    truth: Truth, files: list[Path], lines: Lines, source: str
+    truth: Truth, files: list[Path], lines: Lines, source: str, policy: Policy
 ) -> tuple[NDArray[np.int32], tuple[Note, ...]]:
     """Returns the image of each line, by stem; DeepStream's by the number of the frame; and notes,
     also on images without a file and files without an image.
@@ -330,7 +330,7 @@ def _found_images(
     known = {*truth.images.stems, *map(str, truth.images.ids.tolist())}
     if not all(frames) or known & {file.stem for file in files}:
         stems = [file.stem for file in files]
-        image_of = join.images_by_stem(truth, stems, source)
+        image_of = join.images_by_stem(truth, stems, source, policy.file_key)
         return image_of[lines.file], label_files.result_file_notes(
             truth.images.stems, image_of, stems, lines, source
         )

@@ -145,7 +145,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     _refuse_outside(lines, rows.fractions, FAR_OUTSIDE, FOR_DETECTIONS)
     classes = _classes(lines, rows.label, None)
     stems = lines.stems()
-    image = join.images_by_stem(truth, stems, shown(path))
+    image = join.images_by_stem(truth, stems, shown(path), policy.file_key)
     boxes, table_format = box_conventions.table_boxes(
         rows.fractions,
         "normalized cxcywh",

@@ -94,7 +94,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     """
     policy.refuse_class_names(shown(path))
     files, notes = result_files.find(path, truth, policy)
-    detections = scan_files(path, files, truth) or decode_files(path, files, truth, policy)
+    detections = scan_files(path, files, truth, policy) or decode_files(path, files, truth, policy)
     given = {label for _, label in files}
     detections = replace(detections, notes=(*detections.notes, *notes))
     missing = [name for label, name in enumerate(truth.categories.names) if label not in given]
@@ -141,7 +141,9 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[scan_voc.Objects, int]:
     ), folder_layout.year_of(root, pages[0].folder)
 
 
-def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detections | None:
+def scan_files(
+    path: Path, files: list[tuple[Path, int]], truth: Truth, policy: Policy = STRICT
+) -> Detections | None:
     """Fast reader of detection files: returns None for the reference reader."""
     size = sum(file.stat().st_size for file, _ in files)
     if size < scan_voc.LEAST_SIZE or any(label < 0 for _, label in files):
@@ -149,7 +151,7 @@ def scan_files(path: Path, files: list[tuple[Path, int]], truth: Truth) -> Detec
     ids = truth.images.ids
     tables = [truth.images.stems] + [tuple(map(str, ids.tolist()))] * (ids.dtype.kind == "i")
     found = next((rows for rows in map(partial(_scan_all, files), tables) if rows), None)
-    if found is None or not _are_joined_so(truth, found):
+    if found is None or not _are_joined_so(truth, found, policy):
         return None
     names, image, labels, boxes, score = found
     used = CodedNames(names, image)
@@ -179,12 +181,12 @@ def _scan_all(files: list[tuple[Path, int]], names: Sequence[str]) -> _Scanned |
     return _Scanned(names, image, labels, boxes, score)
 
 
-def _are_joined_so(truth: Truth, scanned: _Scanned) -> bool:
+def _are_joined_so(truth: Truth, scanned: _Scanned, policy: Policy) -> bool:
     """Whether the reference reader finds the images of these names at the same places."""
     used = np.unique(scanned.image)
     names = [scanned.names[i] for i in used.tolist()]
     try:
-        return bool((join.images_by_stem(truth, names, "") == used).all())
+        return bool((join.images_by_stem(truth, names, "", policy.file_key) == used).all())
     except DataError:  # it reports the place
         return False
 
@@ -207,7 +209,7 @@ def decode_files(
         file, line = [(file, line) for file, lines in places for line in lines][row]
         return f"{file}: line {line}, image"
 
-    image = join.images_by_stem(truth, named, str(path))
+    image = join.images_by_stem(truth, named, str(path), policy.file_key)
     return join.joined(
         truth,
         image,

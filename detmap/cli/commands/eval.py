@@ -107,16 +107,18 @@ def evaluated(
     truth, detections, rules = doctor_notes.read(arguments)
     images, slices = None, {}
     if arguments.images is not None:
-        images = truth.images.ids[read_images(arguments.images, truth)]
+        images = truth.images.ids[read_images(arguments.images, truth, arguments.image_key)]
     if arguments.slices is not None:
         from detmap.adapters.tabular.slice_lists import read_slices
 
-        slices = read_slices(arguments.slices, truth)
+        slices = read_slices(arguments.slices, truth, arguments.image_key)
     if images is not None or arguments.classes is not None:
         from detmap.matching import selected_classes
 
         tables = (truth, detections, rules)
-        truth, detections, rules = selected_classes.select(tables, images, arguments.classes)
+        truth, detections, rules = selected_classes.select(
+            tables, images, arguments.classes, arguments.class_key
+        )
     slices = {name: ids[np.isin(ids, truth.images.ids)] for name, ids in slices.items()}
     if empty := [name for name, ids in slices.items() if not len(ids)]:
         text = f"slices have no images: {few(map(repr, empty))}"
