@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from detmap.base import memory
+from detmap.base.sums import add_integers
 from detmap.errors import DataError
 
 # A pipe without a writer would block already when it is opened. Flags that a system lacks are 0.
-_FLAGS = os.O_RDONLY | sum(
+_FLAGS = os.O_RDONLY | add_integers(
     getattr(os, flag, 0) for flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 )
 _KINDS = (

@@ -17,6 +17,7 @@ from typing import Any
 
 from detmap import protocol as protocols
 from detmap.base.open_files import looking, opened, shown
+from detmap.base.sums import add_integers
 from detmap.errors import DataError, ProtocolError
 from detmap.output.cell_text import or_none
 from detmap.protocol import Protocol
@@ -318,7 +319,7 @@ def is_same(path: str | Path, known: Mapping[str, Any]) -> bool:
     """Returns whether a file or folder has a digest; does not read files of other sizes."""
     place = Path(path)
     files = [file for _, file in _files(place)] if place.is_dir() else [place]
-    sizes = sum(file.stat().st_size for file in files)
+    sizes = add_integers(file.stat().st_size for file in files)
     if (len(files), sizes) != (known.get("files"), known.get("bytes")):
         return False
     return bool(digest_of(path)["sha256"] == known["sha256"])

@@ -14,6 +14,7 @@ from detmap.base import column_checks
 from detmap.base.immutable import Immutable, Value, keep
 from detmap.base.printable import shown
 from detmap.base.reprs import outlined
+from detmap.base.sums import add_integers
 from detmap.errors import DataError, few, singular
 from detmap.tables.grouping import rows_of
 
@@ -57,7 +58,7 @@ name.
 
 def n_dropped(notes: Iterable[Note]) -> int:
     """Returns the number of detections that such notes count."""
-    return sum(note.count for note in notes if note.code in DROPPED)
+    return add_integers(note.count for note in notes if note.code in DROPPED)
 
 
 def summed(notes: Iterable[Note]) -> list[Note]:

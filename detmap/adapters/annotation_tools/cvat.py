@@ -26,6 +26,7 @@ from detmap.adapters.annotation_tools import export_tables
 from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.base import open_files
 from detmap.base.open_files import shown
+from detmap.base.sums import add_integers
 from detmap.errors import DataError, few
 from detmap.tables import Note, Truth
 
@@ -216,7 +217,7 @@ class _Page:
             ("element-unknown", unknown, self.unknown.total()),
             ("shape-around", around, self.counts["around"]),
             ("box-rotated", rotated, self.counts["rotation"]),
-            ("shape-without-box", left_out, sum(self.counts[tag] for tag in others)),
+            ("shape-without-box", left_out, add_integers(self.counts[tag] for tag in others)),
             ("box-left-out", "boxes are marked outside: ignored", self.counts["outside"]),
         )
         return export_tables.notes(self.source, rows)
