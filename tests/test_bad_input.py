@@ -1088,6 +1088,8 @@ def test_bad_paths_are_refused_by_name(
         ("gt.json", ["gt.json", "dt.json"]),
         ("dt.json", ["gt.json", "dt.json"]),
         ("VOC2007", ["VOC2007", "text"]),
+        ("VOC2007/Annotations", ["VOC2007", "text"]),
+        ("VOC2007/ImageSets/Main", ["VOC2007", "text"]),
         ("VOC2007/Annotations/000001.xml", ["VOC2007", "text"]),
         ("VOC2007/ImageSets/Main/test.txt", ["VOC2007", "text"]),
         ("text", ["VOC2007", "text"]),

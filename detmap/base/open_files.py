@@ -291,6 +291,12 @@ def _not_a_file(path: str | Path, mode: int) -> UnreadableError:
     return UnreadableError(shown(path), f"{kind}, not a file", "give a regular file")
 
 
+def unreadable_folder(path: str | Path, error: OSError) -> UnreadableError:
+    """Returns the error for a folder whose files the system does not list."""
+    what = f"the folder cannot be read: {error.strerror}"
+    return UnreadableError(shown(path), what, "check the path and its permissions")
+
+
 def _refused(path: str | Path, error: OSError | ValueError) -> UnreadableError:
     """Returns the error for a path that the system cannot open or read."""
     if isinstance(error, FileNotFoundError):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap import protocol as protocols
-from detmap.base.open_files import looking, opened, shown
+from detmap.base.open_files import looking, opened, shown, unreadable_folder
 from detmap.base.sums import add_integers
 from detmap.errors import DataError, ProtocolError
 from detmap.output.cell_text import or_none
@@ -299,7 +299,7 @@ def _files(place: Path) -> Iterator[tuple[str, Path]]:
     """The files of a folder that affect metrics, with relative names; follows each link once."""
 
     def refuse(error: OSError) -> None:
-        raise DataError(shown(error.filename or place), f"cannot be read: {error.strerror}")
+        raise unreadable_folder(error.filename or place, error)
 
     seen = {str(each) for each in place.resolve().parents}  # a link to a parent leaves the folder
     for folder, inner, names in os.walk(place, onerror=refuse, followlinks=True):
