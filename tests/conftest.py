@@ -11,12 +11,15 @@ runs in one process, whatever its tier.
 import gc
 import os
 import sys
+import tarfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import tier
+from tests.support.real_data import data_path
 
 NO_CLOCK = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # shared machines
 settings.register_profile("suite", derandomize=True, **NO_CLOCK)
@@ -69,6 +72,22 @@ def small_pages() -> Iterator[None]:
 
     with few_replicates():
         yield
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of the data with known answers; skips the test without it."""
+    return data_path()
+
+
+@pytest.fixture(scope="session")
+def voc2007(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with VOCdevkit and one folder a detector."""
+    folder = tmp_path_factory.mktemp("voc2007")
+    for archive in sorted((data / "voc2007-test").glob("*.tar.xz")):
+        with tarfile.open(archive) as file:
+            file.extractall(folder, filter="data")
+    return folder
 
 
 def pytest_collection_finish() -> None:

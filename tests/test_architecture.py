@@ -263,3 +263,87 @@ def test_a_function_has_at_most_60_lines_or_says_why() -> None:
             n_lines = text.count("\n") + 1 - len((ast.get_docstring(node) or "").splitlines())
             has_reason = "60 lines" in text or part(module_name(path)) == "kernels"
             assert n_lines <= 60 or has_reason, f"{path.relative_to(PACKAGE)}: {node.name}"
+
+
+def is_integer(node: ast.AST) -> bool:
+    """Whether an expression is an integer or a boolean, as its text shows."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int)
+        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BinOp(op=ast.LShift(), left=left):
+            return is_integer(left)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ("len", "int", "ord")
+    return False
+
+
+def adds_integers(call: ast.Call) -> bool:
+    """Whether the text shows that a call of ``sum`` adds integers, or fractions to a fraction."""
+    match call:
+        case ast.Call(args=[ast.GeneratorExp(elt=each) | ast.ListComp(elt=each)], keywords=[]):
+            return is_integer(each)
+        case ast.Call(args=[ast.Call(func=ast.Name(id="map"), args=[called, _])], keywords=[]):
+            return ast.unparse(called) == "len"
+        case ast.Call(args=[_, ast.Call(func=ast.Name(id="Fraction"))], keywords=[]):
+            return True
+    return False
+
+
+DIFFERENT = re.compile(
+    r"builtins\b|statistics\.(f?mean|linear|correlation|covar)|math\.(sumprod|fma)"
+)
+"""What Python versions compute in different ways, or only new versions have."""
+
+
+def sums_of_floats(source: str) -> list[int]:
+    """Lines whose sums may have other bits on another version of Python."""
+    tree = list(ast.walk(ast.parse(source)))
+    fine = {id(n.func) for n in tree if isinstance(n, ast.Call) and adds_integers(n)}
+    found = [n for n in tree if isinstance(n, ast.Name) and n.id == "sum" and id(n) not in fine]
+    loaded = [n.lineno for n in found if isinstance(n.ctx, ast.Load)]
+    names = [n for n in tree if isinstance(n, ast.Attribute | ast.Import | ast.ImportFrom)]
+    texts = {n.lineno: ast.unparse(n).replace(" import ", ".") for n in names}
+    return loaded + [line for line, text in texts.items() if DIFFERENT.search(text)]
+
+
+def test_no_sum_depends_on_the_version_of_python() -> None:
+    """The builtin ``sum`` of floats is compensated from Python 3.12 on, that of 3.11 is not.
+    `detmap.base.sums` adds floats from left to right, and refuses them among integers.
+    """
+    for path in MODULES:
+        text = path.read_text()
+        suspicious = re.search(r"\bsum\b", text) or DIFFERENT.search(text)
+        lines = sums_of_floats(text) if suspicious else []
+        allowed = path == PACKAGE / "base" / "sums.py"
+        assert allowed or not lines, f"{path}, lines {lines}: use detmap.base.sums"
+
+
+@pytest.mark.parametrize(
+    "source, bad",
+    [
+        ("sum(x.values)", True),
+        ("sum(numbers)", True),
+        ("sum(x / 2 for x in n)", True),
+        ("sum(len(x) / 2 for x in n)", True),
+        ("sum((1 for x in n), 0.0)", True),
+        ("sum((1 for x in n), start=0.5)", True),
+        ("add = sum", True),
+        ("map(sum, rows)", True),
+        ("sorted(rows, key=sum)", True),
+        ("import builtins", True),
+        ("from builtins import sum as add", True),
+        ("from statistics import fmean", True),
+        ("import math; math.sumprod(a, b)", True),
+        ("sum(map(len, rows))", False),
+        ("sum(x > 0 for x in n)", False),
+        ("sum(x is None for x in n)", False),
+        ("sum(1 for x in n if x)", False),
+        ("sum(each, Fraction(0))", False),
+        ("values.sum()", False),
+        ("np.sum(values); math.fsum(values)", False),
+    ],
+)
+def test_sums_of_floats_are_found(source: str, bad: bool) -> None:
+    assert bool(sums_of_floats(source)) == bad

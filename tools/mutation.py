@@ -28,7 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", help="modules; default: those that differ from --base")
     parser.add_argument("--base", default="HEAD", help="commit to compare with (HEAD)")
-    parser.add_argument("--tests", nargs="+", help="tests to run; default: the folders of the files")
+    parser.add_argument("--tests", nargs="+", help="tests to run; default: the files' folders")
     parser.add_argument("--processes", type=int, default=2, help="mutants at a time (2)")
     asked = parser.parse_args()
     files = asked.files or changed_files(asked.base)

@@ -27,6 +27,7 @@ from detmap.adapters.coco import decode
 from detmap.adapters.text_per_image.yolo import FAR_OUTSIDE, OUTSIDE
 from detmap.adapters.voc import xml_boxes
 from detmap.base import atomic_files
+from detmap.base.sums import add_integers
 from detmap.errors import DataError, counted
 from detmap.tables import Detections, Note, Truth, boxes_as
 
@@ -116,7 +117,7 @@ def _losses(table: Table, target: str, shapes: ShapeKeys) -> Iterator[Note]:
     shaped = np.zeros(len(table), dtype=bool)
     for values in shapes.values():
         shaped |= np.array(list(map(bool, values)), dtype=bool)
-    unread = sum(each.count for each in table.notes if each.code in SHAPES_UNREAD)
+    unread = add_integers(each.count for each in table.notes if each.code in SHAPES_UNREAD)
     n_shapes = len(table) if table.shapes is not None else max(int(shaped.sum()), unread)
     yield from note("lost-shapes", "masks or keypoints are left out", n_shapes)
     stems, names = table.images.stems, written_names.names_of_images(table)

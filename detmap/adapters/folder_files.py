@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from detmap.adapters.joining import image_names
-from detmap.base.open_files import shown
+from detmap.base.open_files import shown, unreadable_folder
 from detmap.errors import DataError, few
 from detmap.tables import Note
 from detmap.tables.notes import listed_names
@@ -32,10 +32,11 @@ def inside(folder: Path, *names: str) -> Path:
 
 
 def names(folder: Path, *suffixes: str) -> Iterator[str]:
-    """Yields the names of files with one of these suffixes, in no order; none without a folder."""
-    if folder.is_dir():
-        with os.scandir(folder) as entries:
-            yield from (entry.name for entry in entries if _fits(entry.name, suffixes))
+    """Yields the names of files with one of these suffixes, in no order; none without a folder.
+
+    Raises `DataError` for a folder that may not be read, as all functions here do.
+    """
+    yield from (name for name in _entries(folder) if _fits(name, suffixes))
 
 
 def listed(folder: Path, *suffixes: str) -> list[Path]:
@@ -99,7 +100,7 @@ def hidden(folder: Path, kind: str, *suffixes: str) -> tuple[Note, ...]:
     """Returns a note on the files of a folder whose names begin with a dot, except for the copies
     ``._name`` of macOS.
     """
-    entries = os.listdir(folder) if folder.is_dir() else []
+    entries = _entries(folder)
     own = [each[1:] for each in entries if each[:1] == "." and each[1:2] not in ("", ".", "_")]
     names = sorted(f".{each}" for each in own if _fits(each, suffixes))
     text = f"{kind} files begin with a dot and are not read: {{names}}"
@@ -117,8 +118,8 @@ def existing(files: Iterable[Path]) -> list[Path | None]:
         if os.path.lexists(file):
             return file
         if (known := spellings.get(file.parent)) is None:
-            names = os.listdir(file.parent) if file.parent.is_dir() else []
-            known = {_spelled(name): file.parent / name for name in sorted(names)}
+            names = sorted(_entries(file.parent))
+            known = {_spelled(name): file.parent / name for name in names}
             spellings[file.parent] = known
         return known.get(_spelled(file.name))
 
@@ -141,9 +142,23 @@ def _fits(name: str, suffixes: tuple[str, ...]) -> bool:
     return name.lower().endswith(suffixes) and not name.startswith(".")
 
 
+def _entries(folder: Path) -> Iterator[str]:
+    """Yields the names in a folder, in no order; none without a folder."""
+    try:
+        if folder.is_dir():
+            with os.scandir(folder) as entries:
+                yield from (entry.name for entry in entries)
+    except OSError as error:
+        raise unreadable_folder(folder, error) from None
+
+
+def _refuse(error: OSError) -> None:
+    raise unreadable_folder(error.filename, error)
+
+
 def _walk(
     folder: Path, suffixes: tuple[str, ...], nested: bool = True
 ) -> Iterator[tuple[str, str]]:
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in os.walk(folder, onerror=_refuse):
         folders[:] = sorted(name for name in folders if nested and not name.startswith("."))
         yield from ((place, name) for name in sorted(names) if _fits(name, suffixes))

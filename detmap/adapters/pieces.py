@@ -16,6 +16,7 @@ from detmap.adapters import detection_reader, explained, readable
 from detmap.adapters.joining.unknown_policy import Policy
 from detmap.adapters.row_estimates import n_records
 from detmap.base.open_files import shown
+from detmap.base.sums import add_integers
 from detmap.errors import DataError
 from detmap.tables import Detections, Note, Truth
 from detmap.tables.notes import DROPPED, merged
@@ -126,10 +127,10 @@ def _parquet(path: Path, truth: Truth, policy: Policy, options: Mapping[str, Any
 
     files = csv_parquet.shards(path)
     sizes = [file.stat().st_size for file in files]
-    n_rows = sum(map(parquet_pieces.n_rows, files))
+    n_rows = add_integers(map(parquet_pieces.n_rows, files))
     return Source(
         path,
-        sum(sizes),
+        add_integers(sizes),
         n_rows,
         parquet_pieces.memory(n_rows, truth),
         lambda: parquet_pieces.read(files, truth, policy, **options),

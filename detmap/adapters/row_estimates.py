@@ -6,6 +6,7 @@ from pathlib import Path
 
 from detmap.adapters import folder_files
 from detmap.base import open_files
+from detmap.base.sums import add_integers
 from detmap.errors import DataError
 
 JSON, PARQUET = (".json", ".jsonl", ".ndjson"), (".parquet", ".pq")
@@ -21,7 +22,7 @@ def estimated_rows(path: str | Path) -> int:
         if place.suffix.lower() in PARQUET or folder_files.has(place, *PARQUET):
             from detmap.adapters.tabular import csv_parquet, parquet_pieces
 
-            return sum(map(parquet_pieces.n_rows, csv_parquet.shards(place)))
+            return add_integers(map(parquet_pieces.n_rows, csv_parquet.shards(place)))
     except (OSError, DataError):  # the reader reports the error
         pass
     return 0
@@ -35,5 +36,5 @@ def n_records(path: Path) -> int:
     with open_files.opened(path) as file:
         step = max(file.size // SAMPLES, SAMPLE)
         texts = [file.read(at, SAMPLE) for at in range(0, file.size, step)]
-    found = sum(open_files.plain_letters(text).count(b'"image_id"') for text in texts)
+    found = add_integers(open_files.plain_letters(text).count(b'"image_id"') for text in texts)
     return found * file.size // max(sum(map(len, texts)), 1)

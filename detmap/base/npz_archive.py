@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from detmap.base import atomic_files, memory, open_files
 from detmap.base.immutable import blank
+from detmap.base.sums import add_floats, add_integers
 from detmap.errors import DataError
 
 MOST_HEADER = 64 << 20  # bytes of JSON
@@ -81,7 +82,7 @@ class Archive:
 
     def require_memory(self) -> None:
         """Raises `DataError` if the arrays do not fit into memory, or are packed too small."""
-        total = sum(member.info.file_size for member in self.members.values())
+        total = add_integers(member.info.file_size for member in self.members.values())
         if total > max(PLENTY, MOST_TIMES * self.size):
             what = f"unpacks to {total:,} bytes, of {self.size:,}"
             raise DataError(self.path, what, WRITE_AGAIN)
@@ -265,12 +266,12 @@ def _stored(arrays: Mapping[str, NDArray[Any]]) -> set[str]:
     """The arrays that are not packed, because the archive would be so small that it is refused:
     those of the most equal numbers, such as counts of a million images without detections.
     """
-    total, stored = sum(array.nbytes for array in arrays.values()), set[str]()
+    total, stored = add_integers(array.nbytes for array in arrays.values()), set[str]()
     if total <= PLENTY:
         return stored
     packed = {name: _packed_size(array) for name, array in arrays.items()}
     for name in sorted(arrays, key=lambda name: packed[name] / max(1, arrays[name].nbytes)):
-        if total <= MOST_TIMES / 2 * sum(packed.values()):
+        if total <= MOST_TIMES / 2 * add_floats(packed.values()):
             break
         stored.add(name)
         packed[name] = arrays[name].nbytes

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from detmap.base import memory
+from detmap.base.sums import add_integers
 from detmap.errors import DataError
 
 # A pipe without a writer would block already when it is opened. Flags that a system lacks are 0.
-_FLAGS = os.O_RDONLY | sum(
+_FLAGS = os.O_RDONLY | add_integers(
     getattr(os, flag, 0) for flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 )
 _KINDS = (
@@ -288,6 +289,12 @@ def _open(path: str | Path) -> tuple[int, int]:
 def _not_a_file(path: str | Path, mode: int) -> UnreadableError:
     kind = next((name for is_one, name in _KINDS if is_one(mode)), "something else")
     return UnreadableError(shown(path), f"{kind}, not a file", "give a regular file")
+
+
+def unreadable_folder(path: str | Path, error: OSError) -> UnreadableError:
+    """Returns the error for a folder whose files the system does not list."""
+    what = f"the folder cannot be read: {error.strerror}"
+    return UnreadableError(shown(path), what, "check the path and its permissions")
 
 
 def _refused(path: str | Path, error: OSError | ValueError) -> UnreadableError:

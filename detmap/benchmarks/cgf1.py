@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from detmap.adapters.coco.sa_co import ANNOTATOR, PARTIAL
 from detmap.base.assignment import largest_sum
 from detmap.base.crowding import Effort
+from detmap.base.sums import add_arrays
 from detmap.benchmarks.image_pairs import AT_ONCE, corners, named, overlaps, table_areas
 from detmap.protocol import Protocol
 from detmap.results.benchmark_result import Numbers
@@ -142,10 +143,10 @@ def _all_overlaps(
 def _metrics(pairs: list[_Pair], thresholds: Floats) -> dict[str, float]:
     """The metrics of some pairs, means over thresholds first."""
     nothing = np.zeros(len(thresholds), dtype=np.int64)
-    tp = sum((pair.tp for pair in pairs), nothing)
-    found = sum((pair.n_found - pair.tp for pair in pairs if pair.n_found), nothing)
-    beside = sum((pair.n_found - pair.tp for pair in pairs if pair.n_objects), nothing)
-    missed = sum((pair.n_objects - pair.tp for pair in pairs), nothing)
+    tp = add_arrays((pair.tp for pair in pairs), nothing)
+    found = add_arrays((pair.n_found - pair.tp for pair in pairs if pair.n_found), nothing)
+    beside = add_arrays((pair.n_found - pair.tp for pair in pairs if pair.n_objects), nothing)
+    missed = add_arrays((pair.n_objects - pair.tp for pair in pairs), nothing)
     both = [pair.f1() for pair in pairs if pair.n_found and pair.n_objects]
     levels = _image_level(pairs)
     precision, recall = tp / (tp + found + SMALL), tp / (tp + missed + SMALL)
@@ -157,7 +158,7 @@ def _metrics(pairs: list[_Pair], thresholds: Floats) -> dict[str, float]:
         "precision": precision,
         "recall": recall,
         "F1": _f1(precision, recall),
-        "positive_macro_F1": sum(both, zeros) / len(both) if both else zeros * np.nan,
+        "positive_macro_F1": add_arrays(both, zeros) / len(both) if both else zeros * np.nan,
         "positive_micro_F1": micro,
         "positive_micro_precision": positive,
     }

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.sums import add_integers
 from detmap.curves import aggregation
 from detmap.curves.scores import scores
 from detmap.errors import DataError
@@ -27,7 +28,7 @@ READS = (
     *("metrics", "boxes", "iou", "matching", "subsets", "groups", "detections", "scope"),
     *("limits", "ranking", "ap", "mean", "operating"),
 )
-N_POINTS = sum(part.n for part in PARTS)
+N_POINTS = add_integers(part.n for part in PARTS)
 
 
 def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Numbers:

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from detmap import wings
@@ -116,6 +117,8 @@ def dispatch(words: Sequence[str]) -> int:
     except OSError as error:
         where = "" if error.filename is None else f"{_single_line(str(error.filename))}: "
         streams.say(f"detmap: error: {where}{error.strerror or error}\n")
+        if isinstance(error, PermissionError):
+            streams.say("  fix: check the path and its permissions\n")
         return 2
     except MemoryError as error:
         detail = f" ({error})" if str(error) else ""
@@ -231,9 +234,10 @@ def _own_fault(error: Exception) -> int:
     if os.environ.get("DETMAP_DEBUG", "0") not in ("", "0"):
         streams.say("".join(traceback.format_exception(error)))
     frames = traceback.extract_tb(error.__traceback__)
-    folder = os.sep + "detmap" + os.sep
-    place = next((frame for frame in reversed(frames) if folder in frame.filename), frames[-1])
-    file = place.filename[place.filename.rfind(folder) + 1 :]
+    package = Path(streams.__file__).parents[1]
+    own = [frame for frame in frames if package in Path(frame.filename).parents]
+    place = (own or frames)[-1]
+    file = Path(place.filename).relative_to(package.parent) if own else place.filename
     what = " ".join(f"{type(error).__name__}: {error}".split())
     streams.say(
         f"detmap: error: internal error in detmap at {file}:{place.lineno} ({_shortened(what)}); "

@@ -8,7 +8,7 @@ and class that reach the same objects; the order matters only in components with
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from itertools import permutations, product
+from itertools import chain, permutations, product
 from math import factorial, prod
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.immutable import vouched
+from detmap.base.sums import add_integers
 from detmap.curves.tied_in_image import limit_groups
 from detmap.kernels import match as rules
 from detmap.kernels.cells import Cells, Verdicts
@@ -329,8 +330,10 @@ class Orders:
             pattern = tuple(sizes[first_level[c] : first_level[c + 1]].tolist())
             patterns.setdefault(pattern, []).append(c)
         left = ALL_ROWS
-        for pattern, numbers in sorted(patterns.items(), key=lambda each: (sum(each[0]), each[0])):
-            n_orders, size = prod(map(factorial, pattern)), sum(pattern)
+        for pattern, numbers in sorted(
+            patterns.items(), key=lambda each: (add_integers(each[0]), each[0])
+        ):
+            n_orders, size = prod(map(factorial, pattern)), add_integers(pattern)
             tried = n_orders <= MAX_ORDERS and n_orders * size * len(numbers) <= left
             orders = _orders(pattern) if tried else np.arange(size)[None]
             left -= n_orders * size * len(numbers) if tried else 0
@@ -434,7 +437,7 @@ def _orders(pattern: tuple[int, ...]) -> Rows:
     """(O, n) all orders of rows in levels of these sizes."""
     starts = np.cumsum([0, *pattern[:-1]]).tolist()
     levels = [list(permutations(range(s, s + n))) for s, n in zip(starts, pattern, strict=True)]
-    return np.array([sum(each, ()) for each in product(*levels)], dtype=np.int64)
+    return np.array([list(chain(*each)) for each in product(*levels)], dtype=np.int64)
 
 
 def _extremes(true: NDArray[np.int32], false: NDArray[np.int32]) -> NDArray[np.int32]:

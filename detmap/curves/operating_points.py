@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from detmap.base import arguments
 from detmap.base.reprs import outlined
+from detmap.base.sums import add_floats
 from detmap.curves.scores import NO_WEIGHT, Lists, rank
 from detmap.errors import DataError
 from detmap.matching.matches import Matches
@@ -181,7 +182,7 @@ def macro_points(every: list[Points]) -> Points:
     n_classes = np.float64(np.count_nonzero(n_objects))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = (precision / n_precise, recall / n_classes, f / n_classes)
-    return Points(threshold, tp, fp, *means, sum(n_objects))
+    return Points(threshold, tp, fp, *means, add_floats(n_objects))
 
 
 def sweep(score: Floats, hit: NDArray[np.bool_], n_objects: float, beta: float = 1.0) -> Points:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.sums import add_floats
 from detmap.diagnosis.analysis import BEYOND, TP, Diagnosis
 from detmap.errors import DataError
 from detmap.output.cell_text import or_none
@@ -161,7 +162,7 @@ def calibration(
 
     nan = float("nan")
     return Calibration(
-        sum(each.n / len(score) * gap for each, gap in zip(filled, deviation, strict=True))
+        add_floats(each.n / len(score) * gap for each, gap in zip(filled, deviation, strict=True))
         if filled
         else nan,
         max(deviation, default=nan),

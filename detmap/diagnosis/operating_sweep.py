@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.sums import add_integers
 from detmap.curves import operating_points as operating
 from detmap.curves.operating_points import Points
 from detmap.diagnosis.analysis import BEYOND, TP, Diagnosis
@@ -97,7 +98,9 @@ def _classwise(classes: list[Point]) -> Point:
         return float(values.mean()) if len(values) else float("nan")
 
     precision, recall, f1 = (mean(name) for name in ("precision", "recall", "f1"))
-    tp, fp, missed = (sum(getattr(each, name) for each in some) for name in ("tp", "fp", "missed"))
+    tp, fp, missed = (
+        add_integers(getattr(each, name) for each in some) for name in ("tp", "fp", "missed")
+    )
     return Point("classwise", float("nan"), precision, recall, f1, tp, fp, missed)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from detmap.base.sums import add_integers
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.breakdowns import Slice, slices
 from detmap.diagnosis.confusion import confusion
@@ -119,9 +120,9 @@ def _slice_sentence(found: list[Slice]) -> list[str]:
     below = []
     for each in found:
         others = [other for other in found if other.by == each.by and other is not each]
-        n = sum(other.objects for other in others)
+        n = add_integers(other.objects for other in others)
         if n and each.objects >= ENOUGH and each.by != "objects of the class":
-            rest = sum(other.found for other in others) / n
+            rest = add_integers(other.found for other in others) / n
             if each.recall < rest:
                 below.append((each.recall, rest, each))
     if not below:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.lazy import cached_property
+from detmap.base.sums import add_integers
 from detmap.doctor.duplicates import doubled
 from detmap.overlaps.row_overlaps import Met, best_overlaps
 from detmap.tables import Detections, Truth, boxes_as
@@ -112,7 +113,9 @@ def is_suspicious(truth: Truth, detections: Detections) -> bool:
     """
     if not len(truth) or not len(detections):
         return len(truth) != len(detections)
-    dropped = sum(note.count for note in detections.notes if note.code.endswith("-unknown"))
+    dropped = add_integers(
+        note.count for note in detections.notes if note.code.endswith("-unknown")
+    )
     if dropped > DROPPED * (len(detections) + dropped):
         return True
     if len(detections) < LEAST_ROWS:

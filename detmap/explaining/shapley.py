@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
+from detmap.base.sums import add_floats
 from detmap.explaining.steps import MOST_EXACT, Step, exact
 
 ORDERS = 64
@@ -84,6 +85,6 @@ def _some_orders(
     means = [sum(each, Fraction(0)) / ORDERS for each in changes]
     errors = []
     for each, mean in zip(changes, means, strict=True):
-        variance = sum(float(x - mean) ** 2 for x in each) / (ORDERS - 1)
+        variance = add_floats(float(x - mean) ** 2 for x in each) / (ORDERS - 1)
         errors.append(math.sqrt(variance / ORDERS))
     return means, errors, ORDERS

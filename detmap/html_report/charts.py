@@ -14,6 +14,8 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
+from detmap.base.sums import add_integers
+
 WIDTH, HEIGHT = 460, 260
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 36  # the style's slider is aligned with an axis of these
 MOST_POINTS = 160  # of a line
@@ -144,7 +146,7 @@ def matrix(
 
 def shares(title: str, parts: Sequence[tuple[str, str, int]]) -> Markup:
     """Parts (name, style, count) of a whole as one bar of the page's width, and its legend."""
-    total = max(sum(count for _, _, count in parts), 1)
+    total = max(add_integers(count for _, _, count in parts), 1)
     bar, items, left = [], [], 0.0
     for name, style, count in parts:
         width = 100 * count / total

@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from detmap.base.sums import add_integers
 from detmap.curves import aggregation
 from detmap.diagnosis.operating_sweep import found_from, point
 from detmap.html_report import charts
@@ -333,6 +334,6 @@ def shares(a: Run, b: Run) -> Markup:
         ("both match", "good", counts[0]),
         ("only A matches", "a", counts[1]),
         ("only B matches", "b", counts[2]),
-        ("both miss", "none", total - sum(counts)),
+        ("both miss", "none", total - add_integers(counts)),
     )
     return charts.shares("Objects by who matches them, at each highest F1", parts)

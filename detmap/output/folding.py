@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from detmap.base.sums import add_integers
+
 BETWEEN = 2  # spaces between two columns
 LEAST_WORDS = 24  # a column of words is not made narrower than this
 
@@ -24,7 +26,7 @@ def blocks(widths: Sequence[int], limit: int) -> list[list[int]]:
 def narrowed(widths: Sequence[int], words: Sequence[bool], limit: int) -> list[int]:
     """The widths with the widest column of words made so narrow that all fit, if that is enough."""
     result = list(widths)
-    excess = sum(widths) + BETWEEN * (len(widths) - 1) - limit
+    excess = add_integers(widths) + BETWEEN * (len(widths) - 1) - limit
     columns = [c for c, wraps in enumerate(words) if wraps]
     if excess <= 0 or not columns:
         return result

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from detmap.base import column_checks
 from detmap.base.immutable import Immutable, blank, keep, own, vouched
+from detmap.base.sums import add_integers
 from detmap.errors import DataError
 from detmap.overlaps import mask_errors
 from detmap.overlaps.polygons import FIX, Corners, corners, draw
@@ -380,6 +381,6 @@ def _listed(
     for i, runs in zip(rows, given, strict=True):
         pixels = int(size[i].prod())
         legal = set(map(type, runs)) == {int} and min(runs) >= 0 and max(runs) <= MOST_PIXELS
-        if not legal or sum(runs) != pixels:
+        if not legal or add_integers(runs) != pixels:
             raise DataError(place(i), mask_errors.wrong_count(runs) or _unfilled(pixels), FIX)
     return offsets(given), np.fromiter(chain.from_iterable(given), dtype=np.uint32)

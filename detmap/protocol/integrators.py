@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap.base.grids import Grid
+from detmap.base.sums import add_floats
 from detmap.errors import ProtocolError
 
 VOC_POINTS = Grid("arange 0:0.1:1")
@@ -55,7 +56,7 @@ class Curve(NamedTuple):
         ends = np.concatenate([[0.0], self.recall])
         steps = np.flatnonzero(np.diff(ends))
         parts = (ends[steps + 1] - ends[steps]) * heights[steps]
-        return float(np.sum(parts) if self.sum == "pairwise" else sum(parts.tolist()))
+        return float(np.sum(parts) if self.sum == "pairwise" else add_floats(parts.tolist()))
 
 
 class Integrator(NamedTuple):
@@ -103,7 +104,7 @@ class Integrator(NamedTuple):
 def _eleven_at_ranks(curve: Curve) -> float:
     highest = curve.precision_at_points()
     if highest.dtype == np.float64:
-        return float(sum((highest / len(highest)).tolist()))
+        return float(add_floats((highest / len(highest)).tolist()))
     total = np.float32(0)
     for each in highest:
         total = total + each

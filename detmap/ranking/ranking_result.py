@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from detmap.base.lazy import cached_property
 from detmap.base.reprs import outline
+from detmap.base.sums import add_integers
 from detmap.curves import scores as curves
 from detmap.errors import DataError, few
 from detmap.output import data_frames, formats
@@ -178,7 +179,7 @@ class RankingResult:
         ]
         orders = {"together": "together", "input": "in the order of the ground truth"}
         order = orders[self.rules.ties]
-        tied = sum(self._n_tied(k) for k in range(len(self.table.classes)))
+        tied = add_integers(self._n_tied(k) for k in range(len(self.table.classes)))
         remarks = (
             (
                 "class-without-positive",

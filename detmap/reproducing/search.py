@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from detmap.adapters.truth_by_protocol import TruthByProtocol
+from detmap.base.sums import add_floats, add_integers
 from detmap.errors import DataError, DetmapError
 from detmap.parity.restated_tools import MatchedLast, count_pairs, limit_crowds
 from detmap.protocol import Protocol, load, names, tools
@@ -123,12 +124,12 @@ class Search:
     @property
     def tried(self) -> int:
         """How many numbers were compared."""
-        return sum(each.tried for each in self.chances.values())
+        return add_integers(each.tried for each in self.chances.values())
 
     @property
     def expected_hits(self) -> float:
         """The expected number of accidental hits."""
-        return sum(each.expected for each in self.chances.values())
+        return add_floats(each.expected for each in self.chances.values())
 
 
 def reproduce(

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from detmap import protocol as protocols
-from detmap.base.open_files import looking, opened, shown
+from detmap.base.open_files import looking, opened, shown, unreadable_folder
+from detmap.base.sums import add_integers
 from detmap.errors import DataError, ProtocolError
 from detmap.output.cell_text import or_none
 from detmap.protocol import Protocol
@@ -300,7 +301,7 @@ def _files(place: Path) -> Iterator[tuple[str, Path]]:
     """The files of a folder that affect metrics, with relative names; follows each link once."""
 
     def refuse(error: OSError) -> None:
-        raise DataError(shown(error.filename or place), f"cannot be read: {error.strerror}")
+        raise unreadable_folder(error.filename or place, error)
 
     seen = {str(each) for each in place.resolve().parents}  # a link to a parent leaves the folder
     for folder, inner, names in os.walk(place, onerror=refuse, followlinks=True):
@@ -320,7 +321,7 @@ def is_same(path: str | Path, known: Mapping[str, Any]) -> bool:
     """Returns whether a file or folder has a digest; does not read files of other sizes."""
     place = Path(path)
     files = [file for _, file in _files(place)] if place.is_dir() else [place]
-    sizes = sum(file.stat().st_size for file in files)
+    sizes = add_integers(file.stat().st_size for file in files)
     if (len(files), sizes) != (known.get("files"), known.get("bytes")):
         return False
     return bool(digest_of(path)["sha256"] == known["sha256"])

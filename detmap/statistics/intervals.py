@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.sums import add_integers
 from detmap.curves import aggregation
 from detmap.curves.scores import Scores
 from detmap.errors import DataError
@@ -433,7 +434,7 @@ def _notes(
     if n_fewer:
         text = f"classes are too many for as many replicates: there are {n_fewer:,} fewer"
         notes.append(Note("fewer-replicates", text, len(planned.places)))
-    outside = sum(one.outside for one in metrics.values())
+    outside = add_integers(one.outside for one in metrics.values())
     if outside:
         text = "values are outside of their intervals, which are corrected for bias"
         notes.append(Note("outside-interval", text, outside))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from detmap.adapters import options_of, read_detections, read_truth_for
 from detmap.adapters.in_memory.nested_arrow import images_from_table as images_from_table
+from detmap.base.sums import add_integers
 from detmap.curves import scores as curves
 from detmap.curves.scores import Scores
 from detmap.errors import DataError, require
@@ -90,7 +91,7 @@ def evaluate(
     rules = prepare(protocol, settings)
     rules.require_parts("Dask")
     with _connected(client) as cluster:
-        n_groups = 2 * (sum(cluster.nthreads().values()) or 4)
+        n_groups = 2 * (add_integers(cluster.nthreads().values()) or 4)
         parts = cluster.map(_match, list(shards), protocol=rules, pure=False, key="detmap-match")
         heads = cluster.map(_head, parts, pure=False, key="detmap-head")
         offsets = cluster.submit(_offsets, heads, pure=False, key=_named("offsets", heads))
@@ -226,7 +227,7 @@ def _head(part: Matches) -> _Head:
 
 
 def _n_rows(heads: Sequence[_Head]) -> int:
-    return sum(head.n_rows for head in heads)
+    return add_integers(head.n_rows for head in heads)
 
 
 def _offsets(heads: Sequence[_Head]) -> list[int]:
@@ -279,9 +280,9 @@ def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, S
         images.protocol,
         images.categories,
         images.n_images,
-        sum(head.n_images_without_objects for head in heads),
+        add_integers(head.n_images_without_objects for head in heads),
         int(images.beyond.sum()),
-        sum(group.n_tied for group in groups),
+        add_integers(group.n_tied for group in groups),
         int(images.unjudged.sum()),
         data_digest(
             images.categories, images.image_ids, images.digest, order, n_dropped(images.notes)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base.sums import add_floats
 from detmap.statistics.formulas.logit_interval import logit_interval
 from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.influence import variance
@@ -110,7 +111,7 @@ def interval(
     moved: dict[str, Floats] = {}
     for row, slope in slopes:
         moved[row.images] = moved.get(row.images, 0.0) + slope * row.influence[metric]
-    se = math.sqrt(sum(map(variance, moved.values())))
+    se = math.sqrt(add_floats(map(variance, moved.values())))
     q = student((1 + level) / 2, math.inf)
     if to is None and 0 < figure_value < 1:
         return (se, *logit_interval(figure_value, se, 0.0, q))

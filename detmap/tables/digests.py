@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.base.sha import sha256
+from detmap.base.sums import add_integers
 from detmap.tables import Categories, Detections, Truth
 from detmap.tables.grouping import labels
 
@@ -32,7 +33,9 @@ def fold_table(
 
     digest = np.zeros(n_images, dtype=np.uint64)
     wide = [column if column.ndim == 2 else column[:, None] for column in columns]
-    words = np.empty((min(CHUNK, len(image)), sum(column.shape[1] for column in wide)), np.uint64)
+    words = np.empty(
+        (min(CHUNK, len(image)), add_integers(column.shape[1] for column in wide)), np.uint64
+    )
     for begin in range(0, len(image), CHUNK):
         rows = slice(begin, begin + CHUNK)
         words, place = words[: len(image[rows])], 0

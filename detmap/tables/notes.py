@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from detmap.base.immutable import Value
 from detmap.base.printable import shown
+from detmap.base.sums import add_integers
 from detmap.errors import few, singular
 
 Adding = Literal["rows", "names", "missing", "repeats", "once"]
@@ -163,7 +164,7 @@ def from_dict(values: Mapping[str, Any]) -> Note:
 
 def n_dropped(notes: Iterable[Note]) -> int:
     """Returns the number of detections that such notes count."""
-    return sum(note.count for note in notes if note.code in DROPPED)
+    return add_integers(note.count for note in notes if note.code in DROPPED)
 
 
 def fixes(notes: Iterable[Note]) -> tuple[str, ...]:
@@ -189,12 +190,12 @@ def _add(group: list[Note], table: str) -> Note:
     if table or len(group) == 1:
         return replace(first, source=source, table=table)
     names = listed_names(name for note in group for name in note.names)
-    numbers = tuple(map(sum, zip(*(note.numbers for note in group), strict=True)))
+    numbers = tuple(map(add_integers, zip(*(note.numbers for note in group), strict=True)))
     if first.adding == "missing":
         names = listed_names(set(names).intersection(*(note.names for note in group)))
     count = {
-        "rows": sum(note.count for note in group),
+        "rows": add_integers(note.count for note in group),
         "once": first.count,
-        "repeats": sum(numbers[:1]) - len(names),
+        "repeats": add_integers(numbers[:1]) - len(names),
     }.get(first.adding, len(names))
     return replace(first, count=count, source=source, names=names, numbers=numbers, table=table)

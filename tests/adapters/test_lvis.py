@@ -17,8 +17,7 @@ from detmap.adapters.coco import instances as coco
 from detmap.adapters.coco import scan_json as coco_scan
 from detmap.tables import ABSENT, NOT_EXHAUSTIVE
 from tests.support import builders as make
-
-LVIS = Path(__file__).resolve().parents[3] / "shared/data/benchmarks/lvis"
+from tests.support.real_data import data_path
 
 
 def lvis_file(**first: Any) -> dict[str, Any]:
@@ -112,9 +111,8 @@ def test_bad_lists_of_classes(value: Any, what: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", ["1", "2"])
 def test_the_scope_of_real_files_is_that_of_their_json(case: str) -> None:
-    if not LVIS.exists():
-        pytest.skip("no data beside the checkout")
-    tree = json.loads((LVIS / case / "truth.json").read_text())
+    place = data_path("benchmarks", "lvis", case)
+    tree = json.loads((place / "truth.json").read_text())
     expected = sorted(
         {
             (image["id"], k, kind)
@@ -124,11 +122,11 @@ def test_the_scope_of_real_files_is_that_of_their_json(case: str) -> None:
             if k in {category["id"] for category in tree["categories"]}
         }
     )
-    assert pairs(LVIS / case / "truth.json") == expected
-    truth = read_truth(LVIS / case / "truth.json")
+    assert pairs(place / "truth.json") == expected
+    truth = read_truth(place / "truth.json")
     of = {category["id"]: category["frequency"] for category in tree["categories"]}
     assert truth.categories.groups == tuple(of[i] for i in sorted(of))
-    assert len(read_detections(LVIS / case / "dets.json", truth)) > 0
+    assert len(read_detections(place / "dets.json", truth)) > 0
 
 
 def test_both_lanes_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

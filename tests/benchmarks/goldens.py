@@ -1,25 +1,20 @@
-"""Goldens of benchmarks' own evaluation code, in ../shared/data beside the checkout."""
+"""Goldens of benchmarks' own evaluation code, in the data."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.support.real_data import data_path
 
-DATA = Path(os.environ.get("DETMAP_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 CASES = ("1", "2")
 WITHIN = 1e-9
 
 
 def folder(name: str) -> Path:
     """The folder of a benchmark's cases; skips the test if it is not there."""
-    path = DATA / "benchmarks" / name
-    if not path.is_dir():
-        pytest.skip(f"no {path}: the goldens are not part of the repository")
-    return path
+    return data_path("benchmarks", name)
 
 
 def of_case(name: str, case: str, file: str = "goldens.json") -> Any:

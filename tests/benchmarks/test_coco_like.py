@@ -18,21 +18,19 @@ from detmap.curves import terms
 from detmap.curves.lower_limits import within
 from detmap.curves.scores import join, scores
 from detmap.results.result import Result
+from tests.benchmarks.goldens import folder
 from tests.protocol.test_keys import TWO, A, B, data
-from tests.real.conftest import DATA
 
-ROOT = DATA / "benchmarks"
 ROOT_OF_DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
-needs_data = pytest.mark.skipif(not (ROOT / "aitod").is_dir(), reason="no goldens at hand")
 cases = pytest.mark.parametrize("case", ["1", "2"])
 
 
 def goldens(name: str, case: str) -> Any:
-    return json.loads((ROOT / name / "goldens.json").read_text())[case]
+    return json.loads((folder(name) / "goldens.json").read_text())[case]
 
 
 def evaluated(name: str, case: str, protocol: str, **settings: Any) -> Any:
-    files = ROOT / name / case / "truth.json", ROOT / name / case / "dets.json"
+    files = folder(name) / case / "truth.json", folder(name) / case / "dets.json"
     return detmap.evaluate(*files, protocol, settings=settings or None)
 
 
@@ -53,7 +51,6 @@ def of_row(result: Any, row: str) -> float:
 # ---- goldens
 
 
-@needs_data
 @cases
 @pytest.mark.parametrize("limit", ["10000", "60", "15"])
 def test_lvis_fixed(case: str, limit: str) -> None:
@@ -63,11 +60,10 @@ def test_lvis_fixed(case: str, limit: str) -> None:
     kept = wanted.pop("detections kept")
     assert all(same(result.metrics[name.removesuffix("@-1")], x) for name, x in wanted.items())
     assert len(wanted) == len(result.metrics)
-    read = len(json.loads((ROOT / "lvis-fixed-ap" / case / "dets.json").read_text()))
+    read = len(json.loads((folder("lvis-fixed-ap") / case / "dets.json").read_text()))
     assert read - kept == int(result.matches.beyond.sum())
 
 
-@needs_data
 @cases
 @pytest.mark.parametrize("name", ["aitod", "sodad"])
 def test_sizes_of_tiny_objects(name: str, case: str) -> None:
@@ -89,7 +85,6 @@ FLAGS: dict[str, dict[str, Any]] = {
 }
 
 
-@needs_data
 @cases
 @pytest.mark.parametrize("flags", FLAGS)
 def test_tinyperson(flags: str, case: str) -> None:
@@ -102,7 +97,6 @@ def test_tinyperson(flags: str, case: str) -> None:
     assert len(wanted) == len(result.metrics) == 42
 
 
-@needs_data
 def named_rows(result: Any) -> Any:
     """The rows of the metrics, those of a rule of its own too."""
     return result.protocol.override({"evaluation.rule": "matching"}).rows()[0]
@@ -119,7 +113,6 @@ def test_crowdpose(case: str) -> None:
         assert len(wanted) == len(result.metrics)
 
 
-@needs_data
 @cases
 def test_wholebody(case: str) -> None:
     result = evaluated("coco-wholebody", case, "wholebody")

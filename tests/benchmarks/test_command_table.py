@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from detmap.protocol import names
-from tests.benchmarks.goldens import DATA, folder
+from tests.benchmarks.goldens import folder
 from tests.support.tier import some
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,8 +25,8 @@ def tool() -> ModuleType:
 
 
 TOOL = tool()
-OTHERS = {"coco-bbox", "coco-segm", "coco-keypoints", "lvis", "voc2007", "voc2012"}
-OTHERS |= {"voc2007-python", "voc2012-python"}
+OTHERS = {name for name in names() if name.startswith(("coco-", "voc")) or name == "lvis"}
+"""COCO, VOC and LVIS, and their variants."""
 
 
 def lines() -> dict[str, str]:
@@ -43,6 +43,6 @@ def test_every_protocol_of_a_benchmark_has_a_row() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", some(TOOL.CASES, 10))
 def test_the_row_is_what_the_commands_do(protocol: str) -> None:
-    folder(TOOL.CASES[protocol][0])
-    cells = TOOL.row(protocol, (DATA / "benchmarks").resolve())
+    place = folder(TOOL.CASES[protocol][0])
+    cells = TOOL.row(protocol, place.parent.resolve())
     assert f"| {' | '.join(cells)} |" == lines()[protocol]

@@ -13,8 +13,8 @@ import pytest
 
 from detmap.protocol import load, names
 from tests.benchmarks import test_latex
-from tests.benchmarks.goldens import DATA
 from tests.benchmarks.test_command_table import OTHERS
+from tests.support.real_data import data_path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "benchmarks.md").read_text()
@@ -104,9 +104,7 @@ def test_twin(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", sorted(set(PROTOCOLS) - NO_GOLDENS))
 def test_goldens_and_latex(protocol: str) -> None:
     folder, truth, _ = test_latex.FILES[protocol]
-    if not DATA.is_dir():
-        pytest.skip("the goldens are not on this machine")
-    place = DATA / "benchmarks" / folder
+    place = data_path("benchmarks") / folder
     assert list(place.glob("goldens*.json"))
     assert (place / "1" / truth).exists()
     tests = (path.read_text() for path in Path(__file__).parent.glob("test_*.py"))

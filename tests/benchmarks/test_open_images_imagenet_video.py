@@ -1,19 +1,16 @@
 """Goldens of Open Images, ImageNet DET and VID, BDD100K, VisDrone and UAVDT by their own code."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import detmap
-
-DATA = Path(__file__).resolve().parents[3] / "shared/data/benchmarks"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the goldens are not on this machine")
+from tests.support.real_data import data_path
 
 
 def golden(folder: str, case: int) -> Any:
-    files = sorted((DATA / folder).glob("goldens*.json"))
+    files = sorted(data_path("benchmarks", folder).glob("goldens*.json"))
     trees = [json.loads(file.read_text()) for file in files]
     return next(
         each[str(case)] for each in (tree.get("cases", tree) for tree in trees) if str(case) in each
@@ -22,7 +19,7 @@ def golden(folder: str, case: int) -> Any:
 
 def evaluated(folder: str, case: int, files: str, protocol: str) -> detmap.Result:
     truth, detections = files.split()
-    place = DATA / folder / str(case)
+    place = data_path("benchmarks", folder, str(case))
     return detmap.evaluate(place / truth, place / detections, protocol)
 
 

@@ -16,8 +16,8 @@ from detmap.base.crowding import Effort
 from detmap.benchmarks import jaccard_index
 from detmap.results import receipt
 from tests.protocol.test_keys import FAR, PLAIN, A, B, data
-from tests.real.conftest import DATA
 from tests.reference import people
+from tests.support.real_data import data_files, data_path
 from tests.support.tier import drawn
 
 FILES = {
@@ -32,7 +32,7 @@ MR_4 = [0.0001, 0.0003, 0.001, 0.0032, 0.01, 0.0316, 0.1, 0.3162, 1.0]
 
 def goldens(name: str) -> dict[str, Any]:
     cases: dict[str, Any] = {}
-    for path in sorted(DATA.glob(f"benchmarks/{name}/goldens*_public.json")):
+    for path in data_files(f"benchmarks/{name}/goldens*_public.json"):
         cases |= json.loads(path.read_text())["cases"]
     return cases
 
@@ -42,9 +42,7 @@ cases = pytest.mark.parametrize("name, case", CASES or [("", "")])
 
 
 def read(name: str, case: str) -> tuple[detmap.Truth, detmap.Detections, detmap.Protocol]:
-    if not case:
-        pytest.skip("no ../shared/data/benchmarks")
-    folder, rules = DATA / "benchmarks" / name / case, detmap.load_protocol(name)
+    folder, rules = data_path("benchmarks", name, case), detmap.load_protocol(name)
     truth = read_truth_for(folder / FILES[name][0], rules)
     detections = detmap.read_detections(
         folder / FILES[name][1], truth, preferred_format=rules.files.detections

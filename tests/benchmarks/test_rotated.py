@@ -14,17 +14,14 @@ from typing import Any
 import pytest
 
 import detmap
-from tests.real.conftest import DATA
+from tests.benchmarks.goldens import folder
 
-ROOT = DATA / "benchmarks"
 CASES = ("1", "2")
 TEN = [round(0.5 + 0.05 * i, 2) for i in range(10)]
 
-needs_data = pytest.mark.skipif(not (ROOT / "mmrotate").is_dir(), reason="no goldens at hand")
-
 
 def goldens(name: str, case: str) -> Any:
-    (file,) = (ROOT / name).glob("goldens*.json")
+    (file,) = (folder(name)).glob("goldens*.json")
     found = json.loads(file.read_text())
     return found.get("cases", found)[case]
 
@@ -38,12 +35,11 @@ def close(value: float, wanted: float) -> bool:
     return math.isclose(value, wanted, rel_tol=0, abs_tol=1e-9)
 
 
-@needs_data
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("integrator", "name"), [("eleven_point", "11"), ("all_points", "all")])
 def test_dota(case: str, integrator: str, name: str) -> None:
     wanted = goldens("dota", case)[f"{name}-point"]
-    files = ROOT / "dota" / case / "labelTxt", ROOT / "dota" / case / "results"
+    files = folder("dota") / case / "labelTxt", folder("dota") / case / "results"
     settings = {"ap.integrator": integrator}
     if integrator == "all_points":
         settings["mean.undefined"] = "skip"
@@ -53,26 +49,24 @@ def test_dota(case: str, integrator: str, name: str) -> None:
     assert classes(result) == pytest.approx(of, abs=1e-9)
 
 
-@needs_data
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("folder", ["patches", "merged"])
-def test_dota_15_from_patches_and_merged_by_the_devkit(case: str, folder: str) -> None:
+@pytest.mark.parametrize("merged", ["patches", "merged"])
+def test_dota_15_from_patches_and_merged_by_the_devkit(case: str, merged: str) -> None:
     wanted = goldens("dota15", case)
-    place = ROOT / "dota15" / case
+    place = folder("dota15") / case
     truth = detmap.read_truth(place / "labelTxt")
-    found = detmap.read_detections(place / folder, truth, protocol_unknown="classes")
+    found = detmap.read_detections(place / merged, truth, protocol_unknown="classes")
     lines = {found.categories.names[k]: int((found.label == k).sum()) for k in set(found.label)}
     assert lines == wanted["merged lines"]
     for threshold in (0.5, 0.75):
         golden = dict(wanted[f"IoU {threshold} 11-point"])
         result = detmap.evaluate(
-            place / "labelTxt", place / folder, "dota-1.5", settings={"iou.thresholds": [threshold]}
+            place / "labelTxt", place / merged, "dota-1.5", settings={"iou.thresholds": [threshold]}
         )
         assert close(result.metrics["mAP"], golden.pop("mean"))
         assert classes(result) == pytest.approx(golden, abs=1e-9)
 
 
-@needs_data
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
     ("protocol", "settings", "name"),
@@ -85,7 +79,7 @@ def test_dota_15_from_patches_and_merged_by_the_devkit(case: str, folder: str) -
 )
 def test_mmrotate(case: str, protocol: str, settings: dict[str, Any], name: str) -> None:
     golden = goldens("mmrotate", case)[name]
-    files = ROOT / "mmrotate" / case / "truth.csv", ROOT / "mmrotate" / case / "dets.csv"
+    files = folder("mmrotate") / case / "truth.csv", folder("mmrotate") / case / "dets.csv"
     values = []
     for threshold in TEN:
         result = detmap.evaluate(
@@ -98,11 +92,10 @@ def test_mmrotate(case: str, protocol: str, settings: dict[str, Any], name: str)
     assert close(sum(values) / 10, golden["mean of the ten mAP"])
 
 
-@needs_data
 @pytest.mark.parametrize("case", CASES)
 def test_ultralytics(case: str) -> None:
     golden = goldens("ultralytics-obb", case)
-    place = ROOT / "ultralytics-obb" / case
+    place = folder("ultralytics-obb") / case
     result = detmap.evaluate(place / "truth.csv", place / "dets.csv", "ultralytics-obb")
     for name in ("mAP50-95", "mAP50", "P", "R"):
         assert close(result.metrics[name], golden[name])
@@ -116,10 +109,9 @@ def test_ultralytics(case: str) -> None:
     assert counts["tp"] + counts["fp"] == golden["detections"]
 
 
-@needs_data
 @pytest.mark.parametrize("case", CASES)
 def test_the_mean_over_ten_thresholds(case: str) -> None:
-    files = ROOT / "mmrotate" / case / "truth.csv", ROOT / "mmrotate" / case / "dets.csv"
+    files = folder("mmrotate") / case / "truth.csv", folder("mmrotate") / case / "dets.csv"
     settings = {"iou.thresholds": "0.5:0.05:0.95", "metrics": ["AP"]}
     wanted = goldens("mmrotate", case)["difficult as any other (HRSC2016); AP07"]
     found = detmap.evaluate(*files, "hrsc2016", settings=settings).metrics["AP"]

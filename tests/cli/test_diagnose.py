@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.real.conftest import data as data
 from tests.support import builders as make
 from tests.support.running import run
 

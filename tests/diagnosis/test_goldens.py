@@ -16,8 +16,6 @@ from detmap.diagnosis.confusion import confusion
 from detmap.diagnosis.olrp import LRP_GRID, olrp
 from detmap.diagnosis.tide import tidecv
 from detmap.tables import Detections, Truth
-from tests.real.conftest import data as data
-from tests.real.conftest import voc2007 as voc2007
 from tests.support import builders as make
 
 pytestmark = pytest.mark.slow

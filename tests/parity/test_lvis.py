@@ -19,10 +19,8 @@ from detmap.tables import Scope
 from tests.support import builders as make
 from tests.support.drawing import draw_coco, draw_lvis
 from tests.support.drawn_tables import read_coco
+from tests.support.real_data import data_path
 from tests.support.tier import drawn
-
-ROOT = Path(__file__).resolve().parents[3] / "shared" / "data" / "benchmarks" / "lvis"
-GOLDENS = ROOT / "goldens_public.json"
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +33,9 @@ def official() -> Any:
 
 @pytest.mark.parametrize("case", ["1", "2"])
 def test_the_goldens_of_lvis_api(case: str) -> None:
-    if not GOLDENS.exists():
-        pytest.skip("no data beside the checkout")
-    golden = json.loads(GOLDENS.read_text())["cases"][case]
-    result = detmap.evaluate(ROOT / case / "truth.json", ROOT / case / "dets.json")
+    place = data_path("benchmarks", "lvis")
+    golden = json.loads((place / "goldens_public.json").read_text())["cases"][case]
+    result = detmap.evaluate(place / case / "truth.json", place / case / "dets.json")
     assert result.protocol.name == "lvis"  # the default of such a ground truth
     assert list(result.metrics) == list(golden["results"])
     for name, value in golden["results"].items():

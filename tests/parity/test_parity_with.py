@@ -22,11 +22,11 @@ from tests.reference import official
 from tests.support import builders as make
 from tests.support import stand_ins
 from tests.support.drawing import draw_coco
+from tests.support.real_data import data_path
 from tests.support.running import run
 
 pytestmark = pytest.mark.slow
 
-DATA = Path(os.environ.get("DETMAP_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SAMPLE = folder("datasets") / "shapes"
 COCO = SAMPLE / "instances_test.json", SAMPLE / "detections" / "template.json"
 VOC = SAMPLE, SAMPLE / "detections" / "contours"
@@ -65,9 +65,7 @@ def test_a_tool_gives_the_numbers_of_its_protocol(
 @pytest.mark.slow
 def test_the_official_demo_of_coco(peer: peers.Peer) -> None:
     """Crowds, areas of segmentations, boxes that are no whole pixels."""
-    place = DATA / "coco-val2014-100"
-    if not place.is_dir():
-        pytest.skip("real data is absent: set DETMAP_DATA to its folder")
+    place = data_path("coco-val2014-100")
     names = ("instances_val2014_100", "instances_val2014_fakebbox100_results")
     found = parity.compare(*(place / f"{name}.json" for name in names), tool=peer.name)
     assert found.equal, found.verdict

@@ -24,9 +24,9 @@ from tests.support.drawing import (
     draw_many_detections,
     draw_round_recall,
 )
+from tests.support.real_data import data_path
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("DETMAP_DATA", ROOT.parent / "shared" / "data"))
 spec = importlib.util.spec_from_file_location("peers", ROOT / "tools" / "peers.py")
 assert spec is not None
 assert spec.loader is not None
@@ -152,9 +152,7 @@ KINDS = {"segm": "segm", "keypoints": "kp"}  # and how the files of the shared d
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_masks_and_keypoints_give_the_numbers_of_pycocotools(peer: Any, kind: str) -> None:
-    folder = DATA / "benchmarks" / "coco-segm-keypoints"
-    if not folder.is_dir():
-        pytest.skip("real data is absent: set DETMAP_DATA to its folder")
+    folder = data_path("benchmarks", "coco-segm-keypoints")
     if kind not in peer.kinds:
         pytest.skip(f"{peer.name} does not evaluate {kind} of such files")
     if peer.name == "detmap" and f"coco-{kind}" not in detmap.protocol.names():

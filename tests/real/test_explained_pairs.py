@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 import detmap
-from tests.real.conftest import data as data
-from tests.real.conftest import voc2007 as voc2007
 from tests.support.tier import some
 
 PAIRS: dict[tuple[str, str, str], tuple[tuple[float, float], dict[str, float]]] = {

@@ -1,5 +1,5 @@
 """Exports of annotation tools and trainers, one folder a format, against pycocotools' AP on the
-boxes that the files hold (`expected.json` of shared/data/formats)."""
+boxes that the files hold (`expected.json` of the data)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.real_data import data_path
 from tests.support.running import run
 
 FORMATS = (
@@ -34,10 +35,8 @@ FORMATS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_ap_of_an_export(data: Path, name: str) -> None:
-    folder = data / "formats"
-    if not folder.is_dir():
-        pytest.skip("the exports are absent")
+def test_the_ap_of_an_export(name: str) -> None:
+    folder = data_path("formats")
     wanted = json.loads((folder / "expected.json").read_text())
     for case in wanted["formats"][name]:
         assert ap(folder, case) == pytest.approx(case["AP"], abs=wanted["tolerance"]), case["case"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.real.conftest import DATA
+from tests.support.real_data import data_files, data_path
 from tests.support.running import run
 
 FORMATS = (
@@ -20,14 +20,14 @@ FORMATS = (
     *("roboflow-createml", "via-json", "supervisely", "vott-json", "hf-imagefolder", "hf-parquet"),
     *("ultralytics-to-json", "ultralytics-obb", "mmdet"),
 )
-EXPECTED = DATA / "formats" / "expected.json"
 
 
 def cases() -> Iterator[Any]:
-    formats = json.loads(EXPECTED.read_text())["formats"] if EXPECTED.is_file() else {}
-    for name in FORMATS:
-        for case in formats.get(name, ()):
-            yield pytest.param(case, id=f"{name}-{case['case']}")
+    for file in data_files("formats/expected.json"):
+        formats = json.loads(file.read_text())["formats"]
+        for name in FORMATS:
+            for case in formats.get(name, ()):
+                yield pytest.param(case, id=f"{name}-{case['case']}")
 
 
 @pytest.mark.slow
@@ -35,7 +35,7 @@ def cases() -> Iterator[Any]:
 def test_the_number_of_an_export(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     if "parquet" in case["truth"]:
         pytest.importorskip("pyarrow")
-    monkeypatch.chdir(EXPECTED.parent)
+    monkeypatch.chdir(data_path("formats"))
     options = [*case.get("options", []), "-p", "coco-bbox", "--format", "json"]
     outcome = run("eval", Path(case["truth"]), Path(case["detections"]), *options)
     if "AP" not in case:

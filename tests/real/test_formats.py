@@ -74,7 +74,7 @@ def test_formats_that_keep_every_digit(
 
 
 def test_rafaelpadilla_counts_difficult_objects(tables: Tables, tmp_path: Path) -> None:
-    """mAP of the tool itself on these files, percent: shared/data/tools/goldens.json."""
+    """mAP of the tool itself on these files, percent: tools/goldens.json of the data."""
     truth, found = writers.rafaelpadilla(*tables, tmp_path, "voc xywh")
     read = detmap.read_truth(truth, box_format="voc xywh")
     result = detmap.evaluate(

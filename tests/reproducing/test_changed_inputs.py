@@ -20,8 +20,6 @@ from detmap.reproducing import changed_inputs as supposed
 from detmap.reproducing.changed_inputs import suppositions
 from detmap.reproducing.search import KINDS, Search, reproduce
 from detmap.tables import Detections, Truth, selection
-from tests.real.conftest import data as data
-from tests.real.conftest import voc2007 as voc2007
 from tests.support import builders as make
 from tests.support.running import run
 

@@ -13,8 +13,6 @@ from detmap.errors import DataError
 from detmap.reproducing import published
 from detmap.reproducing.published import Number
 from tests.parity.test_truth_by_protocol import FLAGGED, draw
-from tests.real.conftest import data as data
-from tests.real.conftest import voc2007 as voc2007
 from tests.support import builders as make
 from tests.support.running import run
 

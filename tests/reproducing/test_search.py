@@ -16,8 +16,6 @@ from detmap.reproducing import search
 from detmap.reproducing.printed_numbers import parse
 from detmap.reproducing.search import MOST_ROWS, reproduce
 from detmap.tables import Detections, Truth
-from tests.real.conftest import data as data
-from tests.real.conftest import voc2007 as voc2007
 from tests.support import builders as make
 from tests.support.running import run
 

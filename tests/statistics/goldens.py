@@ -1,9 +1,8 @@
-"""The cases of ../shared/data/statistics as `Matches`: verdicts are given, no box is."""
+"""The cases of the study's data as `Matches`: verdicts are given, no box is."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 import detmap
 from detmap.matching.matches import Matches
 from detmap.tables.grouping import offsets, ranked
+from tests.support.real_data import data_path
 
 INTEGRATORS = {
     "grid": "grid_envelope",
@@ -90,9 +90,9 @@ def as_matches(case: dict[str, Any], detector: int, integrator: str = "grid_enve
     )
 
 
-def load(data: Path, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def load(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """A case and what is expected of it."""
-    folder = data / "statistics"
+    folder = data_path("statistics")
     return tuple(  # type: ignore[return-value]
         json.loads((folder / f"{name}_{number}.json").read_text()) for name in ("case", "expected")
     )

@@ -23,7 +23,6 @@ from detmap.statistics.influence import each_batch, influence, variance
 from detmap.statistics.paired_differences import pair_up
 from detmap.statistics.resampled_numbers import differences, resample_ap
 from detmap.statistics.sampling_units import units
-from tests.real.conftest import DATA
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 from tests.statistics.test_influence import planned
@@ -32,7 +31,6 @@ from tests.support.running import run
 
 SHAPES = make.SHAPES
 A, B = (SHAPES / "detections" / name for name in ("contours", "template"))
-needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
 
 
 def two(seed: int = 0, n_images: int = 120, integrator: str = "all_points") -> list[detmap.Matches]:
@@ -43,10 +41,9 @@ def two(seed: int = 0, n_images: int = 120, integrator: str = "all_points") -> l
     return [first, replace(first, tp=np.where(missed[:, None], 0, first.tp).astype(np.uint16))]
 
 
-@needs_data
 @pytest.mark.parametrize("number", [1, 2])
 def test_comparisons_are_the_goldens(number: int) -> None:
-    case, expected = load(DATA, number)
+    case, expected = load(number)
     first, second = (as_matches(case["case"], i) for i in (0, 1))
     plans = [planned(each) for each in (first, second)]
     own = [each.protocol.override({}) for each in (first, second)]
@@ -57,11 +54,10 @@ def test_comparisons_are_the_goldens(number: int) -> None:
     np.testing.assert_allclose(delta, expected["bootstrap_grid"]["paired_delta"], atol=1e-12)
 
 
-@needs_data
 @pytest.mark.parametrize("number", [1, 2])
 def test_every_exchange_of_a_golden(number: int) -> None:
     """All 256 exchanges of eight images: how many move the plain difference as far."""
-    case, expected = load(DATA, number)
+    case, expected = load(number)
     golden = expected["permutation_exact"]
     plans = [planned(as_matches(case["small"], i, "all_points")) for i in (0, 1)]
     exchange = permutation.Exchange(*plans)

@@ -17,12 +17,9 @@ from detmap.statistics import class_terms as readings
 from detmap.statistics import influence as module
 from detmap.statistics.influence import OfClasses, each_batch, influence, variance
 from detmap.statistics.sampling_units import Units, units
-from tests.real.conftest import DATA
 from tests.reference import weighted as twin
 from tests.statistics.drawn_matches import draw, objects_of_cell, rows_of_cell
 from tests.statistics.goldens import as_matches, load
-
-needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
 
 
 def planned(matches: detmap.Matches):
@@ -38,11 +35,10 @@ def each_class(plan: readings.Plan, of: Units) -> list[np.ndarray]:
     ]
 
 
-@needs_data
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("detector", [0, 1])
 def test_influence_and_its_error_are_the_goldens(number: int, detector: int) -> None:
-    case, expected = load(DATA, number)
+    case, expected = load(number)
     golden = expected["influence_x" if detector == 0 else "influence_y"]
     matches = as_matches(case["case"], detector)
     own, each = planned(matches), units(matches.image_ids)
@@ -57,10 +53,9 @@ def test_influence_and_its_error_are_the_goldens(number: int, detector: int) -> 
         np.testing.assert_allclose(classes[int(k)][0], values, rtol=0, atol=1e-12)
 
 
-@needs_data
 @pytest.mark.parametrize("number", [1, 2])
 def test_goldens_of_groups_and_pairs(number: int) -> None:
-    case, expected = load(DATA, number)
+    case, expected = load(number)
     first, second = (planned(as_matches(case["case"], i)) for i in (0, 1))
     image_ids = first.matches.image_ids
     groups = dict(enumerate(expected["cluster"]["groups"]))

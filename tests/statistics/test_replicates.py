@@ -14,18 +14,14 @@ from detmap.kernels.resampling.steps import PARTLY, TRUE, Steps, list_steps
 from detmap.statistics import replicates as drawing
 from detmap.statistics.formulas.quantiles import student
 from detmap.statistics.sampling_units import units
-from tests.real.conftest import DATA
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 from tests.statistics.test_influence import planned
 
-needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
 
-
-@needs_data
 @pytest.mark.parametrize("number", [1, 2])
 def test_replicates_are_the_goldens(number: int) -> None:
-    case, expected = load(DATA, number)
+    case, expected = load(number)
     seed, n = expected["seed"], expected["B"]
     for b in range(3):
         assert drawing.draws(seed, b, 12).tolist() == expected["draws_first_3"][b]
@@ -47,10 +43,9 @@ def test_replicates_are_the_goldens(number: int) -> None:
         np.testing.assert_allclose(limits, golden["percentile"], rtol=0, atol=1e-12)
 
 
-@needs_data
 @pytest.mark.parametrize("number", [1, 2])
 def test_replicates_of_groups_are_the_goldens(number: int) -> None:
-    case, expected = load(DATA, number)
+    case, expected = load(number)
     golden = expected["cluster"]
     own = planned(as_matches(case["case"], 0))
     each = units(own.matches.image_ids, dict(enumerate(golden["groups"])))
@@ -60,11 +55,10 @@ def test_replicates_of_groups_are_the_goldens(number: int) -> None:
     np.testing.assert_allclose(found, golden["replicates_grid_first_2"], rtol=0, atol=1e-12)
 
 
-@needs_data
 @pytest.mark.parametrize("number", [1, 2])
 def test_goldens_of_the_jackknife(number: int) -> None:
     """An image left out is an image of weight 0."""
-    case, expected = load(DATA, number)
+    case, expected = load(number)
     for short in ("grid", "all"):
         matches = as_matches(case["case"], 0, INTEGRATORS[short])
         left_out = 1 - np.eye(matches.n_images)

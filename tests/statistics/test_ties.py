@@ -18,21 +18,17 @@ from detmap.curves.extremes import extremes_of
 from detmap.errors import DetmapError
 from detmap.kernels.curves import Ranked
 from detmap.statistics import tie_search, ties
-from tests.real.conftest import DATA
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 from tests.support.tier import drawn
 from tools.fuzzing.ties import case
 from tools.fuzzing.ties import draw as draw_set
 
-needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
 
-
-@needs_data
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("short", ["grid", "all", "step"])
 def test_bounds_are_the_goldens(number: int, short: str) -> None:
-    case, expected = load(DATA, number)
+    case, expected = load(number)
     matches = as_matches(case["case"], 0, INTEGRATORS[short])
     scores = curves.scores(matches)
     low, high = extremes_of(matches, scores)

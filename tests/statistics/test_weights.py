@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,11 @@ import pytest
 import detmap
 from detmap.curves import scores as curves
 from detmap.kernels.resampling import weighted as kernels
-from tests.real.conftest import DATA
 from tests.reference import weighted as twin
 from tests.statistics.drawn_matches import draw, objects_of_cell, repeated, rows_of_cell, tables
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 
 NAMES = tuple(INTEGRATORS.values())
-needs_data = pytest.mark.skipif(not (DATA / "statistics").is_dir(), reason="real data is absent")
 
 
 def cells(matches: detmap.Matches, weights: object = None) -> np.ndarray:
@@ -33,11 +30,10 @@ def numbers(tree: object) -> np.ndarray:
     return np.array(tree, dtype=float)  # None becomes NaN
 
 
-@needs_data
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("short", INTEGRATORS)
 def test_weighted_numbers_are_the_goldens(number: int, short: str) -> None:
-    case, expected = load(Path(DATA), number)
+    case, expected = load(number)
     matches = as_matches(case["case"], 0, INTEGRATORS[short])
     np.testing.assert_allclose(cells(matches), numbers(expected["point"][short]), atol=1e-12)
     for drawn, cell in zip(

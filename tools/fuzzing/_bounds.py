@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from detmap.errors import DetmapError
+from tools.fuzzing._scratch import scratch
 
 SECONDS = 20.0
 MEGABYTES = 500
-PLACE = Path("mutated")
+PLACE = scratch("mutated")
 TIMES = [1] * 12 + [3] * 6 + [100] * 5 + [5000]
 """How often a piece is repeated. A tenth of the files get long: they take most of the time."""
 

@@ -13,7 +13,6 @@ import json
 import random
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,13 @@ from tests.support.alike_lists import ODD, draw
 from tests.support.guarded_pages import ROOM, GuardedFile
 from tests.support.lanes import assert_same
 from tests.support.mutation import damaged
+from tools.fuzzing._scratch import scratch
 
 FILES = 20
 IDS = np.array([0, 1, 2, 7, 42, 999, 17 * 10**4, 12345678, 987654321, 10**17, 10**18 - 1])
 CATEGORIES = (1, 7, 42)
 COUNTS = {f"{kind} {what}": 0 for kind in ("results", "annotations") for what in ("files", "read")}
-PATH = Path("text")
+PATH = scratch("text")
 NUMBER = re.compile(rb"(?<=[:\[, ])-?[0-9][0-9.eE+-]*")
 
 

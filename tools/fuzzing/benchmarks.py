@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import random
 import shutil
-from pathlib import Path
 
 import detmap
 from detmap.errors import DetmapError
@@ -15,6 +14,7 @@ from tests.benchmarks.small_cases import CASES, written
 from tests.benchmarks.test_coco_like import crowd_pose, whole_body
 from tests.support.mutation import damaged
 from tools.fuzzing._refusals import judge_refusal
+from tools.fuzzing._scratch import scratch
 
 KINDS = (*CASES, "crowdpose", "wholebody")
 COUNTS = {f"{kind} {how}": 0 for kind in KINDS for how in ("read", "refused")}
@@ -24,7 +24,7 @@ def case(seed: int) -> str | None:
     """What is wrong with how the files of a benchmark, perhaps a damaged one, are read."""
     rng = random.Random(seed)
     kind = KINDS[seed % len(KINDS)]
-    folder = Path(kind)
+    folder = scratch(kind)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     if kind in CASES:

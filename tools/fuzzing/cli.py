@@ -18,6 +18,7 @@ from pathlib import Path
 
 from detmap.cli import main
 from tests.support import builders as make
+from tools.fuzzing._scratch import scratch
 
 FINE, WRONG, UNKNOWN = "fine", "wrong", "unknown"
 COUNTS = dict.fromkeys(("exit 0", "exit 1", "exit 2", "as a process"), 0)
@@ -68,7 +69,8 @@ PLACES: tuple[str, ...] = (
 
 
 def prepare() -> None:
-    """The inputs, in the child's own folder."""
+    """The inputs, in a working folder of its own."""
+    os.chdir(scratch("."))
     ROOT.mkdir(exist_ok=True)
     make.write(ROOT / "gt.json", make.instances())
     make.write(ROOT / "dt.json", [make.detection()])

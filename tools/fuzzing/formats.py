@@ -19,8 +19,9 @@ import detmap
 from detmap.errors import DetmapError
 from tests.support.mutation import damaged
 from tools.fuzzing._refusals import judge_refusal
+from tools.fuzzing._scratch import scratch
 
-SCRATCH = Path("formats")
+SCRATCH = scratch("formats")
 STEMS = ("a", "b", "10")
 NAMES = ("cat", "dog", "cow")
 Boxes = list[tuple[str, int, list[float]]]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.support.lanes import LANES, taken, write_mutated
+from tools.fuzzing._scratch import scratch
 
 COUNTS = dict.fromkeys(LANES, 0)  # files that the fast lane took
-SCRATCH = Path("damaged")
+SCRATCH = scratch("damaged")
 
 
 def case(seed: int) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,11 @@ from detmap.errors import DataError
 from detmap.tables import Detections
 from tests.support.lanes import COCO_TRUTH, always_scan
 from tests.support.mutation import damaged, results_file
+from tools.fuzzing._scratch import scratch
 
 COUNTS = {"read": 0, "refused by both": 0, "refused in pieces": 0}
 WHOLE_ONLY = ("as a whole", "neither a list of records", "another form than those before")
-SCRATCH = Path("pieces.json")
+SCRATCH = scratch("pieces.json")
 
 
 def case(seed: int) -> str | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import random
 import re
-from pathlib import Path
 
 from detmap.base import parallel
 from detmap.html_report import gather
 from tests.support.running import run
+from tools.fuzzing._scratch import scratch
 
 NAMES = [
     "cat",
@@ -29,7 +29,7 @@ NUMBERS = [0, 1, -1, 0.5, 9, 40, 1e-300, 3e9, 1e18, 1e99, 1e101, -1e50, 2**53, N
 VOID = {"meta", "link", "br", "hr", "img", "input", "col", "wbr", "source", "path", "line", "rect"}
 VOID |= {"circle", "use", "polyline", "polygon", "stop"}
 COUNTS = {"reports": 0}
-FOLDER = Path()
+FOLDER = scratch(".")
 
 
 NUMBERS_OF_REPLICATES = "REPLICATES", "OF_SUMS", "OF_LISTS"

@@ -18,8 +18,9 @@ from detmap.errors import DetmapError
 from detmap.overlaps.rotated_boxes import corners_of
 from tests.support.mutation import damaged
 from tools.fuzzing._refusals import judge_refusal
+from tools.fuzzing._scratch import scratch
 
-SCRATCH = Path("rotated")
+SCRATCH = scratch("rotated")
 CORNERS = "0 0 10 0 10 10.5 0 10"
 NAMES = ("ship", "plane")
 Rows = list[tuple[str, str, list[float]]]

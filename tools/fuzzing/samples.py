@@ -8,7 +8,6 @@ import functools
 import math
 import random
 import shutil
-from pathlib import Path
 
 import detmap
 from detmap import protocol
@@ -17,8 +16,9 @@ from detmap.errors import DetmapError
 from tests.support.format_samples import SAMPLES, all_samples
 from tests.support.mutation import damaged
 from tools.fuzzing._refusals import judge_refusal
+from tools.fuzzing._scratch import scratch
 
-SCRATCH = Path("samples")
+SCRATCH = scratch("samples")
 BINARY = (".png", ".parquet")
 KINDS = all_samples()
 COUNTS = {f"{kind} {how}": 0 for kind in KINDS for how in ("read", "refused")}

@@ -16,6 +16,7 @@ from detmap.errors import DetmapError
 from tests.support.mutation import damaged
 from tools.fuzzing import samples
 from tools.fuzzing._refusals import judge_refusal
+from tools.fuzzing._scratch import scratch
 
 SAMPLES = ("kitti", "datumaro-kitti", "huggingface-parquet", "rotated-predictions")
 Files = tuple[Path, Path, str, str]
@@ -63,7 +64,7 @@ def case(seed: int) -> str | None:
     kind = KINDS[seed % len(KINDS)]
     if kind in SAMPLES:
         return samples.case_of(kind, rng, COUNTS, (".png",))
-    folder = Path(kind)
+    folder = scratch(kind)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     truth, found, form, rules = OTHERS[kind](folder)

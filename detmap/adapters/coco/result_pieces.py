@@ -24,6 +24,7 @@ from detmap.adapters.joining.unknown_policy import Policy
 from detmap.adapters.pieces import Piece, moved
 from detmap.base import open_files
 from detmap.base.open_files import InputFile, shown
+from detmap.base.sums import add_integers
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth
 from detmap.tables.grouping import Positions
@@ -185,7 +186,7 @@ def _listed(records: bytes) -> bytes:
 def _n_records(made: Detections) -> int:
     """The number of records of a piece, with those that were dropped."""
     dropped = (*DROPPED, "region-ignored")
-    return len(made) + sum(note.count for note in made.notes if note.code in dropped)
+    return len(made) + add_integers(note.count for note in made.notes if note.code in dropped)
 
 
 def _whole_records(path: Path, body: bytes, row: int) -> int:

@@ -17,6 +17,7 @@ from detmap.adapters.coco import tool_results
 from detmap.adapters.coco.records import Records, objects
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
+from detmap.base.sums import add_integers
 from detmap.errors import DataError
 from detmap.overlaps.keypoints import PARTS, KeypointReader, Keypoints
 from detmap.tables import Detections, Truth
@@ -47,7 +48,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     The area of a detection is that of its box, or of the extent of its body points.
     """
     given = truth.shapes
-    n_points = sum(part.n for part in PARTS)
+    n_points = add_integers(part.n for part in PARTS)
     if not isinstance(given, Keypoints) or given.points.shape[1] != n_points:
         what = f"the ground truth does not have the {n_points} keypoints of COCO-WholeBody"
         raise DataError(shown(path), what, "read the ground truth in the format coco-wholebody")

@@ -26,6 +26,7 @@ from detmap.adapters.joining import unknown_policy
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_chunks
+from detmap.base.sums import add_integers
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL as MAX_PIXEL
 from detmap.tables import (
@@ -271,7 +272,7 @@ def outside(
     def some(rows: slice) -> int:
         return count_outside(image[rows], boxes[rows], images.width, images.height)
 
-    count = sum(map_chunks(some, len(image)))
+    count = add_integers(map_chunks(some, len(image)))
     text = "detections lie completely outside their image"
     return (Note("box-outside", text, count, source),) if count else ()
 

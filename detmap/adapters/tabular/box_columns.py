@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +79,11 @@ def find(sheet: Sheet, box_format: str | None, blank: NDArray[np.bool_] | None =
         fitting = [each for each in layouts if box_format in MEANINGS[each[0]]]
         if not fitting:
             kinds = few(sorted({each[0] for each in layouts}))
+            known = chain.from_iterable(MEANINGS[each[0]] for each in layouts)
             raise DataError(
                 sheet.source,
                 f"box format {box_format!r}, but the columns define {kinds}",
-                f"choose one of: {', '.join(sum((MEANINGS[each[0]] for each in layouts), ()))}",
+                f"choose one of: {', '.join(known)}",
             )
         layouts = fitting
     if len(layouts) > 1:

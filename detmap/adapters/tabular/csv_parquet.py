@@ -24,6 +24,7 @@ from detmap.adapters.tabular import csv_cells, parquet_footer
 from detmap.adapters.tabular.csv_cells import Cells
 from detmap.base import arguments, memory, open_files
 from detmap.base.open_files import shown
+from detmap.base.sums import add_integers
 from detmap.errors import DataError, few
 
 IMAGE = ("imageid", "image", "filename", "imagename", "imagepath", "img", "imgid", "file", "path")
@@ -417,7 +418,7 @@ def _require(metadata: Any, data: bytes, where: str) -> None:
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     values, size = parquet_footer.count_values(data), len(data)  # lists hold many
     cells = max(metadata.num_rows * max(metadata.num_columns, 1), values)
-    needed = CELL * cells + sum(group.total_byte_size for group in groups)
+    needed = CELL * cells + add_integers(group.total_byte_size for group in groups)
     if needed > max(PLENTY, open_files.MOST_TIMES * size):
         what = f"{size} bytes hold {cells} cells, {needed / 2**20:.0f} MiB in memory"
         raise DataError(where, what, "check its content; write large tables as CSV")

@@ -12,6 +12,8 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from detmap.base.sums import add_integers
+
 MAGIC = b"PAR1"
 MOST_DEPTH = 32  # of nested structures; Parquet has 8
 ROW_GROUPS, COLUMNS, META_DATA = 4, 1, 3  # fields of parquet.thrift
@@ -26,7 +28,7 @@ def count_values(data: bytes) -> int:
 
     Raises `ValueError` if the file does not end with a valid footer.
     """
-    return sum(max(0, number) for number in _numbers(data, NUM_VALUES))
+    return add_integers(max(0, number) for number in _numbers(data, NUM_VALUES))
 
 
 def has_delta(data: bytes) -> bool:

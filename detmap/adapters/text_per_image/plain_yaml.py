@@ -13,6 +13,7 @@ from typing import Any
 
 from detmap.base import open_files
 from detmap.base.open_files import shown
+from detmap.base.sums import add_integers
 from detmap.errors import DataError
 
 MOST_BYTES = 1 << 22
@@ -56,7 +57,7 @@ class _Reader:
             return
         parent = self.open[-1]
         parent.size += node.size
-        if sum(each.size for each in self.open) > MOST_NODES:
+        if add_integers(each.size for each in self.open) > MOST_NODES:
             raise ValueError(f"more than {MOST_NODES:,} values, aliases of aliases included")
         if isinstance(parent.value, list):
             parent.value.append(node.value)

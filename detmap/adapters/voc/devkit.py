@@ -25,6 +25,7 @@ from detmap.adapters.voc.folder_layout import folder_with as folder_with
 from detmap.adapters.voc.result_files import DETECTION_FILE as DETECTION_FILE
 from detmap.base.open_files import shown
 from detmap.base.parallel import map_ordered
+from detmap.base.sums import add_integers
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Note, Truth
 from detmap.tables.notes import listed_names
@@ -137,7 +138,7 @@ def decode_pages(root: Path, files: list[Path]) -> tuple[scan_voc.Objects, int]:
         np.array(
             [-1 if obj.difficult is None else obj.difficult for _, obj in objects], dtype=np.int8
         ),
-        sum(page.repeats for page in pages),
+        add_integers(page.repeats for page in pages),
     ), folder_layout.year_of(root, pages[0].folder)
 
 
@@ -145,7 +146,7 @@ def scan_files(
     path: Path, files: list[tuple[Path, int]], truth: Truth, policy: Policy = STRICT
 ) -> Detections | None:
     """Fast reader of detection files: returns None for the reference reader."""
-    size = sum(file.stat().st_size for file, _ in files)
+    size = add_integers(file.stat().st_size for file, _ in files)
     if size < scan_voc.LEAST_SIZE or any(label < 0 for _, label in files):
         return None
     ids = truth.images.ids

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from detmap.base.immutable import own
+from detmap.base.sums import add_integers
 from detmap.compat.annotation_rows import MOST_EXACT, Rows, Unusual, good_boxes
 
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -53,7 +54,7 @@ def read_rows(
     Unusual : other shapes, dtypes or values; torchmetrics' own code has the rule or the error
     """
     counts = [each.numel() for each in labels]
-    n = sum(counts)
+    n = add_integers(counts)
     sides = good_boxes(_joined(boxes, counts, (*INTEGERS, *FLOATS), width=(4,)))
     areas = sides[:, 2] * sides[:, 3]
     if area is not None:

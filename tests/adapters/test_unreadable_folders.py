@@ -1,0 +1,46 @@
+"""Folders whose files the system does not list are errors, not empty folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detmap import DataError
+from detmap.adapters import folder_files
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda place: folder_files.has(place, ".txt"),
+        lambda place: folder_files.first(place, ".txt"),
+        lambda place: folder_files.listed(place, ".txt"),
+        lambda place: folder_files.nested(place.parent, ".txt"),
+        lambda place: folder_files.images(place.parent, nested=True),
+        lambda place: folder_files.unread(place.parent, ".txt"),
+        lambda place: folder_files.hidden(place, "label", ".txt"),
+        lambda place: folder_files.existing([place / "a.txt"]),
+    ],
+)
+def test_a_folder_that_may_not_be_read_is_named(
+    look: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system refuses to list it, whoever runs the test."""
+    locked, scan = tmp_path / "labels", os.scandir
+    locked.mkdir()
+
+    def refusing(place: str | Path) -> Any:
+        if Path(place) == locked:
+            raise PermissionError(13, "Permission denied", str(place))
+        return scan(place)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(DataError) as caught:
+        look(locked)
+    assert caught.value.where == str(locked)
+    assert caught.value.what == "the folder cannot be read: Permission denied"
+    assert caught.value.fix == "check the path and its permissions"
