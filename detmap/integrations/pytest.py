@@ -20,7 +20,8 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
     Parameters of the function
     --------------------------
     truth, detections : paths or tables, as for `detmap.evaluate`
-    baseline : detections to compare with
+    baseline : detections to compare with; without `max_drop` no significant drop of the first
+        metric is allowed
     at_least : lowest fractions, ``{"AP": 0.4, "AP50/person": 0.6}``
     at_most : highest values of metrics for which lower is better, ``{"MR": 0.5}``
     max_drop : allowed drops in points, ``{"AP": 0.5}``; a drop fails if it is significant
@@ -49,7 +50,7 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
             failed = _beyond(result, "at_least", at_least or {})
             failed += _beyond(result, "at_most", at_most or {})
             if baseline is not None:
-                drops = {"": 0.0} if max_drop is None else max_drop
+                drops = max_drop or {"": 0.0}
                 failed += _dropped(truth, baseline, detections, result.protocol, drops)
         except detmap.DetmapError as error:
             message = f"detmap: {error}"

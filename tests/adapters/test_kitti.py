@@ -85,17 +85,60 @@ def test_images_beside_the_labels_give_names_and_sizes(tmp_path: Path) -> None:
     assert read_truth(tmp_path).images.stems == ("a",)
 
 
-def test_frames_of_deepstream_are_images_by_position(tmp_path: Path) -> None:
-    for i, name in enumerate("cab"):
+def deepstream(folder: Path, *frames: str) -> tuple[Path, Path]:
+    """Images b, c and a, in files that are not in their order, and dumps of these frames."""
+    images = [make.image(id=i, file_name=f"{name}.jpg") for i, name in enumerate("bca", 1)]
+    truth = make.write(folder / "truth.json", make.instances(images=images))
+    for i, name in enumerate(frames):
+        make.write(folder / "dump" / f"{name}.txt", f"{LINE.rstrip()} 0.{i}\n")
+    return truth, folder / "dump"
+
+
+def test_frames_of_deepstream_are_images_by_file_name(tmp_path: Path) -> None:
+    """Whatever the order of the images in the ground truth: frame 0 is a, frame 1 is b."""
+    path, dump = deepstream(tmp_path, *(f"00_000_{i:06}" for i in range(3)))
+    truth = read_truth(path)
+    found = read_detections(dump, truth)
+    stems = [truth.images.stems[i] for i in found.image.tolist()]
+    assert dict(zip(found.score.tolist(), stems, strict=True)) == {0: "a", 0.1: "b", 0.2: "c"}
+    assert "frame k is image k" in str(found.notes[0])
+
+
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
+        (("00_000_000000", "00_000_000001", "00_000_000003"), "3 frames of 1 stream"),
+        (("00_000_000000", "00_000_000001"), "2 frames of 1 stream"),
+        (("00_000_000000", "01_000_000001", "01_000_000002"), "3 frames of 2 streams"),
+        (("00_000_000001", "00_000_000002", "00_000_000003"), "3 frames of 1 stream"),
+    ],
+)
+def test_frames_that_are_not_the_images(
+    tmp_path: Path, frames: tuple[str, ...], message: str
+) -> None:
+    truth, dump = deepstream(tmp_path, *frames)
+    with pytest.raises(DataError, match=rf"{message}.* 3 images \(rename the files"):
+        read_detections(dump, read_truth(truth))
+
+
+def test_images_that_are_named_like_frames_are_joined_by_name(tmp_path: Path) -> None:
+    """Of the second stream: no position is guessed."""
+    names = [f"01_000_{i:06}" for i in (7, 8)]
+    for name in names:
         make.write(tmp_path / "label_2" / f"{name}.txt", LINE)
-        make.write(tmp_path / "dump" / f"00_000_{i:06}.txt", f"{LINE.rstrip()} 0.{i}\n")
+    make.write(tmp_path / "dump" / f"{names[1]}.txt", f"{LINE.rstrip()} 0.5\n")
     truth = read_truth(tmp_path / "label_2")
     found = read_detections(tmp_path / "dump", truth)
-    assert (found.image.tolist(), found.score.tolist()) == ([0, 1, 2], [0, 0.1, 0.2])
-    assert "frame k is image k" in str(found.notes[0])
-    (tmp_path / "dump" / "00_000_000001.txt").rename(tmp_path / "dump" / "00_000_000003.txt")
-    with pytest.raises(DataError, match=r"3 frames of 1 stream.* 3 images \(rename the files"):
-        read_detections(tmp_path / "dump", truth)
+    assert [truth.images.stems[i] for i in found.image.tolist()] == [names[1]]
+
+
+def test_a_name_with_spaces_is_joined_only_if_one_class_has_it(tmp_path: Path) -> None:
+    classes = [make.category(id=i, name=name) for i, name in enumerate(("a b_c", "a_b c"), 1)]
+    tree = make.instances(images=[make.image(id=1, file_name="x.jpg")], categories=classes)
+    truth = read_truth(make.write(tmp_path / "truth.json", tree))
+    make.write(tmp_path / "dump" / "x.txt", f"{LINE.rstrip().replace('cat', 'a_b_c')} 0.5\n")
+    with pytest.raises(DataError, match="no class 'a_b_c'"):
+        read_detections(tmp_path / "dump", truth, format="kitti")
 
 
 NOT_READ = {

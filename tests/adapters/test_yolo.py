@@ -399,6 +399,9 @@ def test_classes_that_count_from_0_against_ids_that_do_not(tmp_path: Path) -> No
         read_detections(file.parent, truth)
     make.write(file.parent / "classes.txt", "dog\ncat\n")
     assert read_detections(file.parent, truth).label.tolist() == [0]
+    make.write(file, "2 .5 .5 .25 .5 .9\n")
+    with pytest.raises(DataError, match="no class 2"):  # the file names two
+        read_detections(file.parent, truth)
 
 
 # --- sizes of images ------------------------------------------------------------------------------

@@ -315,6 +315,11 @@ def test_scores_of_parts(tmp_path: Path) -> None:
         detmap.evaluate(truth, found, "wholebody")
 
 
+def test_a_point_that_is_labelled_but_hidden_makes_an_object(tmp_path: Path) -> None:
+    truth, found = whole_body(tmp_path, foot_kpts=[1.0, 2.0, 1] * 6)
+    assert round(detmap.evaluate(truth, found, "wholebody").metrics["AP-foot"], 9) == 1
+
+
 def test_a_part_without_points_is_neither_an_object_nor_a_detection(tmp_path: Path) -> None:
     truth, found = whole_body(tmp_path, foot_kpts=[0, 0, 0] * 6)
     result = detmap.evaluate(truth, found, "wholebody")
@@ -362,6 +367,15 @@ def test_images_by_crowding(tmp_path: Path) -> None:
     assert other.signature != result.signature
 
 
+@pytest.mark.parametrize(("crowding", "degree"), [(0.2, "medium"), (0.8, "hard")])
+def test_a_degree_of_crowding_begins_at_its_lower_end(
+    tmp_path: Path, crowding: float, degree: str
+) -> None:
+    metrics = detmap.evaluate(*crowd_pose(tmp_path, crowding), "crowdpose").metrics
+    defined = [name for name in ("easy", "medium", "hard") if metrics[f"AP-{name}"] == 1]
+    assert defined == [degree]
+
+
 @pytest.mark.parametrize("crowding", [(None,), (0.5, None)])
 def test_an_image_without_crowding_is_an_error(
     crowding: tuple[float | None, ...], tmp_path: Path
@@ -387,6 +401,26 @@ def test_the_oLRP_of_a_class_without_a_true_positive_is_one() -> None:  # noqa: 
     assert np.isnan([metrics["oLRP-Loc"], metrics["oLRP-FP"]]).all()
     none = data([A], [A], roles={"crowd": [True]})
     assert np.isnan(detmap.evaluate(*none, "aitod").metrics["oLRP"])
+
+
+def test_ignored_detections_are_no_false_positives_of_olrp() -> None:
+    """Two inside a crowd, and one on it before the true positive."""
+    crowd, inside = (50, 50, 30, 30), [(50, 50, 9, 9), (60, 60, 9, 9)]
+    alone = detmap.evaluate(*data([A], [A, (0, 90, 9, 9)]), "aitod").metrics
+    assert alone["oLRP-FP"] == 0
+    tables = data([A, crowd], [*inside, A, (0, 90, 9, 9)], roles={"crowd": [False, True]})
+    found = detmap.evaluate(*tables, "aitod").metrics
+    errors = [name for name in alone if name.startswith("oLRP")]
+    assert {name: found[name] for name in errors} == {name: alone[name] for name in errors}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_olrp_measures_the_object_that_the_detection_matches(first: bool) -> None:
+    """Among tiny objects the detection would match the other one, which overlaps less."""
+    exact, tiny = (0, 0, 20, 13), (0, 0, 20, 12.5)  # areas on both sides of 16 x 16
+    objects = [exact, tiny] if first else [tiny, exact]
+    metrics = detmap.evaluate(*data(objects, [exact]), "aitod").metrics
+    assert (metrics["oLRP-Loc"], metrics["oLRP-FN"]) == (0, 0.5)
 
 
 # ---- pages

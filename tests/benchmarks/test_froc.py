@@ -54,7 +54,7 @@ def spheres(seed: int, folder: Path) -> tuple[list[own_rules.Mark], list[own_rul
     rng = np.random.default_rng(seed)
     nodules = [
         (int(rng.integers(5)), tuple(rng.integers(0, 30, 3).tolist()), d, bool(rng.random() < 0.3))
-        for d in rng.choice([-1.0, 4.0, 9.0, 25.0], 12).tolist()
+        for d in rng.choice([-1.0, 0.0, 4.0, 9.0, 25.0], 12).tolist()
     ]
     marks = [
         (int(rng.integers(5)), tuple(rng.integers(0, 30, 3).tolist()), round(float(s), 1))
@@ -84,6 +84,28 @@ def test_any_spheres_as_restated(seed: int, tmp_path: Path) -> None:
         assert list(result.metrics.values())[1:] == pytest.approx(expected.tolist(), abs=1e-9)
     row = result.per_class[0]
     assert (row["found"], row["fp"]) == (found[-1], round(rate[-1] * 5))
+
+
+@pytest.mark.parametrize(
+    ("diameter", "apart", "found"),
+    [(10, 4.75, 1), (10, 5, 0), (0, 0, 0), (0, 4, 0), (-1, 4.75, 1), (-1, 5, 0)],
+)
+def test_a_mark_hits_a_nodule_that_is_nearer_than_its_radius(
+    tmp_path: Path, diameter: float, apart: float, found: int
+) -> None:
+    """A negative diameter is an unknown one, 10 mm; one of 0 is not."""
+    head = "seriesuid,coordX,coordY,coordZ,"
+    nodules, excluded = f"{head}diameter_mm\ns,1,2,3,{diameter}\n", f"{head}diameter_mm\n"
+    texts = {
+        **{"annotations.csv": nodules, "annotations_excluded.csv": excluded},
+        **{"results.csv": f"{head}probability\ns,1,{2 + apart},3,0.5\n", "seriesuids.csv": "s\n"},
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    result = detmap.evaluate(tmp_path / "annotations.csv", tmp_path / "results.csv", "froc-luna16")
+    assert (result.per_class[0]["found"], result.per_class[0]["fp"]) == (found, 1 - found)
+    rates = ("1/8", "1/4", "1/2", "1", "2", "4", "8")
+    assert [*result.metrics] == ["CPM", *(f"sensitivity@{rate}" for rate in rates)]
 
 
 Boxes = list[tuple[int, int, int, int]]
@@ -124,6 +146,23 @@ def test_each_key_moves_a_number() -> None:
     assert froc(*data, {"froc.rates": [0.5, 1], "froc.mean_up_to": 0.5}) == 0.5
     assert froc([A], [(0, 0, 5, 10)], {"iou.comparison": ">"}) == 0.0
     assert froc([A], [(0, 0, 5, 10)]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("sort", "scores", "n"),
+    [
+        ("reversed", [0.5, 0.5, 0.4], 2),
+        ("reversed", [0.5, 0.6, 0.4], 0),
+        ("stable", [0.5, 0.5, 0.4], 0),
+    ],
+)
+def test_an_order_that_the_reference_leaves_open_has_a_note(
+    sort: str, scores: list[float], n: int
+) -> None:
+    truth = detmap.truth_from_arrays([1], [1], [A])
+    found = detmap.detections_from_arrays(truth, [1] * 3, [1] * 3, [A, FAR, FAR], scores)
+    result = detmap.evaluate(truth, found, "froc-boxes", settings={"ranking.sort": sort})
+    assert sum(note.count for note in result.notes if note.code == "order-undefined") == n
 
 
 def test_two_thresholds_are_refused() -> None:

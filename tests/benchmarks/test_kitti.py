@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.benchmarks import kitti
 from detmap.benchmarks.kitti import score_samples
 from tests.benchmarks import goldens
 from tests.reference import own_rules
@@ -161,6 +162,62 @@ def test_a_height_at_the_limit_of_a_level() -> None:
         for height in ("<", "<=")
     }
     assert found == {"<": 1 / 11, "<=": 0.0}
+
+
+def lone_car(tall: float = 50.0) -> detmap.Truth:
+    columns = {name: np.zeros(1) for name in ("occluded", "truncated")}
+    truth = detmap.truth_from_arrays([1], [1], [(0, 0, 40, tall)], categories={1: "Car", 2: "Bus"})
+    return replace(truth, attributes={"area": truth.area} | columns)
+
+
+def test_an_overlap_at_the_threshold_is_no_match() -> None:
+    truth = lone_car()
+    found = {}
+    for width in (20, 21):
+        row = detmap.detections_from_arrays(truth, [1], [1], [(0, 0, width, 50)], [0.5])
+        settings = {"iou.classes": {"Car": 0.5}}
+        found[width] = detmap.evaluate(truth, row, "kitti", settings=settings).metrics[
+            "R11-Car-hard"
+        ]
+    assert found == {20: 0, 21: pytest.approx(1 / 11)}
+
+
+@pytest.mark.parametrize(("covered", "value"), [(20, 0.5), (21, 1.0)])
+def test_a_detection_in_a_region_by_more_than_the_threshold_is_not_false(
+    covered: int, value: float
+) -> None:
+    """The false positive has the higher score."""
+    truth = detmap.truth_from_arrays(
+        [1, 1], [1, 1], [(0, 0, 40, 50), (100, 0, covered, 50)], categories={1: "Car", 2: "Bus"}
+    )
+    columns = {name: np.zeros(2) for name in ("occluded", "truncated")}
+    truth = replace(
+        truth, attributes={"area": truth.area} | columns, roles={"crowd": np.array([False, True])}
+    )
+    boxes = [(0, 0, 40, 50), (100, 0, 40, 50)]
+    found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], boxes, [0.5, 0.9])
+    settings = {"iou.classes": {"Car": 0.5}}
+    metrics = detmap.evaluate(truth, found, "kitti", settings=settings).metrics
+    assert metrics["R11-Car-hard"] == pytest.approx(value / 11)
+
+
+def test_objects_of_unknown_classes_are_counted_without_regions() -> None:
+    truth = detmap.truth_from_arrays(
+        [1] * 3, [1, 2, 2], [(0, 0, 40, 50)] * 3, categories={1: "Car", 2: "Bus"}
+    )
+    columns = {name: np.zeros(3) for name in ("occluded", "truncated")}
+    crowd = np.array([False, False, True])
+    truth = replace(truth, attributes={"area": truth.area} | columns, roles={"crowd": crowd})
+    found = detmap.detections_from_arrays(truth, [1], [1], [(0, 0, 40, 50)], [0.5])
+    notes = {note.code: note.count for note in detmap.evaluate(truth, found, "kitti").notes}
+    assert notes["class-excluded"] == 1
+
+
+def test_heights_of_boxes_of_voc_are_differences_of_corners() -> None:
+    """The program's height of a detection; 39 is not easy, though its lower edge is at 89."""
+    rows = detmap.detections_from_arrays(lone_car(), [1], [1], [(0, 50, 40, 89)], [0.5])
+    assert kitti._height(replace(rows, box_format="voc")).tolist() == [39]
+    assert kitti._height(rows).tolist() == [89]
 
 
 def test_samples_stop_at_41() -> None:

@@ -106,6 +106,8 @@ def test_scores_are_not_read() -> None:
     result = detmap.evaluate(truth(), scored, "scoreless")
     assert result.metrics == detmap.evaluate(truth(), scoreless(), "scoreless").metrics
     assert "scores-unread" in codes(result)
+    equal = detmap.evaluate(truth(), scoreless(score=[0.9] * 4), "scoreless")
+    assert "scores-unread" not in codes(equal)
 
 
 def test_an_ordinary_ap_of_equal_scores_has_a_note() -> None:

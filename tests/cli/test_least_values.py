@@ -6,6 +6,7 @@ import re
 import tomllib
 from typing import Any
 
+import numpy as np
 import pytest
 
 import detmap
@@ -24,6 +25,8 @@ INPUTS = (make.SHAPES, make.SHAPES / "detections" / "contours", "-p", "coco-bbox
         ("AP=.4", 0, "PASS: AP 0.4478 is at least 0.4"),
         ("AP=.45", 1, "FAIL: AP 0.4478 is below 0.45"),
         ("AP=.4,AP50=.7", 1, "FAIL: AP50 0.6060 is below 0.7"),
+        ("AP50=.7,AP=.4", 1, "FAIL: AP50 0.6060 is below 0.7"),
+        ("AP=0", 0, "PASS: AP 0.4478 is at least 0"),
         ("AP/star=.2", 0, "PASS: AP/star 0.3864 is at least 0.2"),
         ("AP/star=1", 1, "FAIL: AP/star 0.3864 is below 1"),
     ],
@@ -32,6 +35,16 @@ def test_a_metric_below_its_value_is_exit_1(least: str, code: int, line: str) ->
     outcome = run("eval", *INPUTS, "--fail-under", least)
     assert outcome.code == code
     assert f"detmap: {line}\n" in outcome.err
+
+
+@pytest.mark.parametrize(("protocol", "name"), [("coco-bbox", "AP"), ("aitod", "oLRP")])
+def test_a_metric_at_its_value_passes(protocol: str, name: str) -> None:
+    """Whether higher or lower is better; one step beyond fails."""
+    value = detmap.evaluate(*INPUTS[:2], protocol).metrics[name]
+    beyond = np.nextafter(value, 0 if protocol == "aitod" else 1)
+    for limit, code in ((value, 0), (float(beyond), 1)):
+        outcome = run("eval", *INPUTS[:2], "-p", protocol, "--fail-under", f"{name}={limit!r}")
+        assert outcome.code == code
 
 
 def test_an_undefined_metric_fails() -> None:

@@ -23,6 +23,7 @@ from detmap.diagnosis.tide import tide, tidecv
 from detmap.errors import DataError
 from detmap.html_report import gather as content
 from tests.diagnosis.troublesome_tables import tables
+from tests.html_report import two_detectors
 from tests.support.tier import drawn
 
 SEEDS = range(drawn(40))
@@ -286,6 +287,21 @@ def test_the_sentence_of_slices_is_about_fewer_than_elsewhere() -> None:
     assert not [text for text in told([*small, *large], small[:18]) if "fewest" in text]
     shown = told([*large, *small], large)
     assert any("0 to 16 px (0%, 0 of 20; others 100%)" in text for text in shown)
+
+
+def test_the_key_findings_of_known_errors() -> None:
+    """Counted by hand; of kinds and of ranges the worst one."""
+    truth = two_detectors.truth()
+    found = two_detectors.found(truth, "A")
+    assert sentences(parts(diagnose(truth, found, "coco-bbox"))) == [
+        "AP50 is 52.4. The largest loss is Miss (missed object, without a Cls or Loc error on it): "
+        "fixing 189 cases would add 41.6 points.",
+        "The highest F1 is 0.699, at score 0.9 (the lowest score: the file may have been cut "
+        "there): precision 0.939, recall 0.557 (16 FP, 195 missed).",
+        "Lowest recall: objects per image 2 to 3 (45%, 54 of 120; others 60%), at score 0.9.",
+        "Most frequent confusion: dog predicted as cat (6 times).",
+        "Suspected label errors: 10 missing label, 6 wrong label.",
+    ]
 
 
 def test_what_is_found_is_found_at_the_best_f1() -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 
 import detmap
 from detmap.diagnosis import Diagnosis, diagnose
-from detmap.html_report import gallery
+from detmap.html_report import gallery, image_files
 from detmap.html_report.gather import gather
 from detmap.html_report.image_files import OTHER, SCALED, SEVERAL, TURNED, Pictures
 from tests.support import builders as make
@@ -98,6 +98,47 @@ def test_a_picture_of_another_shape_is_none(tmp_path: Path) -> None:
     pictures = Pictures(tmp_path / "p")
     assert pictures.read(diagnosis(tmp_path, "1.png").truth.images, 0) is None
     assert pictures.notes() == [f"{OTHER}: 1.png"]
+
+
+@pytest.mark.parametrize(("pixels", "shown"), [(640 * 480, True), (640 * 480 - 1, False)])
+def test_a_picture_of_too_many_pixels_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pixels: int, shown: bool
+) -> None:
+    monkeypatch.setattr(image_files, "MOST_PIXELS", pixels)
+    paint(tmp_path / "p" / "1.png")
+    pictures = Pictures(tmp_path / "p")
+    picture = pictures.read(diagnosis(tmp_path, "1.png").truth.images, 0)
+    assert (picture is not None, pictures.notes() == []) == (shown, shown)
+
+
+def test_after_many_bytes_of_pictures_there_are_sketches(tmp_path: Path) -> None:
+    paint(tmp_path / "p" / "1.png")
+    found = diagnosis(tmp_path, "1.png")
+    pictures = Pictures(tmp_path / "p")
+    first = gallery._shown(found, 0, None, [], "", pictures)
+    assert "data:image/webp" in first.picture
+    assert 0 < pictures.spent < image_files.BUDGET
+    pictures.spent = image_files.BUDGET + 1
+    assert "<svg" in gallery._shown(found, 0, None, [], "", pictures).picture
+    assert pictures.notes() == []
+
+
+def test_objects_are_green_and_detections_are_dashed_and_purple() -> None:
+    picture = np.zeros((100, 100, 3), dtype=np.uint8)
+    boxes = [("object", [10.0, 10, 30, 30]), ("mine", [60.0, 60, 30, 30])]
+    data = np.frombuffer(gallery._crop(picture, None, boxes), dtype=np.uint8)
+    shown = cv2.imdecode(data, cv2.IMREAD_COLOR)
+    assert shown is not None
+    assert shown.shape == (gallery.SIDE, gallery.SIDE, 3)
+    scale = gallery.SIDE / 100
+    edges = []
+    for place in (10, 60):
+        first, last = round((place + 3) * scale), round((place + 27) * scale)
+        side = shown[round(place * scale), first:last].astype(int)
+        edges.append(side[side.max(axis=1) > 60])  # blue, green, red of what is drawn
+    assert (edges[0][:, 1] > edges[0][:, 2]).all()
+    assert (edges[1][:, 2] > edges[1][:, 1]).any()
+    assert len(edges[1]) < len(edges[0])
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 import detmap
@@ -16,14 +18,14 @@ from detmap.errors import DetmapError
 from detmap.html_report import suspects
 from detmap.html_report.gather import Run, gather
 from detmap.html_report.paper_figure import COLUMNS, SUFFIXES, check, picture
-from detmap.tables import boxes_as
+from detmap.tables import Truth, boxes_as
 from tests.support import builders as make
 
 HOSTILE = '</script><b a="1">&'
 
 
 def reviewed(tmp_path: Path) -> Run:
-    """A missing label, a wrong one, one twice and an odd box."""
+    """Two missing labels, a wrong one, one twice and an odd box."""
     box, odd = [10.0, 10, 20, 20], [5.0, 5, 1, 60]
     objects = [(1, 1, box), (2, 1, box), (2, 1, box), (3, 2, box), (4, 1, odd)]
     content = {
@@ -40,8 +42,10 @@ def reviewed(tmp_path: Path) -> Run:
         ],
     }
     truth = detmap.read_truth(make.write(tmp_path / "truth.json", content))
-    there = [60.0, 40, 20, 20]
-    found = detmap.detections_from_arrays(truth, [1, 1, 3], [1, 2, 1], [box, there, box], [0.9] * 3)
+    there, beside = [60.0, 40, 24, 16], [50.0, 60, 24, 16]
+    image, label = [1, 1, 3, 4], [1, 2, 1, 1]
+    score = [0.9, 0.9, 0.9, 0.95]
+    found = detmap.detections_from_arrays(truth, image, label, [box, there, box, beside], score)
     rules = detmap.load_protocol("coco-bbox")
     return gather("d", truth, found, rules, many=True)
 
@@ -62,16 +66,65 @@ def test_every_kind_is_in_every_list(tmp_path: Path) -> None:
     assert len(suspects.table(run)) == len(kinds)
 
 
-@pytest.mark.parametrize("name", ["COCO JSON", "CVAT"])
+def read_back(name: str, content: str, file: Path) -> Truth:
+    """A list as an annotation tool would have it once a reviewer has accepted all."""
+    if name == "Label Studio":
+        tasks = json.loads(content)
+        content = json.dumps(
+            [{"data": each["data"], "annotations": each["predictions"]} for each in tasks]
+        )
+    file.write_text(content)
+    return detmap.read_truth(file)
+
+
+@pytest.mark.parametrize("name", ["COCO JSON", "CVAT", "Label Studio"])
 def test_a_list_is_read_as_annotations(tmp_path: Path, name: str) -> None:
     run = reviewed(tmp_path)
     file, content = suspects.exports(run)[name]
-    (tmp_path / file).write_text(content)
-    truth = detmap.read_truth(tmp_path / file)
-    assert len(truth) == len(run.suspects)
-    wanted = sorted(round(each.box[0], 2) for each in run.suspects)
-    assert sorted(boxes_as(truth.boxes, truth.box_format, "xywh")[:, 0].tolist()) == wanted
-    assert HOSTILE in truth.categories.names
+    truth = read_back(name, content, tmp_path / file)
+    boxes = boxes_as(truth.boxes, truth.box_format, "xywh").round(2)
+    names, stems = truth.categories.names, truth.images.stems
+    found = [
+        (stems[i], names[k], *box)
+        for i, k, box in zip(truth.image, truth.label, boxes.tolist(), strict=True)
+    ]
+    wanted = [(str(each.image), each.category, *each.box) for each in run.suspects]
+    assert sorted(found) == sorted(wanted)
+    assert HOSTILE in names
+    assert set(truth.images.width) == {100}
+    assert set(truth.images.height) == {80}
+    assert truth.area.tolist() == pytest.approx((boxes[:, 2] * boxes[:, 3]).tolist())
+
+
+def test_a_list_of_coco_keeps_the_ids_of_images_and_classes(tmp_path: Path) -> None:
+    run = reviewed(tmp_path)
+    rows = json.loads(suspects.exports(run)["COCO JSON"][1])["annotations"]
+    kept = [(row["image_id"], row["category_id"], row["attributes"]["suspect"]) for row in rows]
+    missing, wrong, twice, odd = SUSPECTS
+    assert kept == [
+        *((4, 1, missing), (1, 2, missing), (3, 1, wrong)),
+        *((2, 1, twice), (2, 1, twice), (4, 1, odd)),
+    ]
+    assert [row["id"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    images = run.diagnosis.truth.images
+    named = replace(images, ids=np.array(["a", "b", "c", "d"]))
+    assert [suspects._image_id(named, k) for k in range(4)] == [1, 2, 3, 4]
+    assert [suspects._image_id(images, k) for k in range(4)] == [1, 2, 3, 4]
+
+
+def test_lists_keep_the_highest_scores_of_each_kind_and_more_than_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = reviewed(tmp_path)
+    monkeypatch.setattr(suspects, "TABLE", 1)
+    assert [row[:2] for row in suspects.table(run)] == [
+        [file, kind]
+        for file, kind in zip(("4.jpg", "3.jpg", "2.jpg", "4.jpg"), SUSPECTS, strict=True)
+    ]
+    assert [row[4] for row in suspects.table(run)] == [0.95, 0.9, None, None]
+    assert len(json.loads(suspects.exports(run)["COCO JSON"][1])["annotations"]) == 6
+    monkeypatch.setattr(suspects, "MOST", 1)
+    assert len(json.loads(suspects.exports(run)["COCO JSON"][1])["annotations"]) == 4
 
 
 @pytest.mark.slow

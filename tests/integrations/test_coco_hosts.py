@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,68 @@ def test_detectron2_evaluates_as_the_files() -> None:
     assert results["bbox"]["AP-star"] == 100 * expected.per_class[4]["AP"]
     with pytest.raises(ValueError, match="'cow' is not in"):
         DetmapEvaluator(sample.TRUTH, class_names=["cow"])
+
+
+class Found(SimpleNamespace):
+    """Instances of detectron2, as far as an evaluator reads them."""
+
+    def to(self, device: str) -> Found:
+        assert device == "cpu"
+        return self
+
+
+def outputs_of(image: int) -> Any:
+    fields = sample.predictions()[image]
+    boxes = SimpleNamespace(tensor=fields["boxes"])
+    found = Found(pred_boxes=boxes, scores=fields["scores"], pred_classes=label_of(fields))
+    return {"instances": found}
+
+
+@pytest.fixture
+def detectron2_ranks(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`DetmapEvaluator` on two ranks of a run without detectron2 itself."""
+    ranks = SimpleNamespace(rows=[], main=True)
+
+    def gather(rows: Any, dst: int) -> Any:
+        assert dst == 0
+        ranks.rows.append(rows)
+        return ranks.rows if ranks.main else []
+
+    comm = SimpleNamespace(gather=gather, is_main_process=lambda: ranks.main)
+    evaluation = SimpleNamespace(DatasetEvaluator=object)
+    modules = {"detectron2": None, "detectron2.evaluation": evaluation}
+    modules["detectron2.utils"] = SimpleNamespace(comm=comm)
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module or ModuleType(name))
+    monkeypatch.delitem(sys.modules, "detmap.integrations.detectron2", raising=False)
+    from detmap.integrations.detectron2 import DetmapEvaluator
+
+    yield DetmapEvaluator, ranks
+    sys.modules.pop("detmap.integrations.detectron2")
+
+
+def test_detectron2_evaluates_the_images_of_all_ranks_once(detectron2_ranks: Any) -> None:
+    evaluator, ranks = detectron2_ranks
+    first, second = (evaluator(sample.TRUTH) for _ in range(2))
+    images = [*sample.predictions()]
+    for run, own in ((second, images[30:]), (first, images[:32])):  # two images on both
+        run.process([{"image_id": 0}], [outputs_of(images[0])])
+        run.reset()
+        run.process([{"image_id": each} for each in own], [outputs_of(each) for each in own])
+    ranks.main = False
+    assert second.evaluate() is None
+    assert second.results == {}
+    ranks.main = True
+    metrics, expected = first.evaluate()["bbox"], sample.expected()
+    names = ("AP", "AP50", "AP75", "APs", "APm", "APl")
+    wanted = {name: 100 * expected.metrics[name] for name in names}
+    wanted |= {f"AP-{row['name']}": 100 * row["AP"] for row in expected.per_class}
+    assert metrics == pytest.approx(wanted, abs=0, nan_ok=True)
+    assert first.results["bbox"].signature == expected.signature
+    with pytest.raises(ValueError, match="outputs: 1 for 2 inputs"):
+        first.process([{"image_id": 1}, {"image_id": 2}], [outputs_of(images[0])])
+    with pytest.raises(ValueError, match=r"tasks: 'bbox' \(give a tuple"):
+        evaluator(sample.TRUTH, tasks="bbox")
 
 
 # ---- torchvision

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+import detmap
 from tests.support import builders as make
 
 GATES = """
@@ -62,11 +64,15 @@ def test_percent(detection_gate):
 """
 
 
+FILES = (
+    make.SHAPES / "instances_test.json",
+    *(make.SHAPES / "detections" / name for name in ("contours.json", "template.json")),
+)
+
+
 @pytest.mark.slow
 def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
-    found = make.SHAPES / "detections"
-    files = (make.SHAPES / "instances_test.json", found / "contours.json", found / "template.json")
-    (tmp_path / "test_gates.py").write_text(GATES.replace("TRUTH_FILES", repr([*map(str, files)])))
+    (tmp_path / "test_gates.py").write_text(GATES.replace("TRUTH_FILES", repr([*map(str, FILES)])))
     options = ["-p", "detmap.integrations.pytest", "-p", "no:cacheprovider", "--junitxml=junit.xml"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rf", *options],
@@ -116,3 +122,37 @@ def test_limits_that_are_refused(
         detection_gate("truth.json", "found.json", **limits)
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__
+
+
+@pytest.mark.parametrize("max_drop", [None, {}, {"AP": 0}])
+def test_a_baseline_alone_allows_no_drop_of_the_first_metric(
+    detection_gate: Callable[..., Any], max_drop: dict[str, float] | None
+) -> None:
+    truth, good, poor = FILES
+    with pytest.raises(pytest.fail.Exception, match="FAIL: AP dropped 26"):
+        detection_gate(truth, poor, good, max_drop=max_drop)
+
+
+@pytest.mark.parametrize(("better", "max_drop"), [(True, None), (False, {"AP50": 25, "AP": 100})])
+def test_a_rise_and_an_allowed_drop_pass(
+    detection_gate: Callable[..., Any], better: bool, max_drop: dict[str, float] | None
+) -> None:
+    truth, good, poor = FILES
+    now, before = (good, poor) if better else (poor, good)
+    assert (detection_gate(truth, now, before, max_drop=max_drop).metrics["AP"] > 0.4) == better
+
+
+def test_a_value_at_its_limit_passes(detection_gate: Callable[..., Any]) -> None:
+    rules = detmap.load_protocol("coco-bbox").override({"metrics": ["MR", "AP50"]})
+    known = detmap.evaluate(*FILES[:2], rules).metrics
+    limits = {"at_least": {"AP50": known["AP50"]}, "at_most": {"MR": known["MR"]}}
+    assert detection_gate(*FILES[:2], **limits, protocol=rules).metrics == known
+    everything = detmap.read_truth(FILES[0])
+    own = detmap.detections_from_arrays(
+        everything,
+        everything.images.ids[everything.image],
+        everything.categories.ids[everything.label],
+        everything.boxes,
+        np.ones(len(everything)),
+    )
+    assert detection_gate(everything, own, at_least={"AP50": 0.99, "AP": 0.99}).metrics["AP"] > 0.99

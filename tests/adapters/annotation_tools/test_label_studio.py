@@ -57,6 +57,16 @@ def test_percent_of_the_original_size(tmp_path: Path) -> None:
             (80, 24, 40, 32),
             "shape-around",
         ),
+        (
+            {"x": 50, "y": 50, "radiusX": 10, "radiusY": 10, "rotation": 90, "labels": ["cat"]},
+            (92, 20, 16, 40),
+            "shape-around",
+        ),
+        (
+            {"x": 50, "y": 50, "width": 10, "height": 10, "rotation": 45},
+            (100 - 8 / 2**0.5, 40, 28 / 2**0.5, 28 / 2**0.5),
+            "box-rotated",
+        ),
     ],
 )
 def test_other_shapes_are_read_as_the_box_around_them(
@@ -65,21 +75,25 @@ def test_other_shapes_are_read_as_the_box_around_them(
     value = {"labels": ["cat"]} | value
     truth = read_truth(written(tmp_path, task(region(value))))
     assert truth.boxes[0].tolist() == pytest.approx(box)
-    assert {note.code: note.count for note in truth.notes} == {code: 1}
+    codes = {code, *(["box-rotated"] if "rotation" in value else [])}
+    assert {note.code: note.count for note in truth.notes} == dict.fromkeys(codes, 1)
 
 
 def test_the_annotation_that_counts(tmp_path: Path) -> None:
     """Marked as ground truth, else updated last; never one that was skipped."""
-    times = ("2026-01-03", "2026-01-05", "2026-01-04")
+    created = ("2026-01-01", "2026-01-02", "2026-01-03")
+    updated = ("2026-01-03", "2026-01-05", "2026-01-04")
 
-    def choose(**marks: Any) -> list[str]:
+    def choose(drop: str = "", **marks: Any) -> list[str]:
         results = [
             {
                 "result": [region({**region()["value"], "rectanglelabels": [name]})],
-                "updated_at": time,
+                **{"created_at": begin, "updated_at": end},
             }
-            for name, time in zip("abc", times, strict=True)
+            for name, begin, end in zip("abc", created, updated, strict=True)
         ]
+        for each in results:
+            each.pop(drop, None)
         for key, place in marks.items():
             results[place][key] = True
         truth = read_truth(written(tmp_path, task(annotations=results)))
@@ -89,6 +103,14 @@ def test_the_annotation_that_counts(tmp_path: Path) -> None:
     assert choose() == ["b"]
     assert choose(ground_truth=0) == ["a"]
     assert choose(was_cancelled=1) == ["c"]
+    assert choose("updated_at") == ["c"]
+    assert choose("created_at") == ["b"]
+
+
+def test_an_annotation_that_was_skipped_is_not_one_of_several(tmp_path: Path) -> None:
+    done, skipped = {"result": [region()]}, {"result": [region()], "was_cancelled": True}
+    truth = read_truth(written(tmp_path, task(annotations=[done, skipped])))
+    assert (len(truth), truth.notes) == (1, ())
 
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
@@ -112,6 +134,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         ({"image": "https://x.org/a/c.png?sig=1/2.3"}, "c"),
         ({"photo": "/data/local-files/?d=set%20a/d.jpg", "text": "a dog"}, "d"),
         ({"image": "C:\\pictures\\e.jpg"}, "e"),
+        ({"image": "f.jpg", "mask": "f_mask.png"}, "f"),
     ],
 )
 def test_how_a_task_names_its_image(tmp_path: Path, data: Tree, stem: str) -> None:
@@ -125,9 +148,13 @@ def test_records_of_json_min_with_one_id_are_one_task(tmp_path: Path) -> None:
         keys = {"id": 4, "image": "a.jpg", "annotator": 1, "annotation_id": 1, "lead_time": 1}
         return {**keys, "label": label, "updated_at": time, **more}
 
-    records = [record("old", "2026-01-01"), record("new", "2026-01-02")]
+    records = [record("new", "2026-01-02"), record("old", "2026-01-01")]
     truth = read_truth(make.write(tmp_path / "min.json", records))
     assert truth.categories.names == ("new",)
+    for each in records:
+        each["created_at"] = each.pop("updated_at")
+    assert read_truth(make.write(tmp_path / "min.json", records)).categories.names == ("new",)
+    records.reverse()
     assert [note.code for note in truth.notes] == ["annotations-several"]
     records[1]["label"][0]["x"] = "1"
     says = "min.json[1].label[0].x: type str, the field needs float or null (export as JSON"
@@ -249,5 +276,11 @@ def test_predictions(tmp_path: Path) -> None:
 
     predicted("export.json: no predictions (export a project with predictions")
     predicted("export.json[0].predictions[0].result[0].score: missing", {"result": [region()]})
+    runs = [
+        {"result": [region(score=score)], "created_at": f"2026-01-0{day}"}
+        for day, score in ((2, 0.25), (3, 0.75), (1, 0.5))
+    ]
+    own = written(tmp_path, task(region(), predictions=runs))
+    assert read_detections(own, read_truth(own)).score.tolist() == [0.75]
     two = [{"result": [], "model_version": name} for name in ("v1", "v2")]
     predicted("predictions of 2 models: 'v1', 'v2' (keep the predictions of one", *two)
