@@ -24,7 +24,7 @@ ELSEWHERE = (
     *(f"detmap.bounded.{name}" for name in ("limits", "spill")),
     *("detmap.tables.regions", "detmap.curves.operating_points"),
     *(f"detmap.matching.{name}" for name in ("assignments", "matches_file", "matches_header")),
-    *("detmap.matching.selected_classes", "detmap.results.findings", "detmap.results.own_rules"),
+    *("detmap.matching.selected_classes", "detmap.results.own_rules"),
     *(f"detmap.results.{name}" for name in ("curve_plots", "json_content", "receipt", "slices")),
     *(f"detmap.adapters.{name}" for name in ("in_memory", "tabular", "text_per_image", "voc")),
     *(f"detmap.adapters.{name}" for name in ("pieces", "text_fields")),
