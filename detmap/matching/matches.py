@@ -26,7 +26,7 @@ from detmap.tables.notes import merged, n_dropped, of_whole
 
 if TYPE_CHECKING:
     from detmap.matching.assignments import Assignments
-    from detmap.matching.matches_overview import Overview
+    from detmap.matching.matches_overview import Overview, Ranking
 
 TOGETHER = "orders all detections together (ranking.sort, ranking.ties, limits.scope)"
 """Why parts of the images do not merge under some protocols."""
@@ -147,7 +147,21 @@ class Matches(Immutable):
             int(self.unjudged.sum()),
             self.data_digest(),
             self.notes,
+            self.ranking(),
+        )
+
+    def ranking(self) -> Ranking:
+        """Returns what notes need to know of the ranked detections."""
+        from detmap.matching.matches_overview import Ranking
+
+        sizes = np.diff(self.off)
+        first = self.ignored[self.off[:-1][sizes > 0], 0]
+        return Ranking(
+            len(self),
             float(self.score.min(initial=np.inf)),
+            float(self.score.max(initial=-np.inf)),
+            int((sizes == 0).sum()),
+            int((first & first.dtype.type(1)).sum()),
         )
 
     def without_rows(self) -> Matches:
