@@ -30,7 +30,7 @@ RULES: dict[str, dict[str, Any]] = {
     "lvis": {},
     "voc2012": {"matching.neutral.difficult": "ignore"},
     "coco-bbox/floor": {"detections.above": [0.35]},
-    "coco-bbox/file": {"limits.order": "file", "limits.max_dets": [1, 2, 3]},
+    "coco-bbox/input": {"limits.order": "input", "limits.max_dets": [100]},
 }
 
 
