@@ -217,7 +217,15 @@ class Matches(Immutable):
         parts = [part for part in (self, *others) if len(part.image_ids)]
         for other in others:
             require_same_kind(self, other)
-        notes = merged(*(part.notes for part in (self, *others)))
+        # A part without images states nothing about the table that it was cut from.
+        notes = merged(
+            *(part.notes for part in parts or (self, *others)),
+            *(
+                (n for n in part.notes if not n.table)
+                for part in (self, *others)
+                if parts and not part.n_images
+            ),
+        )
         if len(parts) < 2:
             return replace(parts[0] if parts else self, notes=notes)
         if not self.protocol.image_by_image():
