@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import open_files, unique_keys
+from detmap.base import json_faults, open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 
@@ -44,7 +44,8 @@ def read_hierarchy(path: Path) -> Hierarchy:
     try:
         tree = open_files.parse_json(data, shown(path))
     except ValueError as error:
-        raise DataError(shown(path), f"not JSON: {error}", "write or copy the file again") from None
+        fault = json_faults.explain(data, error, "write or copy the file again")
+        raise DataError(shown(path), *fault) from None
     unique_keys.require(data, shown(path))
     above: dict[str, set[str]] = {}
     n_nodes = 0

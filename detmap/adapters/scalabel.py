@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from detmap.adapters import box_conventions, text_fields
 from detmap.adapters.joining import image_names, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import arguments, column_checks, open_files, unique_keys
+from detmap.base import arguments, column_checks, json_faults, open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
@@ -211,7 +211,7 @@ def _read(path: Path) -> tuple[list[Frame], Config]:
         what, _, at = str(error).partition(" - at ")
         raise DataError(f"{shown(path)}: {at.strip('`') or '$'}", what, fix) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise DataError(shown(path), f"not JSON: {error}", fix) from None
+        raise DataError(shown(path), *json_faults.explain(data, error, fix)) from None
 
 
 def _with_single_boxes(path: Path, frames: list[Frame]) -> list[Frame]:

@@ -12,6 +12,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,7 +24,11 @@ try:
 except ImportError:  # Windows: what a killed writer leaves stays
     fcntl = None  # type: ignore[assignment]
 
+PREFIX, SUFFIX = ".detmap-", ".part"
+"""Of the names of drafts; folders have no suffix."""
+
 _drafts: set[str] = set()
+_swept: set[str] = set()  # folders in which stale drafts were looked for
 _changing = _thread.RLock()  # held while a draft is created or renamed; `abandon` keeps it
 
 
@@ -133,16 +138,77 @@ def temporary_folder(parent: str | Path | None = None) -> Iterator[Path]:
     """Creates a folder that is deleted at the end of the block, also on Ctrl-C.
 
     It is in `parent`, or in the system's folder of temporary files. In the block it can be renamed,
-    which keeps it. Raises `OSError` if it cannot be created.
+    which keeps it. It is locked while its process lives; the next one on this machine removes what
+    a killed one left. Raises `OSError` if it cannot be created.
     """
-    with _changing:
-        folder = tempfile.mkdtemp(prefix=".detmap-", dir=parent)
-        _drafts.add(folder)
+    parent = tempfile.gettempdir() if parent is None else str(parent)
+    remove_stale(parent)
+    folder, handle = _locked_folder(parent)
     try:
         yield Path(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         _drafts.discard(folder)
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked_folder(parent: str) -> tuple[str, int | None]:
+    """Creates a folder and locks it; returns None for the lock if the system has none."""
+    while True:
+        with _changing:
+            folder = tempfile.mkdtemp(prefix=f"{PREFIX}{_machine()}-", dir=parent)
+            if fcntl is None:
+                _drafts.add(folder)
+                return folder, None
+            try:
+                handle = os.open(folder, os.O_RDONLY)
+            except FileNotFoundError:  # who looked for stale folders was faster than the lock
+                continue
+            if _lock(handle) is not False and _is_at(handle, folder):
+                _drafts.add(folder)
+                return folder, handle
+            os.close(handle)
+
+
+def remove_stale(parent: str) -> None:
+    """Removes drafts in a folder whose process is dead: those that nobody holds a lock of.
+
+    Drafts have the machine in their name, because a disk of several machines may have locks that
+    hold on one of them alone; those of others are kept, as is all where the system has no locks.
+    Looks once per folder and process.
+    """
+    if fcntl is None or parent in _swept:
+        return
+    _swept.add(parent)
+    drafts: list[str] = []
+    with suppress(OSError), os.scandir(parent) as entries:
+        own = f"{PREFIX}{_machine()}-"
+        drafts = [entry.path for entry in entries if entry.name.startswith(own)]
+    for place in drafts:
+        _remove_stale(place) if place.endswith(SUFFIX) else _remove_stale_folder(place)
+
+
+def _remove_stale_folder(place: str) -> None:
+    with suppress(OSError):
+        handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if _lock(handle) and _is_at(handle, place):
+                shutil.rmtree(place, ignore_errors=True)
+        finally:
+            os.close(handle)
+
+
+@cache
+def _machine() -> str:
+    """A name of the running system: other machines, and this one after a restart, have others."""
+    try:
+        text = Path("/proc/sys/kernel/random/boot_id").read_text()
+    except OSError:  # not Linux
+        import platform
+
+        text = platform.node()
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
@@ -176,9 +242,10 @@ class _Draft(io.FileIO):
 
 def _draft_of(place: Path) -> _Draft:
     """Creates the first draft that no other live process uses."""
+    remove_stale(str(place.parent))
     key = hashlib.sha256(os.fsencode(place.name)).hexdigest()[:16]
     for number in range(MOST_WRITERS):
-        name = str(place.parent / f".detmap-{key}-{number}.part")
+        name = str(place.parent / f"{PREFIX}{_machine()}-{key}-{number}{SUFFIX}")
         _remove_stale(name)
         with _changing:
             try:

@@ -259,7 +259,7 @@ def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file"
             memory.require(times * total, shown(path), what)
             parts.append(part)
             if not part and not data and not member.eof:
-                raise UnreadableError(shown(path), "ends in the middle", fix)
+                raise UnreadableError(shown(path), "truncated: it ends in the middle", fix)
         data = member.unused_data.lstrip(b"\0")
     return b"".join(parts)
 

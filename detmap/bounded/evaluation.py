@@ -28,7 +28,7 @@ from detmap.curves import scores as curves
 from detmap.errors import DataError
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
-from detmap.matching.matches_overview import Overview
+from detmap.matching.matches_overview import Overview, Ranking
 from detmap.matching.row_order import rank_rows
 from detmap.protocol import Protocol
 from detmap.results.result import Result
@@ -247,7 +247,7 @@ class _Group(NamedTuple):
     rows: Matches
     order_digest: NDArray[np.uint64]
     n_tied: int
-    lowest_score: float
+    ranking: Ranking
 
 
 class _Matched:
@@ -315,12 +315,11 @@ class _Matched:
         order, off = self._order(column, self._label(begin, end), (whole.n_images, end - begin))
         lean = bounds.scores_suffice(self.protocol)
         listed = rows(*((M_SCORE,) if lean else COLUMNS.values()))
-        lowest = float(listed.score.min(initial=np.inf))
-        order_digest, n_tied = listed.order_digest(), listed.n_tied()
+        order_digest, n_tied, ranking = listed.order_digest(), listed.n_tied(), listed.ranking()
         if lean:
             del listed  # the scores
             listed = rows(RANK, TP, IGNORED)
-        return _Group(listed, order_digest, n_tied, lowest)
+        return _Group(listed, order_digest, n_tied, ranking)
 
     def _label(self, begin: int, end: int) -> NDArray[np.int32]:
         """The class of each row, block after block, from 0."""
@@ -352,13 +351,13 @@ class _Matched:
 
 def _scored(whole: Matches, matched: _Matched, threads: int | None, progress: Progress) -> Result:
     """Returns the result of all groups of classes."""
-    made, order, n_tied, lowest = [], [], 0, np.inf
+    made, order, n_tied, ranking = [], [], 0, Ranking()
     for g, (_, end) in enumerate(matched.classes):
         group = matched.group(g, whole)
         made.append(curves.scores(group.rows, threads=threads))
         order.append(group.order_digest)
         n_tied += group.n_tied
-        lowest = min(lowest, group.lowest_score)
+        ranking = ranking.add(group.ranking)
         del group  # before the next one is read
         progress("classes", end, len(whole.categories))
     overview = Overview(
@@ -377,7 +376,7 @@ def _scored(whole: Matches, matched: _Matched, threads: int | None, progress: Pr
             n_dropped(whole.notes),
         ),
         whole.notes,
-        lowest,
+        ranking,
     )
     ranges = [np.arange(begin, end) for begin, end in matched.classes]
     return Result(overview, curves.join(made, ranges))

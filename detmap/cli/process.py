@@ -1,4 +1,4 @@
-"""Set up the command-line process: Ctrl-C, closed standard streams, exit.
+"""Set up the command-line process: signals that end it, closed standard streams, exit.
 
 Imports next to nothing, because Ctrl-C is not handled before the import ends.
 """
@@ -17,7 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-INTERRUPTED = 130
+ENDED_BY = 128  # plus the number of the signal: the exit code, as shells have it
+WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
+"""Signals that end the command, and how it says so; Windows has no SIGHUP."""
 _ending = _thread.allocate_lock()  # held by the thread that ends the process; the other one waits
 OBJECTS = 100_000  # new objects per garbage collection; imports allocate about as many
 
@@ -28,7 +30,7 @@ def begin() -> None:
     # Before NumPy is imported: nothing here is linear algebra, and its threads cost .1 s to start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _fill_descriptors()
-    _watch_for_interrupt()
+    _watch_for_signals()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - as long as the process lives
     for stream in (sys.stdout, sys.stderr):
@@ -64,34 +66,42 @@ def _fill_descriptors() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
 
 
-def _watch_for_interrupt() -> None:
-    """End the process at once on Ctrl-C, also while a kernel runs.
+def _watch_for_signals() -> None:
+    """End the process at once on Ctrl-C, SIGTERM and SIGHUP, also while a kernel runs.
 
     A KeyboardInterrupt comes only between two steps of the interpreter in the main thread, so not
     while a kernel runs or LLVM compiles; it is lost in a callback, and waits for worker threads.
     The C part of Python's signal handling writes to a pipe at once, and a thread waits there.
-    Where the user has it ignored (`nohup`, a job in the background) it stays ignored.
+    Where the user has one ignored (`nohup`, a job in the background) it stays ignored.
     """
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return
+    defaults = signal.default_int_handler, signal.SIG_DFL
+    known = {name: getattr(signal, name) for name in WORDS if hasattr(signal, name)}
+    watched = {
+        number: name for name, number in known.items() if signal.getsignal(number) in defaults
+    }
     if sys.platform == "win32":
-        signal.signal(signal.SIGINT, lambda *_: _leave())
+        if signal.SIGINT in watched:
+            signal.signal(signal.SIGINT, lambda *_: _leave(signal.SIGINT, WORDS["SIGINT"]))
+        return
+    if not watched:
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    signal.signal(signal.SIGINT, lambda *_: None)
+    for number in watched:
+        signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    _thread.start_new_thread(_wait, (reader,))
+    _thread.start_new_thread(_wait, (reader, watched))
 
 
-def _wait(reader: int) -> None:
-    while os.read(reader, 1) != bytes([signal.SIGINT]):
-        pass
-    _leave()
+def _wait(reader: int, watched: dict[int, str]) -> None:
+    number = os.read(reader, 1)[0]
+    while number not in watched:
+        number = os.read(reader, 1)[0]
+    _leave(number, WORDS[watched[number]])
 
 
-def _leave() -> None:
-    """End the process and delete temporary files."""
+def _leave(number: int, word: str) -> None:
+    """End the process on a signal and delete temporary files."""
     if not _ending.acquire(False):
         return
     try:
@@ -101,6 +111,6 @@ def _leave() -> None:
         abandon = getattr(sys.modules.get("detmap.base.atomic_files"), "abandon", None)
         if abandon is not None:
             abandon()
-        os.write(terminal, b"detmap: interrupted\n")
+        os.write(terminal, f"detmap: {word}\n".encode())
     finally:
-        os._exit(INTERRUPTED)
+        os._exit(ENDED_BY + number)

@@ -26,7 +26,7 @@ from detmap.tables.notes import merged, n_dropped, of_whole
 
 if TYPE_CHECKING:
     from detmap.matching.assignments import Assignments
-    from detmap.matching.matches_overview import Overview
+    from detmap.matching.matches_overview import Overview, Ranking
 
 TOGETHER = "orders all detections together (ranking.sort, ranking.ties, limits.scope)"
 """Why parts of the images do not merge under some protocols."""
@@ -148,7 +148,21 @@ class Matches(Immutable):
             int(self.unjudged.sum()),
             self.data_digest(),
             self.notes,
+            self.ranking(),
+        )
+
+    def ranking(self) -> Ranking:
+        """Returns what notes need to know of the ranked detections."""
+        from detmap.matching.matches_overview import Ranking
+
+        sizes = np.diff(self.off)
+        first = self.ignored[self.off[:-1][sizes > 0], 0]
+        return Ranking(
+            len(self),
             float(self.score.min(initial=np.inf)),
+            float(self.score.max(initial=-np.inf)),
+            int((sizes == 0).sum()),
+            int((first & first.dtype.type(1)).sum()),
         )
 
     def without_rows(self) -> Matches:
@@ -205,7 +219,15 @@ class Matches(Immutable):
         parts = [part for part in (self, *others) if len(part.image_ids)]
         for other in others:
             require_same_kind(self, other)
-        notes = merged(*(part.notes for part in (self, *others)))
+        # A part without images states nothing about the table that it was cut from.
+        notes = merged(
+            *(part.notes for part in parts or (self, *others)),
+            *(
+                (n for n in part.notes if not n.table)
+                for part in (self, *others)
+                if parts and not part.n_images
+            ),
+        )
         if len(parts) < 2:
             return replace(parts[0] if parts else self, notes=notes)
         if not self.protocol.image_by_image():

@@ -186,7 +186,7 @@ class Result:
     @property
     def lowest_score(self) -> float:
         """The lowest score of the evaluated detections; NaN without one."""
-        lowest = self.overview.lowest_score
+        lowest = self.overview.ranking.lowest_score
         return lowest + 0.0 if np.isfinite(lowest) else np.nan  # never -0.0
 
     @property
@@ -229,8 +229,8 @@ class Result:
             *tied,
             *result_notes.left_out(self.protocol),
             *([] if self.extra else result_notes.extra_left_out(self.protocol)),
-            *result_notes.stops(self.verdicts),
-            *result_notes.equal_scores(self.verdicts),
+            *result_notes.stops(self.overview),
+            *result_notes.equal_scores(self.overview),
             *result_notes.partial_groups(self.protocol, self.verdicts.categories),
             *result_notes.ungrouped(self.protocol, self.verdicts.categories),
         ]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from detmap.errors import DetmapError, few
 from detmap.matching.matches import TOGETHER, Matches
 from detmap.protocol import Protocol
@@ -98,33 +96,28 @@ def ungrouped(protocol: Protocol, categories: Categories) -> list[Note]:
     return [Note("group-none", text, len(outside))] if groups and outside else []
 
 
-def equal_scores(verdicts: Matches | Overview) -> list[Note]:
+def equal_scores(seen: Overview) -> list[Note]:
     """Returns a note if no score orders the detections."""
-    if not isinstance(verdicts, Matches) or len(verdicts) < 2:
-        return []
-    if verdicts.score.min() != verdicts.score.max():
+    ranking = seen.ranking
+    if ranking.n_detections < 2 or ranking.lowest_score != ranking.highest_score:
         return []
     text = "detections have equal scores, AP depends on order: -p scoreless"
-    return [Note("score-equal", text, len(verdicts))]
+    return [Note("score-equal", text, ranking.n_detections)]
 
 
-def stops(verdicts: Matches | Overview) -> list[Note]:
+def stops(seen: Overview) -> list[Note]:
     """Returns a note if the reference implementation fails on this input."""
-    if not isinstance(verdicts, Matches):
-        return []
-    begins, sizes = verdicts.off[:-1], np.diff(verdicts.off)
-    first = begins[sizes > 0]
     conditions = {
-        "no_detections": (int((sizes == 0).sum()), "classes have no detections"),
+        "no_detections": (seen.ranking.n_without, "classes have no detections"),
         "neutral_first": (
-            int((verdicts.ignored[first, 0] & verdicts.ignored.dtype.type(1)).sum()),
+            seen.ranking.n_ignored_first,
             "classes have a best detection that matches an ignored object",
         ),
     }
     return [
         Note("reference-stops", f"{text}; the reference fails there and has no number", count)
         for stop, (count, text) in conditions.items()
-        if count and stop in verdicts.protocol.ranking.stops_at
+        if count and stop in seen.protocol.ranking.stops_at
     ]
 
 

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce as reduce_all
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from detmap.curves.scores import Scores
 from detmap.errors import DataError, require
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
-from detmap.matching.matches_overview import Overview
+from detmap.matching.matches_overview import Overview, Ranking
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 from detmap.results.result import Result
@@ -205,7 +206,7 @@ class _Group:
     scores: Scores
     order: NDArray[np.uint64]
     n_tied: int
-    lowest_score: float
+    ranking: Ranking
 
 
 def _match(shard: Shard, *, protocol: Protocol) -> Matches:
@@ -265,10 +266,8 @@ def _score(pieces: Sequence[Matches], *, group: tuple[int, int]) -> _Group:
     whole = pieces[0].merge(*pieces[1:])
     g, n_groups = group
     classes = g + n_groups * np.arange(len(whole.categories))
-    lowest = float(whole.score.min(initial=np.inf))
-    return _Group(
-        classes, curves.scores(whole, threads=1), whole.order_digest(), whole.n_tied(), lowest
-    )
+    scores = curves.scores(whole, threads=1)
+    return _Group(classes, scores, whole.order_digest(), whole.n_tied(), whole.ranking())
 
 
 def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, Scores]:
@@ -288,7 +287,7 @@ def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, S
             images.categories, images.image_ids, images.digest, order, n_dropped(images.notes)
         ),
         images.notes,
-        min(group.lowest_score for group in groups),
+        reduce_all(Ranking.add, (group.ranking for group in groups)),
     )
     return overview, curves.join(
         [group.scores for group in groups], [group.classes for group in groups]

@@ -159,7 +159,10 @@ def is_written(values: Mapping[str, Any]) -> bool:
 
 def from_dict(values: Mapping[str, Any]) -> Note:
     """Returns a saved note."""
-    return Note(**{name: tuple(x) if type(x) is list else x for name, x in values.items()})
+    fields: dict[str, Any] = {
+        name: tuple(value) if type(value) is list else value for name, value in values.items()
+    }
+    return Note(**fields)
 
 
 def n_dropped(notes: Iterable[Note]) -> int:

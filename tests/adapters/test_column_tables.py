@@ -497,7 +497,8 @@ def test_classes_from_0_get_no_advice_to_drop_them(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="count from 0 here: give --class-names") as refused:
         read_detections(found, truth)
     assert "drop" not in refused.value.fix
-    (note,) = read_detections(found, truth, unknown="drop").notes
+    dropped, note = read_detections(found, truth, unknown="drop").notes
+    assert (dropped.code, note.code) == ("class-unknown", "class-zero")
     assert "--class-names" in note.text
 
 

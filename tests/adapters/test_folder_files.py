@@ -10,6 +10,7 @@ import pytest
 import detmap
 from detmap.adapters import folder_files
 from detmap.errors import DataError
+from detmap.tables.notes import summed
 from tests.support import builders as make
 from tests.support.format_samples import SAMPLES, STEMS, all_samples
 
@@ -121,7 +122,7 @@ def test_a_list_of_images_takes_any_name(tmp_path: Path) -> None:
     truth = detmap.read_truth(folder)
     assert set(truth.images.stems) == LINES.keys()
     assert len(truth) == len(LINES)
-    assert truth.notes == ()
+    assert summed(truth.notes) == []
     lines = "".join(f"{name} 0.5 1 2 3 4\n" for name in LINES if "  " not in name)
     text = make.write_voc_text(tmp_path / "found", {"comp4_det_test_dog.txt": lines})
     found = detmap.read_detections(text, detmap.read_truth(folder), unknown="drop")

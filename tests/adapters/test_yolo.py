@@ -19,6 +19,7 @@ from detmap import DataError, read_detections, read_truth
 from detmap.adapters.joining import image_sizes
 from detmap.adapters.text_per_image import data_yaml as yolo_data
 from detmap.adapters.text_per_image import plain_yaml
+from detmap.tables.notes import summed
 from tests.support import builders as make
 from tests.support import writers
 from tests.support.running import run
@@ -129,7 +130,7 @@ def test_hidden_images_are_left_out(tmp_path: Path) -> None:
     sizes = make.write(tmp_path / "sizes.csv", "image,width,height\na,64,32\n")
     truth = read_truth(yaml, image_sizes=sizes)
     assert truth.images.stems == ("a",)
-    (note,) = truth.notes
+    (note,) = summed(truth.notes)
     assert (note.code, note.count) == ("hidden-unread", 1)
     assert ".b.png" in note.text
 
@@ -358,12 +359,12 @@ def test_polygons_and_keypoints_are_told_from_boxes(tmp_path: Path) -> None:
     rows = "0 .5 .5 .25 .5\n1 .25 .5 .5 .25 .75 1\n"
     truth = read_truth(small(tmp_path, a=rows))
     assert truth.boxes.tolist() == [[15, 5, 10, 10], [10, 5, 20, 15]]
-    assert [(note.code, note.count) for note in truth.notes] == [("polygon", 1)]
+    assert [(note.code, note.count) for note in summed(truth.notes)] == [("polygon", 1)]
     yaml = "val: images/val\nnames: [cat, dog]\nkpt_shape: [1, {}]\n"
     for shape, row in ((2, "0 .5 .5 .25 .5 .9 .9\n"), (3, "0 .5 .5 .25 .5 .9 .9 2\n")):
         truth = read_truth(small(tmp_path, yaml.format(shape), a=row))
         assert truth.boxes.tolist() == [[15, 5, 10, 10]]
-        assert [(note.code, note.count) for note in truth.notes] == [("keypoints", 1)]
+        assert [(note.code, note.count) for note in summed(truth.notes)] == [("keypoints", 1)]
 
 
 def test_rows_of_predictions_end_with_their_score(tmp_path: Path) -> None:
@@ -515,7 +516,7 @@ def test_images_without_label_files_are_counted_or_refused(tmp_path: Path) -> No
         "images are without objects: 2 of 4 have no label file, 1 an empty one",
     )
     data = small(tmp_path, **dict.fromkeys("ab", "1 .5 .5 .25 .5\n"))
-    assert not any(note.code == "labels-missing" for note in read_truth(data).notes)
+    assert not any(note.code == "labels-missing" for note in summed(read_truth(data).notes))
 
 
 def test_what_is_printed_where_label_files_are_missing(tmp_path: Path) -> None:

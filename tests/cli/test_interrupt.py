@@ -1,4 +1,4 @@
-"""Ctrl-C ends any command at once, quietly, with exit 130 and no partial file."""
+"""Ctrl-C, SIGTERM and SIGHUP end any command at once, with exit 128 + n and no partial file."""
 
 from __future__ import annotations
 
@@ -270,3 +270,47 @@ def test_nothing_heavy_is_imported_before_ctrl_c_is_answered() -> None:
         env={**os.environ, "PYTHONPATH": str(make.ROOT)},
     )
     assert done.stdout == "\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "word"), [(signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")]
+)
+def test_other_signals_end_a_command_in_the_same_way(
+    tmp_path: Path, number: signal.Signals, word: str
+) -> None:
+    process = start("eval", COCO, RESULTS, "-o", tmp_path / "out")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (128 + number, b"")
+    assert err.endswith(f"detmap: {word}\n".encode())
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_a_killed_conversion_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    rng, output = random.Random(3), tmp_path / "folder" / "voc"
+    output.parent.mkdir()
+    images = [make.image(id=i, file_name=f"{i}.jpg") for i in range(4000)]
+    objects = [make.annotation(id=i + 1, image_id=i) for i in range(4000)]
+    truth = make.write(tmp_path / "t.json", make.instances(images=images, annotations=objects))
+    for _ in range(6):
+        process = start("convert", truth, output, "--to", "voc", "--force")
+        time.sleep(rng.uniform(0.1, 0.7))
+        process.send_signal(number)
+        process.communicate(timeout=120)
+        hidden = [name for name in os.listdir(output.parent) if name.startswith(".detmap-")]
+        assert number == signal.SIGKILL or hidden == []
+    process = start("convert", truth, tmp_path / "folder" / "other", "--to", "voc")
+    process.communicate(timeout=120)
+    assert not [name for name in os.listdir(output.parent) if name.startswith(".")]
+
+
+@pytest.mark.slow
+def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
+    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + BEGUN
+    process = begun(code, "eval", COCO, RESULTS, "-o", tmp_path / "out")
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert (tmp_path / "out").exists()

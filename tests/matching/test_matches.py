@@ -17,6 +17,7 @@ from detmap.errors import DataError, MergeError
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
 from detmap.protocol import load
+from detmap.tables.notes import summed
 from tests.support.drawing import CocoData, coco_data, draw_coco, voc_data
 from tests.support.drawn_tables import read_coco, voc_tables
 from tests.support.tier import drawn
@@ -34,7 +35,7 @@ def assert_same(a: Matches, b: Matches, *, but: tuple[str, ...] = ()) -> None:
             assert x.shape == y.shape, field.name
             assert (x == y).all(), field.name
         elif field.name == "notes":
-            assert set(x) == set(y)
+            assert summed(x) == summed(y)
         else:
             assert x == y, field.name
 

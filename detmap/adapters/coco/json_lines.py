@@ -16,7 +16,7 @@ import numpy as np
 
 from detmap.adapters.coco import record_errors, scan_json
 from detmap.adapters.coco.scan_columns import ARRAYS, Columns
-from detmap.base import memory, open_files
+from detmap.base import json_faults, memory, open_files
 from detmap.base.open_files import InputFile, shown
 from detmap.errors import DataError
 
@@ -130,7 +130,18 @@ def require_objects(path: Path, lines: list[bytes], row: int = 0) -> None:
         try:
             _OBJECT.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            _require_object(f"{shown(path)}[{number}]", line)
+            where = f"{shown(path)}[{number}]"
+            if number == row + len(lines) - 1 and line.lstrip()[:1] == b"{":
+                _require_whole(path, where, line)
+            _require_object(where, line)
+
+
+def _require_whole(path: Path, where: str, line: bytes) -> None:
+    """Raises `DataError` for the last line if it ends in the middle of a record."""
+    if json_faults.last_line(line):
+        data = open_files.unpacked(path).rstrip()
+        what = f"truncated: line {len(data.splitlines())} ends in the middle of a record"
+        raise DataError(where, what, json_faults.WRITE_AGAIN)
 
 
 def _require_object(where: str, line: bytes) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap.adapters.joining.join import MAX_PIXEL
-from detmap.base import open_files
+from detmap.base import json_faults, open_files
 from detmap.errors import DataError
 
 Check = Callable[[Any], str]
@@ -358,8 +358,8 @@ def _not_json(path: Path, error: json.JSONDecodeError) -> DataError:
     fix = "write it with a JSON library"
     if error.msg == "Extra data":
         fix = "remove what follows the JSON value, or write the file with a JSON library"
-    elif not error.doc[error.pos :].strip():
-        fix = "the file is truncated; write or copy it again"
+    elif json_faults.is_truncated(error):
+        fix = json_faults.WRITE_AGAIN
     return DataError(_line(path, error.doc, error.pos), f"not JSON: {error.msg}", fix)
 
 

@@ -22,7 +22,7 @@ from detmap.adapters.coco import (
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import Policy
 from detmap.adapters.pieces import Piece, moved
-from detmap.base import open_files
+from detmap.base import json_faults, open_files
 from detmap.base.open_files import InputFile, shown
 from detmap.base.sums import add_integers
 from detmap.errors import DataError
@@ -228,6 +228,9 @@ def _unfinished(path: Path, body: bytes, row: int) -> DataError:
         what = "nested too deeply"
     except ValueError as error:
         what = f"the record is not JSON: {error}" if body else "the list does not end"
+        if json_faults.last_line(body):
+            what = "truncated: the list ends in the middle of a record"
+            return DataError(f"{path}[{row}]", what, json_faults.WRITE_AGAIN)
     fix = "write it with a JSON library; if it is truncated, write or copy it again"
     return DataError(f"{path}[{row}]", what, fix)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.base import json_faults
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
 from detmap.tables import Categories, Truth
@@ -206,7 +207,7 @@ def _read_names(file: Path) -> dict[int, str]:
             return _names(shown(file), names)
         except msgspec.DecodeError as error:
             fix = "write one name per line, or a JSON object from id to name"
-            raise DataError(shown(file), f"not JSON: {error}", fix) from None
+            raise DataError(shown(file), *json_faults.explain(content, error, fix)) from None
     names = [name.strip(text_fields.SPACE) for name in content.replace("\r\n", "\n").split("\n")]
     while names and not names[-1]:
         names.pop()

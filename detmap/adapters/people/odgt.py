@@ -21,7 +21,7 @@ import numpy as np
 
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import arguments, open_files, unique_keys
+from detmap.base import arguments, json_faults, open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
@@ -101,14 +101,18 @@ def _missing(count: int, source: str) -> tuple[Note, ...]:
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The place and the record of each line that is not blank."""
     data = open_files.read_bytes(path, times=8).removeprefix(b"\xef\xbb\xbf")
-    for number, line in enumerate(data.split(b"\n"), start=1):
+    lines = data.rstrip().split(b"\n")
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             where = f"{shown(path)}: line {number}"
             try:
                 record = open_files.parse_json(line, where)
                 unique_keys.require(line, where)
             except ValueError as error:
-                raise DataError(where, f"not JSON: {error}", "write one record per line") from None
+                fault = f"not JSON: {error}", "write one record per line"
+                if number == len(lines) and json_faults.last_line(line):
+                    fault = "truncated: it ends in the middle of a record", json_faults.WRITE_AGAIN
+                raise DataError(where, *fault) from None
             if not isinstance(record, dict):
                 raise DataError(where, "not a JSON object", "write one record per line")
             yield where, record

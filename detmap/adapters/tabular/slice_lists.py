@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from detmap.adapters import registry, text_fields
 from detmap.adapters.joining import image_keys, unknown_policy
 from detmap.adapters.tabular import csv_parquet
+from detmap.base import json_faults
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Truth
@@ -98,8 +99,9 @@ def _read_json_slices(path: Path, content: str) -> tuple[Named, None]:
         pairs = json.loads(content, object_pairs_hook=tuple)
         json.dumps(pairs)  # what is nested too deeply for this is for messages too
     except (ValueError, RecursionError) as error:
-        what = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
-        raise DataError(shown(path), what, "write a JSON object of lists of images") from None
+        what, fix = json_faults.explain(content, error, "write a JSON object of lists of images")
+        what = "nested too deeply" if isinstance(error, RecursionError) else what
+        raise DataError(shown(path), what, fix) from None
     if not isinstance(pairs, tuple):
         kind = "a list" if isinstance(pairs, list) else text_fields.short(str(pairs))
         raise DataError(shown(path), f"{kind}, where slices have names", FORMS)

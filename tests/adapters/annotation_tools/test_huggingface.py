@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from detmap import DataError, Truth, read_detections, read_truth
+from detmap.tables.notes import summed
 from tests.support import builders as make
 from tests.support import format_samples
 from tests.support import format_samples_3 as samples
@@ -76,10 +77,10 @@ def test_boxes_that_may_be_corners(tmp_path: Path) -> None:
     for boxes, n_notes in ((corners, 1), (plain, 0), (corners[:7], 0)):
         line = {"file_name": "a.png", "objects": {"bbox": boxes, "category": ["x"] * len(boxes)}}
         truth = read_truth(make.write(tmp_path / "metadata.jsonl", json.dumps(line)))
-        assert sum(note.code == "boxes-may-be-corners" for note in truth.notes) == n_notes
+        assert sum(note.code == "boxes-may-be-corners" for note in summed(truth.notes)) == n_notes
         scored = {**line, "objects": {**line["objects"], "score": [0.5] * len(boxes)}}  # type: ignore[dict-item]
         found = read_detections(make.write(tmp_path / "found.jsonl", json.dumps(scored)), truth)
-        assert sum(note.code == "boxes-may-be-corners" for note in found.notes) == n_notes
+        assert sum(note.code == "boxes-may-be-corners" for note in summed(found.notes)) == n_notes
 
 
 def test_splits_of_a_folder_and_sizes_of_its_images(tmp_path: Path) -> None:
