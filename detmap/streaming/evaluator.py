@@ -382,7 +382,7 @@ class Evaluator(Locked):
         Classes that came as they are become the classes of the loaded evaluator.
         """
         given, matches = self.categories, self.matches
-        told = {"box_format": self.box_format, "numbered": self._numbered}
+        told: dict[str, Any] = {"box_format": self.box_format, "numbered": self._numbered}
         if given != matches.categories:  # the protocol renames classes, and labels are the old ones
             told["classes"] = [*zip(given.ids.tolist(), given.names, strict=True)]
         matches.save(path, **told)
