@@ -227,9 +227,13 @@ class Evaluator(Locked):
             what = "class ids in some batches, names in others"
             raise DataError("predictions[0].labels", what, "give ids everywhere, or names")
 
+    def _none(self, categories: Categories) -> Matches:
+        """Matches without images, in the classes that the protocol makes of these."""
+        return Matches.empty(self.protocol, self.protocol.classes.rename_categories(categories))
+
     def _match(self, batches: Sequence[Batch]) -> Matches:
         """The match rows of checked batches."""
-        part = Matches.empty(self.protocol, self._reader.categories or NO_CLASSES)
+        part = self._none(self._reader.categories or NO_CLASSES)
         if not batches:
             return part
         batch = self._reader.join(batches)
@@ -258,7 +262,7 @@ class Evaluator(Locked):
             self._parts, self._pending = [*self._parts, self._match(self._pending)], []
             self._n_pending = 0
         if len(self._parts) != 1:
-            self._parts = [Matches.empty(self.protocol, self.categories).merge(*self._parts)]
+            self._parts = [self._none(self.categories).merge(*self._parts)]
         return self._parts[0]
 
     @one_at_a_time
