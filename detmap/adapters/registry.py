@@ -17,7 +17,7 @@ from detmap.errors import DataError
 from detmap.tables import Note
 from detmap.tables.notes import listed_names
 
-MARKED, FOREIGN = 2, -1  # of `Looks`: marks of the format, and marks of another one
+MARKED, FOREIGN = 2, -2  # of `Looks`: marks of the format, and marks of another one
 
 
 class Row(Protocol):
@@ -114,8 +114,8 @@ def choose_noted(
         sure = [looks(row)(path) for row in rows]
     here = "a folder" if path.is_dir() else "a file"
     for row, each in zip(rows, sure, strict=True):
-        fits = each > 0 or (each != FOREIGN and max(sure) <= 1 and here in row.place)
-        if row.name == preferred and fits:
+        fits = each or (max(sure) <= 1 and here in row.place)
+        if row.name == preferred and fits and each != FOREIGN:
             return row, ()
     alone = path.is_dir() or path.suffix.lower() == ".txt"  # one label file is no JSON
     for row in rows if alone and max(sure) < MARKED else ():
@@ -123,7 +123,7 @@ def choose_noted(
             what = f"{here}, but the benchmark's format {row.name} is {row.place}"
             files = {each.name: each.what for each in FORMATS}[row.name]
             raise DataError(shown(path), what, f"give {row.place} ({files})")
-    best = [row for row, each in zip(rows, sure, strict=True) if each > 0 and each == max(sure)]
+    best = [row for row, each in zip(rows, sure, strict=True) if each and each == max(sure)]
     if len(best) != 1:
         like = [row.name for row in best]
         protocols = [f"-p {name}" for name in _protocols_of(like)]

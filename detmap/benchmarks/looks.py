@@ -14,7 +14,7 @@ HEAD = 1 << 16  # bytes of a file that are looked at
 
 
 def scalabel(path: Path) -> int:
-    """Matches JSON with box2d, and JSON with names or frames that is not of COCO; -1 for COCO."""
+    """Matches JSON with box2d, and JSON with names or frames that is not of COCO; -2 for COCO."""
     if path.is_dir() or path.suffix.lower() != ".json":
         return 0
     with open_files.opened(path) as file:
@@ -22,7 +22,7 @@ def scalabel(path: Path) -> int:
     if b'"box2d"' in begin:
         return 2
     other = any(word in begin for word in (b'"image_id"', b'"images"', b'"annotations"'))
-    return -1 if other else int(any(word in begin for word in (b'"name"', b'"frames"')))
+    return -2 if other else int(any(word in begin for word in (b'"name"', b'"frames"')))
 
 
 def odgt(path: Path) -> int:

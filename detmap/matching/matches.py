@@ -179,8 +179,7 @@ class Matches(Immutable):
 
     @staticmethod
     def empty(protocol: Protocol, categories: Categories) -> Matches:
-        """Returns matches without images; ``classes`` of the protocol renames the classes first."""
-        categories = protocol.classes.rename_categories(categories)
+        """Returns matches without images."""
         n_areas, word = len(protocol.subsets), word_of(protocol)
         none, offsets = np.zeros(0, dtype=np.int32), np.zeros(len(categories) + 1, dtype=np.int64)
         return Matches(

@@ -21,7 +21,7 @@ def protocol_digest(protocol: Protocol) -> str:
         if tree[table][name] == default:
             del tree[table][name]
     del tree["files"]  # formats of files change no metric
-    later = ("operating", "evaluation", "miss_rate", "kitti", "froc", "cgf1")
+    later = ("operating", "evaluation", "miss_rate", "kitti", "froc", "cgf1", "classes")
     for table in later:
         if not tree[table]:
             del tree[table]

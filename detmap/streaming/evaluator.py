@@ -224,9 +224,13 @@ class Evaluator(Locked):
             what = "class ids in some batches, names in others"
             raise DataError("predictions[0].labels", what, "give ids everywhere, or names")
 
+    def _none(self, categories: Categories) -> Matches:
+        """Matches without images, in the classes that the protocol makes of these."""
+        return Matches.empty(self.protocol, self.protocol.classes.rename_categories(categories))
+
     def _match(self, batches: Sequence[Batch]) -> Matches:
         """The match rows of checked batches."""
-        part = Matches.empty(self.protocol, self._reader.categories or NO_CLASSES)
+        part = self._none(self._reader.categories or NO_CLASSES)
         if not batches:
             return part
         batch = self._reader.join(batches)
@@ -255,7 +259,7 @@ class Evaluator(Locked):
             self._parts, self._pending = [*self._parts, self._match(self._pending)], []
             self._n_pending = 0
         if len(self._parts) != 1:
-            self._parts = [Matches.empty(self.protocol, self.categories).merge(*self._parts)]
+            self._parts = [self._none(self.categories).merge(*self._parts)]
         return self._parts[0]
 
     @one_at_a_time
@@ -377,7 +381,7 @@ class Evaluator(Locked):
         Classes that came as they are become the classes of the loaded evaluator.
         """
         given, matches = self.categories, self.matches
-        told = {"box_format": self.box_format, "numbered": self._numbered}
+        told: dict[str, Any] = {"box_format": self.box_format, "numbered": self._numbered}
         if given != matches.categories:  # the protocol renames classes, and labels are the old ones
             told["classes"] = [*zip(given.ids.tolist(), given.names, strict=True)]
         matches.save(path, **told)

@@ -105,6 +105,18 @@ VERDICTS: dict[str, tuple[Data, dict[str, Any], dict[Any, str]]] = {
     ),
     # 10 x 10 against 20 x 20: an overlap of .3 is more than 1/4.
     "iou.tolerance": (data([A], [(0, 0, 10, 3)]), {}, {"0": "0 1 0 1", "10": "1 0 0 0"}),
+    # The dog becomes a cat.
+    "classes.renamed": (
+        data([A, B], [A, B], object_class=[1, 2], label=[1, 1], **TWO),
+        {},
+        {"{}": "1 1 0 1", "{dog='cat'}": "2 0 0 0"},
+    ),
+    # The dog becomes a region to ignore, also for the second detection of it.
+    "classes.ignored_as": (
+        data([A, B], [A, B, B], object_class=[1, 2], label=[1, 1, 2], **TWO),
+        {},
+        {"{}": "2 1 0 0", "{dog='cat'}": "1 0 2 0"},
+    ),
     "matching.rule": (
         data([A, NEIGHBOUR], [A, BETWEEN]),
         {},

@@ -137,6 +137,8 @@ CHANGES = {
     "miss_rate.references": [1.0],
     "miss_rate.lookup": "first_reached",
     "miss_rate.before": "last",
+    "classes.renamed": {"dog": "cat"},
+    "classes.ignored_as": {"dog": "cat"},
 }
 
 

@@ -89,8 +89,9 @@ def _read(
         found["joined_by"] = "the ground truth that they belong to: give it with --truth"
         return ()
     if arguments.truth is not None:
-        table = evaluation_inputs.read_detections_of(arguments, str(path), table)
-    if rules is not None:
+        found_rows = evaluation_inputs.read_detections_of(arguments, str(path), table)
+        table = found_rows if rules is None else rules.classes.rename_table(found_rows)
+    elif rules is not None:
         table = rules.classes.rename_table(table)
     _describe(table, found)
     return table.notes
