@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.benchmarks import RULES
+from detmap.benchmarks import RULES, selected_classes
 from detmap.cli.dispatch import dispatch
 from detmap.protocol.protocol_digest import protocol_digest
 from tests.benchmarks import test_cgf1, test_froc, test_kitti
@@ -226,3 +226,16 @@ def test_files_in_other_formats_are_read_by_the_preferred_reader(tmp_path: Path)
     truth = detmap.read_truth(tmp_path / "annotations.csv", format="luna16")
     assert truth.role("excluded").any()
     assert np.isin(["x", "y", "z", "diameter"], list(truth.attributes)).all()
+
+
+def test_a_selection_of_all_classes_has_no_note_and_groups_keep_their_part() -> None:
+    tables = test_kitti.tables(2)
+    motion = detmap.load_protocol("imagenet-vid")
+    for classes, noted in ((["Car", "Van", "Pedestrian"], 0), (["Car", "Van"], 1)):
+        truth, *_ = selected_classes.select((*tables, motion), None, classes)
+        assert sum(note.code == "classes-compared" for note in truth.notes) == noted
+    groups = {"cars": ["Car", "Van"], "people": ["Pedestrian"], "vans": ["Van"]}
+    grouped = detmap.load_protocol("coco-bbox").override({"groups": groups})
+    _, _, protocol = selected_classes.select((*tables, grouped), None, ["Car", "Pedestrian"])
+    kept = {group.name: group.classes for group in protocol.groups}
+    assert kept == {"cars": ("Car",), "people": ("Pedestrian",)}

@@ -43,9 +43,9 @@ def reviewed(tmp_path: Path) -> Run:
     }
     truth = detmap.read_truth(make.write(tmp_path / "truth.json", content))
     there, beside = [60.0, 40, 24, 16], [50.0, 60, 24, 16]
-    image, label = [1, 1, 3, 4], [1, 2, 1, 1]
-    score = [0.9, 0.9, 0.9, 0.95]
-    found = detmap.detections_from_arrays(truth, image, label, [box, there, box, beside], score)
+    image, label = [1, 1, 4, 3], [1, 2, 1, 1]
+    score = [0.9, 0.9, 0.95, 0.9]
+    found = detmap.detections_from_arrays(truth, image, label, [box, there, beside, box], score)
     rules = detmap.load_protocol("coco-bbox")
     return gather("d", truth, found, rules, many=True)
 

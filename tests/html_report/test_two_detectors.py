@@ -120,13 +120,24 @@ def test_from_enough_images_on_there_are_p_values(
 # --- what changed ---------------------------------------------------------------------------------
 
 
-def test_the_largest_changes_come_first() -> None:
+def test_the_largest_changes_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Owls differ by chance only."""
+    pairs = changes.class_differences(*runs(), "AP")
+    pairs[3] = replace(pairs[3], difference=-0.05, low=-0.11, high=0.01)
+    monkeypatch.setattr(changes, "class_differences", lambda *_: pairs)
     text = changes.changed(*runs())
     assert re.match(r"Largest change of errors: Miss .* 41\.6 with A, 33\.2 with B\.", text[0])
     assert re.fullmatch(r"2 of 4 classes better .*: fox \+38\.6, dog \+25\.7\.", text[1])
     assert re.fullmatch(r"1 of 4 classes worse .*: cat -30\.2\.", text[2])
     assert text[3].endswith("at its highest F1: 51 by A, 66 by B.")
+
+
+def test_a_large_loss_that_both_have_is_no_change() -> None:
+    a, b = (
+        replace(run, tide=replace(run.tide, gain={**run.tide.gain, "Miss": miss, "Loc": loc}))
+        for run, miss, loc in zip(runs(), (40, 40.5), (1, 6), strict=True)
+    )
+    assert re.match(r"Largest change of errors: Loc .* 1\.0 with A, 6\.0", changes.changed(a, b)[0])
 
 
 def test_classes_are_in_the_order_of_the_difference_or_of_ap() -> None:

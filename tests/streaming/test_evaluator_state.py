@@ -72,15 +72,25 @@ def test_a_copy_and_its_original_are_fed_apart() -> None:
     assert stream.compute().signature == other.compute().signature
 
 
-def test_images_that_were_not_updated_are_counted_until_they_are() -> None:
-    predicted, annotated = plain()
-    boxes = annotated["boxes"].copy()
+def of_two_images(unknown: str = "error") -> Evaluator:
+    """An evaluator that knows the ground truth of the images 1 and 2."""
+    boxes = plain()[1]["boxes"].copy()
     boxes[:, 2:] -= boxes[:, :2]
     truth = truth_from_arrays(
         [1, 1, 2, 2], [0, 1] * 2, [*boxes, *boxes], images=[1, 2], categories={0: "a", 1: "b"}
     )
-    stream = Evaluator(truth=truth)
-    counts = []
+    return Evaluator(truth=truth, unknown=unknown)
+
+
+def test_dropped_detections_are_counted_even_if_they_are_all() -> None:
+    stream = of_two_images("drop")
+    stream.update([{**plain()[0], "image_id": 99}])
+    assert {note.code: note.count for note in stream.compute().notes}["image-unknown"] == 2
+    assert stream.compute().counts()["images"] == 0
+
+
+def test_images_that_were_not_updated_are_counted_until_they_are() -> None:
+    predicted, stream, counts = plain()[0], of_two_images(), []
     for image in (1, 2):
         stream.update([{**predicted, "image_id": image}])
         notes = {note.code: note.count for note in stream.compute().notes}
