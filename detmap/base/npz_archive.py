@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from detmap.base import atomic_files, memory, open_files
 from detmap.base.immutable import blank
-from detmap.base.sums import add_integers
+from detmap.base.sums import add_floats, add_integers
 from detmap.errors import DataError
 
 MOST_HEADER = 64 << 20  # bytes of JSON
@@ -271,7 +271,7 @@ def _stored(arrays: Mapping[str, NDArray[Any]]) -> set[str]:
         return stored
     packed = {name: _packed_size(array) for name, array in arrays.items()}
     for name in sorted(arrays, key=lambda name: packed[name] / max(1, arrays[name].nbytes)):
-        if total <= MOST_TIMES / 2 * add_integers(packed.values()):
+        if total <= MOST_TIMES / 2 * add_floats(packed.values()):
             break
         stored.add(name)
         packed[name] = arrays[name].nbytes
