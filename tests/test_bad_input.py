@@ -1281,7 +1281,7 @@ SETTINGS = {
         '"AP" is not legal',
         "a list of metric names",
     ),
-    "a metric that does not exist": ('metrics=["F2"]', "--set: metrics", "no metric 'F2'", "AP50"),
+    "a metric that does not exist": ('metrics=["!"]', "--set: metrics", "no metric '!'", "AP50"),
     "the version, which identifies the protocol": (
         "version=2",
         "--set: version",
@@ -1341,19 +1341,19 @@ def test_bad_options_are_refused(options: list[str], where: str, what: str, fix:
 
 
 USAGE = {
-    "an unknown command": (["evaluate"], "invalid choice: 'evaluate'"),
+    "an unknown command": (["no command"], "invalid choice: 'no command'"),
     "no detections": (["eval", "gt.json"], "the following arguments are required: DETECTIONS"),
     "an unknown option": (
         ["eval", "gt.json", "dt.json", "--fast"],
         "unrecognized arguments: --fast",
     ),
     "an unknown format": (
-        ["eval", "gt.json", "dt.json", "--format", "xml"],
-        "invalid choice: 'xml'",
+        ["eval", "gt.json", "dt.json", "--format", "no format"],
+        "invalid choice: 'no format'",
     ),
     "an unknown format of truth": (
-        ["eval", "gt.json", "dt.json", "--truth-format", "yaml"],
-        "invalid choice: 'yaml'",
+        ["eval", "gt.json", "dt.json", "--truth-format", "no format"],
+        "invalid choice: 'no format'",
     ),
     "an IoU that is no number": (
         ["eval", "gt.json", "dt.json", "--iou", "half"],
@@ -1368,8 +1368,8 @@ USAGE = {
         "argument --threads",
     ),
     "a format that parity lacks": (
-        ["parity", "gt.json", "dt.json", "--format", "xml"],
-        "invalid choice: 'xml'",
+        ["parity", "gt.json", "dt.json", "--format", "no format"],
+        "invalid choice: 'no format'",
     ),
 }
 

@@ -7,9 +7,11 @@ import math
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import types
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pytest
 
 from detmap import overlaps
 from detmap.adapters.coco import shapes as coco_shapes
+from tests import test_repository
 from tests.support import builders as make
 
 FENCE = re.compile(r"^```(py|toml|diff)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -26,10 +29,30 @@ def extended(page: str, folder: Path, most: int, heading: str = "") -> Path:
     """A copy of the package with the blocks of a page, or below one heading of it, applied; at most
     so many files of it differ.
     """
-    ignored = shutil.ignore_patterns("__pycache__")
-    for name in ("detmap", "configs"):
-        shutil.copytree(make.ROOT / name, folder / name, ignore=ignored)
+    copy(folder, ("detmap", "configs", "docs"))
+    return applied(page, folder, most, heading)
+
+
+def copy(folder: Path, names: Iterable[str]) -> None:
+    """Copy folders and files of the root; the sample is large and is linked."""
+    for name in names:
+        source = make.ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+    make_writable(folder)
     (folder / "datasets").symlink_to(make.ROOT / "datasets")
+
+
+def make_writable(folder: Path) -> None:
+    """The copy of a read-only checkout is read-only, too."""
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(path.stat().st_mode | stat.S_IWUSR)
+
+
+def applied(page: str, folder: Path, most: int, heading: str = "") -> Path:
+    """The copy with the blocks applied; see `extended`."""
     whole = (make.ROOT / "docs" / page).read_text()
     parts = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", whole, re.DOTALL | re.MULTILINE))
     blocks = FENCE.findall(parts[heading] if heading else whole)
@@ -110,7 +133,7 @@ def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
     is alone. So AP is 67 of 101 points there and 34 else. The circle is smaller than 32 x 32
     pixels, the square around it is larger.
     """
-    folder = extended("add-an-overlap.md", tmp_path, 3)
+    folder = extended("add-an-overlap.md", tmp_path, 4)
     rules = ("-p", "coco-bbox", "--set", "iou.of=circles")
     for boxes in (False, True):
         truth, results = circles(folder, 17, boxes=boxes)
@@ -287,3 +310,34 @@ def test_a_section_is_a_module_and_a_row(tmp_path: Path) -> None:
     shown = page.read_text()
     assert '<section id="duplicates"><h2>Duplicates</h2>' in shown
     assert '<a href="#duplicates">' in shown
+
+
+# ---- the tests of a project that followed the recipes
+
+TESTED = (
+    *("tests/test_architecture.py", "tests/test_docs.py", "tests/test_packaging.py"),
+    *("tests/test_repository.py", "tests/protocol", "tests/benchmarks/test_completeness.py"),
+    "tests/benchmarks/test_command_table.py",
+)
+
+
+@pytest.mark.long
+def test_who_follows_all_recipes_has_green_tests(tmp_path: Path) -> None:
+    """The tests of the architecture, the documentation and the protocols, in a whole copy."""
+    names = {path.name for path in make.ROOT.iterdir()} & test_repository.KNOWN - {"datasets"}
+    folder = tmp_path / "detmap"
+    folder.mkdir()
+    copy(folder, sorted(names))
+    for page in ("extend.md", "add-a-format.md", "add-an-overlap.md"):
+        applied(page, folder, 10)
+    words = ("-n", "2", "-p", "no:cacheprovider", "-m", "not slow", *TESTED)
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]

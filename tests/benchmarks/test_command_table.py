@@ -25,8 +25,8 @@ def tool() -> ModuleType:
 
 
 TOOL = tool()
-OTHERS = {"coco-bbox", "coco-segm", "coco-keypoints", "lvis", "voc2007", "voc2012"}
-OTHERS |= {"voc2007-python", "voc2012-python"}
+OTHERS = {name for name in names() if name.startswith(("coco-", "voc")) or name == "lvis"}
+"""COCO, VOC and LVIS, and their variants."""
 
 
 def lines() -> dict[str, str]:

@@ -174,7 +174,7 @@ def test_every_key_but_the_prose_is_in_the_digest() -> None:
         ("iou.thresholds", "0.01:0.01:1", "at most 64"),
         ("iou.thresholds", "[nan]", "ascending numbers"),
         ("iou.comparison", "==", "one of >=, >"),
-        ("ap.integrator", "simpson", "one of eleven_point, all_points, grid_envelope, step"),
+        ("ap.integrator", "no rule", "eleven_point, all_points, grid_envelope, step"),
         ("ap.epsilon", "-1", "a number in [0,"),
         ("subsets.tiny.area", "[9, 1]", "low <= high"),
         ("subsets.tiny.area", "[1]", "low <= high"),
@@ -281,8 +281,8 @@ def test_metric_rows_follow_the_protocol() -> None:
         "AP50",
         "AP75",
     ]
-    with pytest.raises(ProtocolError, match="no metric 'mAR'"):
-        COCO.override({"metrics": ["mAR"]})
+    with pytest.raises(ProtocolError, match="no metric '!'"):
+        COCO.override({"metrics": ["!"]})
 
 
 # ---- the API with what is no protocol and no setting
