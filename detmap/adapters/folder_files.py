@@ -153,7 +153,9 @@ def _entries(folder: Path) -> Iterator[str]:
 
 
 def _refuse(error: OSError) -> None:
-    raise unreadable_folder(error.filename, error)
+    """Raises `DataError` unless there is no such folder."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise unreadable_folder(error.filename, error)
 
 
 def _walk(

@@ -44,3 +44,13 @@ def test_a_folder_that_may_not_be_read_is_named(
     assert caught.value.where == str(locked)
     assert caught.value.what == "the folder cannot be read: Permission denied"
     assert caught.value.fix == "check the path and its permissions"
+
+
+def test_a_file_and_a_missing_folder_hold_no_files(tmp_path: Path) -> None:
+    file = tmp_path / "labels.txt"
+    file.touch()
+    for place in (file, tmp_path / "none"):
+        assert folder_files.nested(place, ".txt") == []
+        assert folder_files.images(place, nested=True) == []
+        assert folder_files.unread(place, ".txt") == ()
+        assert not folder_files.has(place, ".txt")
