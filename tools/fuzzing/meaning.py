@@ -10,6 +10,8 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,19 @@ import numpy as np
 import detmap
 from detmap.adapters import pieces, read_images
 from detmap.adapters.coco import json_lines, result_pieces
-from detmap.adapters.joining import image_sizes
+from detmap.adapters.joining import class_keys, image_keys, image_names, image_sizes, join
+from detmap.adapters.joining.unknown_policy import Policy, policy
 from detmap.adapters.tabular import parquet_pieces
+from detmap.adapters.tabular.csv_parquet import spelled
 from detmap.errors import DetmapError
 from detmap.statistics.sampling_units import groups_of
 from detmap.tables import Categories, Images, Truth, selection
+from detmap.tables.join_keys import Earlier
 
 COUNTS = {"compared": 0, "read": 0, "refused": 0}
 IMAGES = ("image", "image_id", "file_name", "image_name", "img")
 CLASSES = ("class", "category_id", "class_name", "label", "class_id", "category")
+FILES = 0.02  # of the cases write or read whole tables; the others call what all readers call
 Row = tuple[Any, Any, int]
 """An image, a class, and the number of the row, which its score tells."""
 Meaning = Mapping[Any, Any]
@@ -38,15 +44,11 @@ def case(seed: int) -> str | None:
     parquet_pieces.ROWS = parquet_pieces.MOST_ROWS = 2
     result_pieces.PIECE = json_lines.PIECE = int(rng.integers(90, 300))
     truth = drawn_truth(rng)
-    kind = str(rng.choice(["table", "table", "numbers", "coco", "yolo", "list"]))
-    wrong: Callable[..., str | None] = {
-        "table": tables,
-        "numbers": numbers,
-        "coco": coco,
-        "yolo": yolo,
-        "list": lists,
-    }[kind]
-    return wrong(rng, truth)
+    if rng.random() < FILES:
+        kinds: tuple[Callable[..., str | None], ...] = (tables, tables, numbers, coco, yolo, lists)
+    else:
+        kinds = (texts_of_a_column, numbers_of_a_column)
+    return kinds[rng.integers(len(kinds))](rng, truth)
 
 
 def drawn_truth(rng: np.random.Generator) -> Truth:
@@ -157,29 +159,84 @@ def tables(rng: np.random.Generator, truth: Truth) -> str | None:
     """Text columns as CSV, as a frame, as Parquet, and Parquet in pieces."""
     header = str(rng.choice(IMAGES)), str(rng.choice(CLASSES))
     how = options(rng)
+    forms: list[Callable[..., list[detmap.Detections]]] = [by_csv, by_frame]
+    forms += [by_parquet] if rng.random() < 0.2 else []
     found = []
-    for rows in versions(rng, texts_of(rng, truth)):
-        if not rows:
-            continue
+    for rows in filter(None, versions(rng, texts_of(rng, truth))):
         table = columns(rows, header)
-        forms = [lambda: [by_csv(table, truth, how)], lambda: [by_frame(table, truth, how)]]
-        if rng.random() < 0.2:
-            forms += [lambda: by_parquet(table, truth, how)]
-        found += [attempt(lambda form=form: meaning(form(), rows)) for form in forms]  # type: ignore[misc]
+        found += [attempt(partial(read_form, form, table, truth, how, rows)) for form in forms]
     return compare(found)
+
+
+def read_form(form: Callable[..., Any], table: Any, truth: Truth, how: Any, rows: Any) -> Meaning:
+    return meaning(form(table, truth, how), rows)
 
 
 def numbers(rng: np.random.Generator, truth: Truth) -> str | None:
     """Columns of numbers as a frame."""
     header = str(rng.choice(IMAGES)), str(rng.choice(CLASSES))
     how = options(rng)
-    pools = list(range(9)), list(range(7))
     found = []
-    for rows in versions(rng, pools):
+    for rows in filter(None, versions(rng, (list(range(9)), list(range(7))))):
         table = {name: np.array(cells) for name, cells in columns(rows, header).items()}
-        if rows:
-            found.append(attempt(lambda: meaning([by_frame(table, truth, how)], rows)))
+        found.append(attempt(partial(read_form, by_frame, table, truth, how, rows)))
     return compare(found)
+
+
+def texts_of_a_column(rng: np.random.Generator, truth: Truth) -> str | None:
+    """Texts under a header, at once and in pieces."""
+    return column(rng, truth, texts_of(rng, truth))
+
+
+def numbers_of_a_column(rng: np.random.Generator, truth: Truth) -> str | None:
+    """Whole numbers under a header, at once and in pieces."""
+    return column(rng, truth, (list(range(9)), list(range(7))))
+
+
+def column(
+    rng: np.random.Generator, truth: Truth, pools: tuple[list[Any], list[Any]]
+) -> str | None:
+    """Columns of images and of classes, each of them alone."""
+    header = spelled(str(rng.choice(IMAGES))), spelled(str(rng.choice(CLASSES)))
+    told = policy(**options(rng))
+    found: tuple[list[Meaning | None], list[Meaning | None]] = ([], [])
+    for rows in filter(None, versions(rng, pools)):
+        for size in (len(rows), 2):
+            earlier = told._replace(earlier=Earlier())
+            parts = [rows[i : i + size] for i in range(0, len(rows), size)]
+            for some, of in zip(found, (images_of, classes_of_part), strict=True):
+                read = partial(whole_column, of, truth, parts, earlier, header)
+                some.append(attempt(read))
+    wrong = compare(found[0])
+    return f"images: {wrong}" if wrong else compare(found[1])
+
+
+def whole_column(
+    of: Callable[..., Any], truth: Truth, parts: list[list[Row]], told: Policy, header: Any
+) -> Meaning:
+    """What each row means, read part by part."""
+    known: dict[Any, Any] = {}
+    for rows in parts:
+        known |= zip((row[2] for row in rows), of(truth, rows, told, header).tolist(), strict=True)
+    return known
+
+
+def images_of(truth: Truth, rows: list[Row], told: Policy, header: Any) -> Any:
+    cells = [row[0] for row in rows]
+    named = image_keys.column_of(truth, "column", told.image_key, header[0])
+    evidence = told.evidence("image")
+    if isinstance(cells[0], str):
+        return image_keys.find(truth, cells, named, evidence, image_names.stem).image
+    return join.images_named(
+        truth, np.array(cells), str, "column", column=named, evidence=evidence
+    )[0]
+
+
+def classes_of_part(truth: Truth, rows: list[Row], told: Policy, header: Any) -> Any:
+    cells: Any = [row[1] for row in rows]
+    if not isinstance(cells[0], str):
+        cells = np.array(cells)
+    return class_keys.find(truth, cells, "column", told, header[1]).label
 
 
 def options(rng: np.random.Generator) -> dict[str, Any]:
@@ -190,14 +247,14 @@ def options(rng: np.random.Generator) -> dict[str, Any]:
     return how
 
 
-def by_csv(table: dict[str, list[Any]], truth: Truth, how: Any) -> detmap.Detections:
+def by_csv(table: dict[str, list[Any]], truth: Truth, how: Any) -> list[detmap.Detections]:
     with open("d.csv", "w", newline="") as file:
         csv.writer(file).writerows([list(table), *zip(*table.values(), strict=True)])
-    return detmap.read_detections("d.csv", truth, format="csv", **how)
+    return [detmap.read_detections("d.csv", truth, format="csv", **how)]
 
 
-def by_frame(table: Mapping[str, Any], truth: Truth, how: Any) -> detmap.Detections:
-    return detmap.detections_from_arrays(truth, table, **how)
+def by_frame(table: Mapping[str, Any], truth: Truth, how: Any) -> list[detmap.Detections]:
+    return [detmap.detections_from_arrays(truth, table, **how)]
 
 
 def by_parquet(table: dict[str, list[Any]], truth: Truth, how: Any) -> list[detmap.Detections]:
@@ -225,17 +282,23 @@ def coco(rng: np.random.Generator, truth: Truth) -> str | None:
         pools = texts_of(rng, truth)
     found: list[Meaning | None] = []
     for rows in versions(rng, pools):
+        keys = "image_id", "category_id", "score", "bbox"
         records = [
-            dict(image_id=a, category_id=b, bbox=[1, 1, 9, 9], score=i / 100) for a, b, i in rows
+            dict(zip(keys, (image, label, i / 100, [1, 1, 9, 9]), strict=True))
+            for image, label, i in rows
         ]
         lines = rng.random() < 0.3 and len(records) > 0
         text = "\n".join(map(json.dumps, records)) if lines else json.dumps(records)
         Path("d.json").write_text(text)
-        found.append(
-            attempt(lambda: meaning([detmap.read_detections("d.json", truth, **how)], rows))
-        )
-        found.append(attempt(lambda: meaning(in_pieces("d.json", truth, how), rows)))
+        found += [
+            attempt(partial(read_form, form, "d.json", truth, how, rows))
+            for form in (by_path, in_pieces)
+        ]
     return compare(found)
+
+
+def by_path(path: str, truth: Truth, how: Any) -> list[detmap.Detections]:
+    return [detmap.read_detections(path, truth, **how)]
 
 
 def yolo(rng: np.random.Generator, truth: Truth) -> str | None:
@@ -252,13 +315,8 @@ def yolo(rng: np.random.Generator, truth: Truth) -> str | None:
             with open(folder / f"{Path(image).stem}.txt", "a") as file:
                 file.write(f"{label} .5 .5 .2 .2 {i / 100}\n")
         if rows:
-            found.append(
-                attempt(
-                    lambda: meaning(
-                        [detmap.read_detections(folder, truth, format="yolo", **how)], rows
-                    )
-                )
-            )
+            given = {**how, "format": "yolo"}
+            found.append(attempt(partial(read_form, by_path, str(folder), truth, given, rows)))
     return compare(found)
 
 
@@ -275,15 +333,14 @@ def lists(rng: np.random.Generator, truth: Truth) -> str | None:
         Path("l.csv").write_text("\n".join([f"{header},group", *(f"{x},g{x}" for x in texts)]))
         body = [f"{x},{40 + i},50" for i, x in enumerate(sorted(set(images))) if x in named]
         Path("sizes.csv").write_text("\n".join([f"{header},width,height", *body]))
+        labels = [row[1] for row in rows]
         readers: dict[str, Callable[[], Meaning]] = {
-            "images": lambda: dict(zip(texts, read_images("l.txt", truth).tolist(), strict=True)),
-            "slices": lambda: {
-                k: v.tolist() for k, v in detmap.read_slices("l.json", truth).items()
-            },
-            "csv": lambda: {k: v.tolist() for k, v in detmap.read_slices("l.csv", truth).items()},
-            "groups": lambda: {v: k for k, v in groups_of("l.csv", truth).items()},
-            "sizes": lambda: sizes_of(truth),
-            "classes": lambda: classes_of(truth, [row[1] for row in rows]),
+            "images": partial(images_listed, texts, truth),
+            "slices": partial(slices_of, "l.json", truth),
+            "csv": partial(slices_of, "l.csv", truth),
+            "groups": partial(images_of_groups, "l.csv", truth),
+            "sizes": partial(sizes_of, truth),
+            "classes": partial(classes_of, truth, labels),
         }
         for name, read in readers.items():
             if texts:
@@ -292,10 +349,20 @@ def lists(rng: np.random.Generator, truth: Truth) -> str | None:
     return wrongs[0] if wrongs else None
 
 
+def images_listed(texts: list[str], truth: Truth) -> Meaning:
+    return dict(zip(texts, read_images("l.txt", truth).tolist(), strict=True))
+
+
+def slices_of(path: str, truth: Truth) -> Meaning:
+    return {name: ids.tolist() for name, ids in detmap.read_slices(path, truth).items()}
+
+
+def images_of_groups(path: str, truth: Truth) -> Meaning:
+    return {group: image for image, group in groups_of(path, truth).items()}
+
+
 def sizes_of(truth: Truth) -> Meaning:
     unknown = np.full(len(truth.images), np.nan)
-    from dataclasses import replace
-
     bare = replace(truth, images=replace(truth.images, width=unknown, height=unknown))
     return dict(enumerate(image_sizes.completed(bare, Path("sizes.csv")).images.width.tolist()))
 
