@@ -222,7 +222,7 @@ CONTRADICTIONS = {
         "image_id,file_name,category_id,{h}\n1,0.jpg,1,{b},.5\n1,1.jpg,1,{b},.5\n",
         "image_id",
     ),
-    "pandas": ("image_id,class,name,{h}\n1,7,0,{b},.5\n1,7,1,{b},.5\n", "class 7"),
+    "pandas": ("image_id,class,name,{h}\n1,7,0,{b},.5\n1,7,1,{b},.5\n", "class '7'"),
 }
 
 
@@ -337,7 +337,10 @@ def test_confidences_of_0_and_1_are_read_with_a_note(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "row, what",
-    [("0 1 2 9 9 .8", "class score a b c d, the score in column 2"), ("0 7 1 2 9 9", "track ids")],
+    [
+        ("0 11 12 19 29 .8", "class score a b c d, the score in column 2"),
+        ("0 7 1 2 9 9", "track ids"),
+    ],
 )
 def test_scores_of_older_tools_are_in_column_2(row: str, what: str, tmp_path: Path) -> None:
     truth = detmap.read_truth(digits(tmp_path))
