@@ -75,7 +75,7 @@ def add_replicates(command: argparse.ArgumentParser) -> None:
 
 
 def drawing(arguments: argparse.Namespace, truth: Truth | None = None) -> dict[str, Any]:
-    """Return the given sampling options as keywords; the groups by image id, with a ground truth."""
+    """Return the given sampling options as keywords; groups by image id if `truth` is given."""
     names = ("level", "replicates", "seed", "groups")
     given = {name: getattr(arguments, name, None) for name in names}
     if given["groups"] is not None and truth is not None:

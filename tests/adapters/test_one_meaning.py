@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -288,11 +290,20 @@ def test_keys_of_records(
         detmap.read_detections(written(tmp_path, two, lines), truth)
 
 
+@pytest.mark.slow
 def test_without_scores_the_note_comes_first(tmp_path: Path) -> None:
     gt = digits(tmp_path)
     dt = make.write(tmp_path / "dt.json", [make.without(RECORD, "score")])
     outcome = run("eval", gt, dt)
     assert outcome.err.splitlines()[0].startswith("note: 1 detection has no score")
+    both = subprocess.run(
+        [sys.executable, "-m", "detmap", "eval", gt, dt],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    assert both.stdout.startswith("note: 1 detection has no score")
 
 
 # ---- text without a header

@@ -92,8 +92,7 @@ def require_centers(
 
 
 def _inside(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = ((low >= -SLACK) & (high <= 1 + SLACK)).all(axis=1)
-    return found
+    return np.asarray(((low >= -SLACK) & (high <= 1 + SLACK)).all(axis=1))
 
 
 def equal_scores(score: NDArray[np.float64], source: str) -> tuple[Note, ...]:
