@@ -331,6 +331,8 @@ def _voc(table: Table) -> Files:
 def _yolo(table: Table) -> Files:
     names, classes = written_names.names_of_images(table), table.categories.names
     written_names.require_safe(names, "image", "YOLO")
+    if isinstance(table, Detections):  # classes.txt has a name per line
+        written_names.require_safe(classes, "class", "YOLO")
     sides = np.column_stack([table.images.width, table.images.height])
     used = sides[table.image] if isinstance(table, Detections) else sides
     if np.isnan(used).any():

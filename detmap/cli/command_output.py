@@ -33,12 +33,16 @@ TABLES = (
 )
 """Names of the tables of a result, for --table."""
 
+FIRST = ("score-missing", "score-key")
+"""Codes of notes above the result: without scores no number is right."""
+
 
 def write_result(
     result: Result, arguments: argparse.Namespace, slices: Mapping[str, Result] | None = None
 ) -> int:
     """Write a result in the chosen format, and its notes to stderr."""
     points, known = _operating(result, arguments), uncertainty_tables.known(result, arguments)
+    write_notes(note for note in result.notes if note.code in FIRST)
     if arguments.per_image is not None:
         _write_images(result, arguments)
     if arguments.plot is not None:
@@ -72,7 +76,7 @@ def write_result(
         tables += known.tables
         tables[-1] = replace(tables[-1], lines=(*tables[-1].lines, *known.below(below)))
         write_tables(tables, arguments)
-    write_notes([*result.notes, *known.notes])
+    write_notes(note for note in [*result.notes, *known.notes] if note.code not in FIRST)
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from detmap.cli import options, streams
 from detmap.errors import DetmapError, ProtocolError
 from detmap.output.table import Table
-from detmap.tables import Note
+from detmap.tables import Note, Truth
 
 if TYPE_CHECKING:
     from detmap.results.result import Result
@@ -74,10 +74,14 @@ def add_replicates(command: argparse.ArgumentParser) -> None:
     )
 
 
-def drawing(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the given sampling options as keywords."""
+def drawing(arguments: argparse.Namespace, truth: Truth | None = None) -> dict[str, Any]:
+    """Return the given sampling options as keywords; groups by image id if `truth` is given."""
     names = ("level", "replicates", "seed", "groups")
     given = {name: getattr(arguments, name, None) for name in names}
+    if given["groups"] is not None and truth is not None:
+        from detmap.statistics.sampling_units import groups_of
+
+        given["groups"] = groups_of(given["groups"], truth, getattr(arguments, "image_key", None))
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -124,16 +128,11 @@ class Known(NamedTuple):
 
 def known(result: Result, arguments: argparse.Namespace) -> Known:
     """Compute the requested intervals and tie effects."""
-    given = drawing(arguments)
+    given = drawing(arguments, None if result.matched is None else result.matched[0])
     if given and arguments.ci is None:
         raise DetmapError(f"--{next(iter(given))}", "needs --ci", "add --ci")
     made, ties, signature, tables = None, {}, result.signature, []
     threads = getattr(arguments, "threads", None)
-    if "groups" in given and result.matched is not None:
-        from detmap.statistics.sampling_units import groups_of
-
-        truth = result.matched[0]
-        given["groups"] = groups_of(given["groups"], truth, getattr(arguments, "image_key", None))
     if arguments.ci is not None:
         from detmap.statistics.interval_tables import metric_tables
 

@@ -172,8 +172,8 @@ def _two_meanings(column: Column, evidence: Evidence) -> DataError:
         ]
         what = "; ".join([what, *lacking])
     else:
-        by_id, by_name = (_short(evidence.missed[key]) for key in KEYS)
-        what = f"{both}no {kind} {by_id} by id, no {kind} {by_name} by name"
+        missed = [f"no {kind} {_short(evidence.missed[key])} by {key}" for key in KEYS]
+        what = f"{both}{', '.join(missed)}"
         fix = f"write ids in all rows, or names in all; {option}"
     if column.preferred is not None and column.preferred in evidence.missed:
         key = column.preferred

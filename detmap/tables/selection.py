@@ -78,7 +78,7 @@ def places_of(
         [_place(categories, int(each)) if _is_id(each) else -1 for each in texts], np.int64
     )
     by_name = np.array([_place(categories, each) for each in texts], np.int64)
-    column = Column("class", "classes", lambda i: _described(categories, i), key)  # type: ignore[arg-type]
+    column = Column("class", "classes", lambda i: _described(categories, i), key)
     chosen, doubt = choose(column, texts, by_id, by_name)
     if doubt is not None:
         raise doubt

@@ -64,12 +64,15 @@ def test_text_by_stems_and_by_ids_is_noted(
     assert right == pytest.approx(AP50, abs=0.005)
 
 
-def test_text_with_a_name_that_is_no_stem_is_joined_by_id(truth: Path, tmp_path: Path) -> None:
+def test_text_with_a_name_that_is_no_stem_asks_for_the_key(truth: Path, tmp_path: Path) -> None:
+    """Without the rows of the first image the names are file stems: else refused."""
     content = json.loads(truth.read_text())
     content["images"][0]["file_name"] = "first.png"
     path = voc_text(tmp_path / "found", {i: i for i in IDS})
-    found = detmap.read_detections(path, detmap.read_truth(write(tmp_path / "t.json", content)))
-    assert found.image.tolist() != []
+    table = detmap.read_truth(write(tmp_path / "t.json", content))
+    with pytest.raises(detmap.DataError, match=r"by id and .* by name.*--image-key id"):
+        detmap.read_detections(path, table)
+    found = detmap.read_detections(path, table, image_key="id")
     (note,) = [each for each in found.notes if each.code in (STEM_IS_ID, ID_IS_STEM)]
     assert note.code == ID_IS_STEM
     unclear = [row for row in ROWS if row["image_id"] in {OTHER[i] for i in IDS[1:]}]

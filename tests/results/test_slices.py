@@ -274,7 +274,17 @@ def test_the_command_prints_every_slice(
 
 def test_the_command_takes_some_images_and_classes(tmp_path: Path) -> None:
     file = make.write(tmp_path / "list.txt", "000005\n000007\n000009\n")
-    words = ("eval", COCO, RESULTS, "--images", file, "--classes", "star,1", "--format", "json")
+    words = (
+        "eval",
+        COCO,
+        RESULTS,
+        "--images",
+        file,
+        "--classes",
+        "star,circle",
+        "--format",
+        "json",
+    )
     content = json.loads(run(*words).out)
     expected = detmap.evaluate(COCO, RESULTS, images=[5, 7, 9], classes=["star", "circle"])
     assert content["signature"] == expected.signature
@@ -282,6 +292,9 @@ def test_the_command_takes_some_images_and_classes(tmp_path: Path) -> None:
         name: None if np.isnan(value) else value for name, value in expected.metrics.items()
     }
     assert [row["name"] for row in content["per_class"]] == ["circle", "star"]
+    mixed = run("eval", COCO, RESULTS, "--classes", "star,1")
+    assert mixed.code == 2
+    assert "no class 'star' by id, no class '1' by name" in mixed.err
     slices = make.write(tmp_path / "s.json", {"both": [5, 60], "none": [60]})
     part = json.loads(run(*words, "--slices", slices).out)["slices"]
     assert {name: each["counts"]["images"] for name, each in part.items()} == {"both": 1, "none": 0}

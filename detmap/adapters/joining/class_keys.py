@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,6 +111,27 @@ def refuse_ids(truth: Truth, names: Sequence[str], where: str) -> None:
             one, other = (described(truth.categories, of[name]) for of in (by_id, by_name))
             what = f"{name!r:.60} is {one} by id and {other} by name"
             raise DataError(where, what, "write ids as numbers, or names into category_name")
+
+
+def find_declared(
+    categories: Categories, given: Sequence[Any] | NDArray[Any], where: str, header: str
+) -> NDArray[np.int32]:
+    """Returns (n,) positions of the classes of a ground truth whose classes are declared, -1 if
+    unknown. Raises `DataError` if values may be ids or names of other classes.
+    """
+    rows = _coded(given)
+    by_id = {str(each): i for i, each in enumerate(categories.ids.tolist())}
+    by_name = {name: i for i, name in enumerate(categories.names)}
+    places: dict[Key, NDArray[np.int32]] = {
+        key: np.array([of.get(str(each), -1) for each in rows.names], dtype=np.int32)
+        for key, of in (("id", by_id), ("name", by_name))
+    }
+    column = column_of(categories, where, None, header)
+    column = replace(column, fix="name the column category_id or class_name")
+    key, doubt = choose(column, rows.names, places["id"], places["name"])
+    if doubt is not None:
+        raise doubt
+    return places[key][rows.code]
 
 
 def _coded(given: Sequence[Any] | NDArray[Any]) -> CodedNames:

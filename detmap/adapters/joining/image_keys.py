@@ -155,16 +155,14 @@ def find_listed(
     Whole numbers are ids. Texts that are ids of some images and names of others are an error,
     unless the header or `key` says which.
     """
-    numbers = [type(each) is int and abs(each) < 2**63 for each in given]
-    if all(numbers) and truth.images.ids.dtype.kind == "i":
-        return image_lookup.positions(truth.images.ids, np.array(given, dtype=np.int64))
-    if any(numbers):
+    texts = [isinstance(each, str) for each in given]
+    if not all(texts):
         from detmap.adapters.joining import join
 
-        if all(numbers):
-            return join.images_by_id(truth, np.array(given, dtype=np.int64), where)
-        what = "not all images are strings, or all integers"
-        raise DataError(where, what, "use one kind of ids")
+        if any(texts) or not all(type(each) is int and abs(each) < 2**63 for each in given):
+            what = "not all images are strings, or all integers"
+            raise DataError(where, what, "use one kind of ids")
+        return join.images_by_id(truth, np.array(given, dtype=np.int64), where)
     column = column_of(truth, where, key, header)
     image, choice = find(truth, given, column, spell=image_names.stem)
     if choice.doubt is not None:

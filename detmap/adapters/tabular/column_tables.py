@@ -334,12 +334,13 @@ def _categories(
         given_ids = sorted(known)
         texts = tuple(known[i] for i in given_ids)
         categories = Categories(np.array(given_ids, dtype=np.int64), texts)
-        cells: list[Any] = sheet.texts(column) if numbers is None else numbers.tolist()
-        place = {cell: i for i, cell in enumerate(texts if numbers is None else given_ids)}
-        label = np.array([place.get(cell, -1) for cell in cells], dtype=np.int32)
+        given = sheet.names(column) if numbers is None else numbers
+        used = ids_column if numbers is not None and ids_column is not None else column
+        where = f"{sheet.source}: column {used}"
+        label = class_keys.find_declared(categories, given, where, csv_parquet.spelled(used))
         if (label < 0).any():
             row = int(np.argmax(label < 0))
-            what = f"no class {cells[row]!r} in categories"
+            what = f"no class {given[row]!r} in categories"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "list every class")
         return categories, label
     if ids_column is not None and numbers is None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,7 @@ def _missing(cell: Any) -> bool:
     )
 
 
+@lru_cache(maxsize=1 << 12)  # each rule asks for each column
 def spelled(column: str) -> str:
     """Normalizes a column name."""
     bare = _IGNORED.sub("", column.strip("\ufeff")).lower()

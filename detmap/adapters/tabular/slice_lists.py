@@ -56,13 +56,16 @@ def read_slices(
         what = f"{len(named)} slices, where {MOST_SLICES} are plenty"
         raise DataError(shown(path), what, "write several files")
     key = unknown_policy.chosen_key("image_key", image_key)
-    kinds = {type(image) for _, images in named.values() for image in images}
-    if len(kinds) > 1 or not kinds <= {str, int}:
-        odd = next(where for where, images in named.values() if not _alike(images, named))
-        raise DataError(odd, "not all images are strings, or all integers", "use one kind of ids")
-    every = [image for _, images in named.values() for image in images]
-    places = image_keys.find_listed(truth, every, shown(path), key, header)
-    place_of = dict(zip(every, places.tolist(), strict=True))
+    place_of: dict[Any, int] = {}
+    for where, images in named.values():
+        if not ({*map(type, images)} <= {str} or {*map(type, images)} <= {int}):
+            what = "not all images are strings, or all integers"
+            raise DataError(where, what, "use one kind of ids")
+    for kind in (str, int):  # all texts of the file are ids, or all are names
+        some = [image for _, images in named.values() for image in images if type(image) is kind]
+        if some:
+            places = image_keys.find_listed(truth, some, shown(path), key, header)
+            place_of |= zip(some, places.tolist(), strict=True)
     return {
         name: truth.images.ids[np.sort(_places(where, images, place_of, truth))]
         for name, (where, images) in named.items()
@@ -71,12 +74,6 @@ def read_slices(
 
 Named = dict[str, tuple[str, list[Any]]]
 """Where each slice stands, and what its images are called."""
-
-
-def _alike(images: list[Any], named: Named) -> bool:
-    """Checks that images are texts or integers, as the first of the file."""
-    first = next(image for _, listed in named.values() for image in listed)
-    return all(type(image) is type(first) in (str, int) for image in images)
 
 
 def _places(

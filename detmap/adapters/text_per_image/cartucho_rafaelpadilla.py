@@ -21,13 +21,20 @@ import numpy as np
 from detmap.adapters import box_conventions, folder_files, text_fields
 from detmap.adapters.joining import image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import label_files
+from detmap.adapters.text_per_image import column_layouts, label_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
-from detmap.tables import Categories, Detections, Images, Truth
+from detmap.tables import Categories, Detections, Images, Note, Truth
 
 SIDES = ("number 1 of the box", "number 2 of the box", "number 3 of the box", "number 4 of the box")
 DIFFICULT = "difficult"
+INCLUSIVE = {"xywh": "voc xywh", "xyxy": "voc"}
+"""Box formats in continuous pixels, and what the tools mean by these names."""
+SCORE_LAST = "it looks like class a b c d score: write class score a b c d, the score in column 2"
+TRACK_IDS = (
+    "column 2 looks like track ids (class id a b c d): write the confidence in its place, "
+    "class score a b c d"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,7 @@ class Tool:
     ) -> Truth:
         """Reads a folder of truth. Raises `DataError` for invalid lines or a missing box format."""
         box_format = self._box_format(path, box_format)
+        notes = self._convention(path, box_format, "truth")
         files = label_files.required(path)
         lines = label_files.read(files)
         difficult = lines.count == 6
@@ -101,7 +109,7 @@ class Tool:
             box_format=table_format,
             family="voc",
             source=shown(path),
-            notes=label_files.unread(path),
+            notes=(*notes, *label_files.unread(path)),
         )
 
     def read_detections(
@@ -114,6 +122,9 @@ class Tool:
         stems, names = lines.stems(), lines.column(0)
         image = join.images_by_stem(truth, stems, shown(path), policy.file_key)
         numbers = lines.numbers(("score", *SIDES), 1)
+        score = np.ascontiguousarray(numbers[:, 0])
+        column_layouts.require_score_first(score, numbers[:, 4], lines.place, SCORE_LAST)
+        column_layouts.require_confidences(score, lines.file, lines.place, TRACK_IDS)
         boxes, table_format = box_conventions.table_boxes(
             numbers[:, 1:],
             box_format,
@@ -125,12 +136,25 @@ class Tool:
             image,
             join.classes_by_id(truth, names, shown(path), policy),
             boxes,
-            np.ascontiguousarray(numbers[:, 0]),
+            score,
             box_format=table_format,
             origin=join.Origin(shown(path), lines.place, stems, names),
             policy=policy,
-            notes=label_files.unread(path),
+            notes=(
+                *self._convention(path, box_format, "detections"),
+                *column_layouts.equal_scores(score, shown(path)),
+                *label_files.unread(path),
+            ),
         )
+
+    def _convention(self, path: Path, box_format: str, kind: str) -> tuple[Note, ...]:
+        """Returns a note on boxes that are read without the last pixel, which the tool counts."""
+        if box_format not in INCLUSIVE:
+            return ()
+        own = INCLUSIVE[box_format]
+        text = f"boxes are read as {box_format}, in continuous pixels; this tool counts the last "
+        text += f"pixel as part of the box: for its numbers use --{kind}-box-format '{own}'"
+        return (Note("box-convention", text, 1, shown(path)),)
 
     def _box_format(self, path: Path, given: str | None) -> str:
         if given is None and self.box_format is None:

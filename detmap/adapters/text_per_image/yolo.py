@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,13 @@ from numpy.typing import NDArray
 from detmap.adapters import box_conventions, folder_files, text_fields
 from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import darknet_data, data_yaml, label_files, predictions_json
+from detmap.adapters.text_per_image import (
+    column_layouts,
+    darknet_data,
+    data_yaml,
+    label_files,
+    predictions_json,
+)
 from detmap.adapters.text_per_image.label_files import Lines
 from detmap.base.open_files import shown
 from detmap.errors import DataError, counted, few
@@ -31,6 +38,10 @@ FAR_OUTSIDE = 1.0  # and one of a detection
 FOR_TRUTH = "a row is: class x_center y_center width height, in fractions of the image, from 0 to 1"
 FOR_DETECTIONS = (
     "a row is: class x_center y_center width height confidence (save_txt=True save_conf=True)"
+)
+TRACK_IDS = (
+    "the last column looks like track ids (class x_center y_center width height id): save the "
+    "labels with save_conf=True, and remove the column of ids after the confidence"
 )
 
 
@@ -143,6 +154,9 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     lines = label_files.read(files)
     rows = _rows(lines, None, scored=True)
     _refuse_outside(lines, rows.fractions, FAR_OUTSIDE, FOR_DETECTIONS)
+    if not (rows.polygons or rows.keypoints):
+        column_layouts.require_centers(rows.fractions, rows.score, lines.place)
+    column_layouts.require_confidences(rows.score, lines.file, lines.place, TRACK_IDS)
     classes = _classes(lines, rows.label, None)
     stems = lines.stems()
     image = join.images_by_stem(truth, stems, shown(path), policy.file_key)
@@ -164,7 +178,12 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     )
     return replace(
         detections,
-        notes=(*detections.notes, *_notes(path, lines, rows), *label_files.unread(folder)),
+        notes=(
+            *column_layouts.equal_scores(rows.score, shown(path)),
+            *detections.notes,
+            *_notes(path, lines, rows),
+            *label_files.unread(folder),
+        ),
     )
 
 
@@ -224,7 +243,7 @@ def _rows(lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool) -> _
     for n in np.unique(count).tolist():
         rows = np.flatnonzero(count == n)
         some = lines if len(rows) == len(count) else lines.take(rows)
-        kind = _kind(some, n, keypoints, scored, alone=len(rows) == len(count) > 1)
+        kind = _kind(some, n, keypoints, scored, alone=not _has_polygons(count))
         kinds[kind] += len(rows)
         names = [*WORDS, *(f"number {i}" for i in range(BOX + 1, n + 1))]
         if kind == "polygons":
@@ -239,6 +258,14 @@ def _rows(lines: Lines, keypoints: tuple[int, int] | None, *, scored: bool) -> _
             table[rows, 1:BOX] = values[:, 1:BOX]
     label, fractions, score = table[:, 0], table[:, 1:BOX], np.ascontiguousarray(table[:, BOX])
     return _Rows(label, fractions, score, kinds["polygons"], kinds["keypoints"])
+
+
+def _has_polygons(count: NDArray[Any]) -> bool:
+    """Checks that rows have numbers of words, without a score, that only polygons have, and none
+    that only keypoints have.
+    """
+    polygon, pose = (count >= SHORTEST_POLYGON) & (count % 2 == 1), (count - BOX) % 3 == 0
+    return bool((polygon & ~pose).any() and not (pose & ~polygon & (count > BOX)).any())
 
 
 def _kind(
@@ -261,6 +288,9 @@ def _kind(
     if scored and pose:
         return "keypoints"
     what = f"{n + scored} columns: {text_fields.short(lines.text(0))}"
+    if scored and n == SCORED:
+        fix = "class x_center y_center width height confidence id: remove the track id at the end"
+        raise DataError(lines.place(0), what, f"it looks like {fix}")
     if scored and n + 1 == BOX:
         raise DataError(
             lines.place(0), f"{what}; no confidence", "save the labels with save_conf=True"

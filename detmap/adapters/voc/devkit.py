@@ -20,6 +20,7 @@ from detmap.adapters import box_conventions, text_fields
 from detmap.adapters.coded_names import CodedNames
 from detmap.adapters.joining import image_lookup, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.adapters.text_per_image import column_layouts
 from detmap.adapters.voc import annotation_xml, folder_layout, result_files, scan_voc, xml_boxes
 from detmap.adapters.voc.folder_layout import folder_with as folder_with
 from detmap.adapters.voc.result_files import DETECTION_FILE as DETECTION_FILE
@@ -105,6 +106,11 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     return replace(detections, notes=(*detections.notes, note))
 
 
+SCORE_LAST = (
+    "it looks like image x1 y1 x2 y2 score: write image score x1 y1 x2 y2, the score in column 2"
+)
+
+
 class _Scanned(NamedTuple):
     """The rows of detection files: positions in `names`, classes, boxes and scores."""
 
@@ -155,6 +161,8 @@ def scan_files(
     if found is None or not _are_joined_so(truth, found, policy):
         return None
     names, image, labels, boxes, score = found
+    if not column_layouts.is_score_first(score, boxes[:, 3]):
+        return None
     used = CodedNames(names, image)
     return join.joined(
         truth,
@@ -210,6 +218,7 @@ def decode_files(
         file, line = [(file, line) for file, lines in places for line in lines][row]
         return f"{file}: line {line}, image"
 
+    column_layouts.require_score_first(numbers[:, 0], numbers[:, 4], place, SCORE_LAST)
     image = join.images_by_stem(truth, named, str(path), policy.file_key)
     return join.joined(
         truth,

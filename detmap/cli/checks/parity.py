@@ -19,7 +19,7 @@ EXAMPLES = (
 
 TABLES = ("tools", "arrays", "seconds", "classes", "numbers")
 WRITTEN_IN = (
-    *("class_names", "truth_format", "detections_format"),
+    *("class_names", "image_key", "class_key", "truth_format", "detections_format"),
     *("truth_box_format", "detections_box_format", "image_sizes"),
 )
 """Options that a tool reading the files itself does not know."""

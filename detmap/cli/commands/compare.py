@@ -22,6 +22,7 @@ from detmap.statistics import gate as gates
 from detmap.statistics.comparison import TESTS
 from detmap.statistics.formulas.multiple_comparisons import ADJUSTMENTS
 from detmap.statistics.interval_tables import comparison_tables
+from detmap.tables import Truth
 from detmap.tables.extension import extended
 
 TABLES = ("leaderboard", "pairs", "classes", "images", "groups")
@@ -119,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         test=arguments.test,
         threads=arguments.threads,
         progress=streams.counter("steps"),
-        **uncertainty_tables.drawing(arguments),
+        **uncertainty_tables.drawing(arguments, truth if isinstance(truth, Truth) else None),
     )
     verdicts = [gates.judge(comparison, each, arguments.alpha) for each in wanted]
     if arguments.format == "json":
