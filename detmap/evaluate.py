@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from detmap.adapters import ClassNames, options_of, read_detections, read_truth, read_truth_for
 from detmap.base import arguments
 from detmap.base import memory as sizes
+from detmap.curves import image_weights
 from detmap.curves.scores import scores
 from detmap.errors import DataError
 from detmap.matching import engine
@@ -246,7 +247,9 @@ def summarize(
 
     Raises
     ------
-    DataError : no matches; weights of another number or range, or all 0
+    DataError : no matches; weights of another number or range, or all 0; weights that are not whole
+        under a rule that reads every rank; any under a protocol that orders all tied scores
+        together
     """
     if not isinstance(matches, Matches):
         what = f"a {type(matches).__name__}, not Matches"
@@ -254,6 +257,7 @@ def summarize(
     if weights is not None:
         weights = arguments.weights("weights", weights, matches.n_images)
         _require_counting(weights)
+        image_weights.require_order(matches)
     return Result(matches, scores(matches, weights=weights, threads=threads), weights)
 
 

@@ -20,6 +20,7 @@ from detmap.curves import (
     class_curves,
     counts,
     every_rank,
+    image_weights,
     lower_limits,
     own_terms,
     score_threshold,
@@ -188,6 +189,8 @@ def scores(
 
     protocol, ap = matches.protocol, ap or matches.protocol.ap
     weight = None if weights is None else arguments.weights("weights", weights, matches.n_images)
+    if weight is not None:
+        matches, weight = image_weights.weighted(matches, weight, ap)
     limits = np.array(protocol.max_dets(), dtype=np.int64)
     n_objects = counts.n_objects(matches, weight, counted=True)
     positives = counts.n_objects(matches, weight, counted=ap.recall_over == "counted")
@@ -227,7 +230,7 @@ def scores(
         made = every_rank.kept(np.ascontiguousarray(made), matches, judged, ap)
     whole_scores = _make_scores(matches, ap, made, summary, judged, n_objects, positives, weight)
     lower = {
-        m: scores(lower_limits.within(matches, m), ap, weights=weights, threads=threads)
+        m: scores(lower_limits.within(matches, m), ap, weights=weight, threads=threads)
         for m in protocol.lower_limits()
     }
     return replace(whole_scores, lower=lower) if lower else whole_scores

@@ -15,7 +15,7 @@ from detmap.base.reprs import outlined
 from detmap.errors import DataError, MergeError, counted, few
 from detmap.matching import matches_checks
 from detmap.matching.matches_checks import word_of
-from detmap.matching.row_order import rank_rows
+from detmap.matching.row_order import TOGETHER, rank_rows
 from detmap.protocol import Protocol
 from detmap.protocol.protocol_digest import protocol_digest
 from detmap.tables import Categories, Note
@@ -27,9 +27,6 @@ from detmap.tables.notes import merged, n_dropped, of_whole
 if TYPE_CHECKING:
     from detmap.matching.assignments import Assignments
     from detmap.matching.matches_overview import Overview, Ranking
-
-TOGETHER = "orders all detections together (ranking.sort, ranking.ties, limits.scope)"
-"""Why parts of the images do not merge under some protocols."""
 
 
 @outlined
@@ -123,10 +120,7 @@ class Matches(Immutable):
         """Counts the detections with tied scores within their class."""
         label = labels(self.off)
         same = (self.score[1:] == self.score[:-1]) & (label[1:] == label[:-1])
-        tied = np.zeros(len(self), dtype=bool)
-        tied[1:] |= same
-        tied[:-1] |= same
-        return int(tied.sum())
+        return int((np.append(same, False) | np.append(False, same))[: len(self)].sum())
 
     def n_images_without_objects(self) -> int:
         """Counts the images without ground-truth objects."""

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.protocol import Protocol
 from detmap.tables.grouping import ranked
+
+if TYPE_CHECKING:
+    from detmap.matching.matches import Matches
+
+TOGETHER = "orders all detections together (ranking.sort, ranking.ties, limits.scope)"
+"""Why parts of the images do not merge under some protocols."""
+
+
+def depends_on_other_images(matches: Matches) -> bool:
+    """Returns whether the order, limit or score of a row may depend on other images."""
+    protocol = matches.protocol
+    if protocol.limits.scope == "dataset" and matches.beyond.any():
+        return True
+    if protocol.detections.score_scale != "no":
+        return True
+    return protocol.orders_images_together() and matches.n_tied() > 0
 
 
 def rank_rows(

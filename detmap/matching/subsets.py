@@ -120,25 +120,35 @@ def measure(
 
     `native` is the format of the ground truth's files, if different.
     """
+    first, last = boxes[:, :2], boxes[:, 2:]
     if name == "box_area" and protocol.boxes.extent == "as_written":
-        written = boxes_as(boxes, box_format, "voc")
-        pixel = 1.0 if (native or box_format) == "xywh" else 0.0
-        sides: Floats = written[:, 2:] - written[:, :2] + pixel
-        return sides[:, 0] * sides[:, 1]
-    inclusive = protocol.boxes.extent == "inclusive"
-    boxes = boxes_as(boxes, box_format, "voc" if inclusive else "xywh")
-    if not inclusive and _single_precision(protocol):
-        first, last = _single(boxes[:, :2]), _single(boxes[:, :2] + boxes[:, 2:])
-        sides = _single(last - first) if protocol.boxes.form == "sides" else last - first
-        boxes = np.hstack([first, sides])
-    elif not inclusive and protocol.boxes.form == "corners" and name == "box_area":
-        boxes = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:] - boxes[:, :2]])
-    width, height = boxes[:, 2], boxes[:, 3]
-    if inclusive:
-        width, height = width - boxes[:, 0] + 1.0, height - boxes[:, 1] + 1.0
+        sides = _written_sides(boxes, box_format, native or box_format)
+    elif protocol.boxes.extent == "inclusive":  # sides that are given are not computed anew
+        sides = last if box_format == "xywh" else last - first + 1.0
+    else:
+        boxes = boxes_as(boxes, box_format, "xywh")
+        first, sides = boxes[:, :2], boxes[:, 2:]
+        if _single_precision(protocol):
+            first, last = _single(first), _single(first + sides)
+            sides = _single(last - first) if protocol.boxes.form == "sides" else last - first
+        elif protocol.boxes.form == "corners" and name == "box_area":
+            sides = first + sides - first
+    width, height = sides[:, 0], sides[:, 1]
     if name in ("width", "height"):
         return width if name == "width" else height
     return width * height
+
+
+def _written_sides(boxes: Floats, box_format: BoxFormat, native: BoxFormat) -> Floats:
+    """(n, 2) right minus left and bottom minus top corners, as the files give them.
+
+    Source: rafaelpadilla/review_object_detection_metrics, bounding_box.py and coco_evaluator.py,
+    _get_area: a right corner is left + width.
+    """
+    if box_format == native == "xywh":
+        return boxes[:, :2] + boxes[:, 2:] - boxes[:, :2]
+    written = boxes_as(boxes, box_format, "voc")
+    return written[:, 2:] - written[:, :2] + (1.0 if native == "xywh" else 0.0)
 
 
 def _single(values: Floats) -> Floats:

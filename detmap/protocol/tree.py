@@ -219,16 +219,17 @@ class Protocol(Immutable, Value):
         unstable sort, nor from the first image of a class. The order within an image can come from
         any sort, because a part has all detections of its images.
         """
+        whole = self.limits.scope == "dataset"  # a part cannot know which detections it keeps
+        return not (whole or self.orders_images_together() or self.detections.score_scale != "no")
+
+    def orders_images_together(self) -> bool:
+        """Whether the order of tied scores of one image may depend on other images."""
         ranking = self.ranking
         if ranking.sort != "stable" or ranking.ties == "first_seen":
-            return False
-        if self.limits.scope == "dataset":  # a part cannot know which detections the limit keeps
-            return False
-        if self.detections.score_scale != "no":
-            return False
+            return True
         # One that found a region anywhere puts all of a list in the order of images.
         late = "region_to_find" in dict(self.matching.neutral).values()
-        return not (late and ranking.ignored == "leave" and ranking.ties == "input")
+        return late and ranking.ignored == "leave" and ranking.ties == "input"
 
     def require_parts(self, what: str) -> None:
         """Refuse partial evaluation under a limit for the whole data set.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from detmap.errors import DetmapError, few
-from detmap.matching.matches import TOGETHER, Matches
+from detmap.matching.matches import Matches
+from detmap.matching.row_order import TOGETHER, depends_on_other_images
 from detmap.protocol import Protocol
 from detmap.protocol.benchmark_rules import EXTRA
 from detmap.tables import Categories, Note
@@ -128,13 +129,9 @@ def require_own_order(matches: Matches) -> None:
     ------
     DetmapError : an evaluation of these images alone may give another number
     """
-    protocol = matches.protocol
-    if protocol.image_by_image():
-        return
-    cut = protocol.limits.scope == "dataset" and bool(matches.beyond.sum())
-    if cut or matches.n_tied() or protocol.detections.score_scale != "no":
+    if depends_on_other_images(matches):
         raise DetmapError(
             "slice",
-            f"{protocol.name} {TOGETHER}, and these match rows are of more images",
+            f"{matches.protocol.name} {TOGETHER}, and these match rows are of more images",
             "slice the result of `detmap.evaluate`, or evaluate these images alone",
         )

@@ -156,11 +156,8 @@ EDGES = np.float32(X + WIDTH).astype(float) - np.float32(X).astype(float)
         ({"boxes.form": "edges"}, WIDTH, WIDTH),
         ({"boxes.form": "corners"}, WIDTH, X + WIDTH - X),
         ({"boxes.form": "sides"}, WIDTH, WIDTH),
-        (
-            {"boxes.form": "corners", "boxes.extent": "inclusive"},
-            X + 1 + WIDTH - 1 - (X + 1) + 1,
-            X + 1 + WIDTH - 1 - (X + 1) + 1,
-        ),
+        ({"boxes.form": "corners", "boxes.extent": "inclusive"}, WIDTH, WIDTH),
+        ({"boxes.extent": "as_written"}, WIDTH, X + WIDTH - X),
         ({"boxes.form": "edges", "boxes.precision": "float32"}, EDGES, EDGES),
         (
             {"boxes.form": "sides", "boxes.precision": "float32"},
@@ -186,3 +183,41 @@ def test_overlap_that_is_enough_for_a_small_object(tolerance: float, enough: flo
     for comparison, expected in ((">=", enough), (">", np.nextafter(enough, INF))):
         rules = rules_of({"iou.tolerance": tolerance, "iou.comparison": comparison})
         assert subsets.object_words(truth, rules).enough.tolist() == [expected]
+
+
+EXTENTS = ("continuous", "inclusive", "as_written", "padded")
+PLACES = (0.0, 0.1, 1 / 3, 4.406, 77.77)
+
+
+@pytest.mark.parametrize("extent", EXTENTS)
+@pytest.mark.parametrize("side", [31.999, 32.0, 32.001])
+def test_an_area_at_the_border_of_a_range(extent: str, side: float) -> None:
+    """Both ends belong to a range: 32 x 32 is small and medium, wherever it lies, as an object and
+    as a detection.
+    """
+    ranges = {"all": {}, "small": {"area": [0, 1024]}, "medium": {"area": [1024, 9216]}}
+    rules = rules_of({"subsets": ranges, "boxes.extent": extent, "metrics": ["AP"]})
+    wanted = [True, side <= 32, side >= 32]
+    boxes = [[x, y, side, side] for x in PLACES for y in PLACES]
+    n = len(boxes)
+    truth = detmap.truth_from_arrays([1] * n, [1] * n, boxes)
+    found = detmap.detections_from_arrays(truth, [1] * n, [1] * n, boxes, [0.9] * n)
+    find = subsets.object_words(truth, rules).find
+    outside = subsets.detection_words(found, rules, "xywh").outside
+    for a, inside in enumerate(wanted):
+        assert ((find >> np.uint64(a) & np.uint64(1)) == inside).all()
+        assert ((outside >> a & 1) == (not inside)).all()
+
+
+@pytest.mark.parametrize("extent", EXTENTS)
+@pytest.mark.parametrize("side", [31.999, 32.0, 32.001])
+def test_an_area_of_corners_is_that_of_the_source(extent: str, side: float) -> None:
+    """Files of corners: x2 - x1 + 1, with the rounding of these operations, for both tables."""
+    corners = np.array([[x, 0, x + side - 1, 31] for x in PLACES])
+    sides = corners[:, 2] - corners[:, 0] + 1
+    rules = rules_of({"boxes.extent": extent})
+    assert subsets.measure("area", corners, "voc", rules).tolist() == (sides * 32).tolist()
+    written = corners[:, 2] - corners[:, 0] if extent == "as_written" else sides
+    height = 31 if extent == "as_written" else 32
+    found = subsets.measure("box_area", corners, "voc", rules)
+    assert found.tolist() == (written * height).tolist()

@@ -19,7 +19,7 @@ from detmap.cli import (
 )
 from detmap.errors import DataError, counted
 from detmap.matching.engine import match_images
-from detmap.matching.matches import TOGETHER
+from detmap.matching.row_order import TOGETHER
 from detmap.results import result_notes
 
 LEFT_OUT = "metrics are not in partial results; `detmap merge` will not report them"
