@@ -1,8 +1,10 @@
-"""Errors of detmap in the type that hosts raise for bad input, `ValueError`."""
+"""Errors of detmap in the type that hosts raise for bad input, `ValueError`; in a training run,
+a warning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,6 +24,36 @@ def value_errors(place: str = "") -> Iterator[None]:
     except DetmapError as error:
         where = f"{place}: {error.where}" if place else error.where
         raise HostError(where, error.what, error.fix) from error
+
+
+class TrainingGuard:
+    """Keeps errors of detmap out of somebody's training run.
+
+    In a training run, an error becomes one warning, and `failed` is True from then on. Elsewhere
+    it is raised, a `DetmapError` as `HostError`.
+
+    Parameters
+    ----------
+    place : what is evaluating, for messages
+    warn : prints a message: the host's own logger
+    """
+
+    def __init__(self, place: str, warn: Callable[[str], Any]) -> None:
+        self.place, self._warn, self.failed = place, warn, False
+
+    @contextmanager
+    def running(self, training: bool) -> Iterator[None]:
+        """Runs a block; `training` says whether it belongs to a training run."""
+        try:
+            with value_errors(self.place):
+                yield
+        except Exception as error:
+            if not training:
+                raise
+            if not self.failed:
+                text = str(error) if isinstance(error, DetmapError) else f"{error!r:.500}"
+                self._warn(f"detmap computes no numbers in this training run: {text}")
+            self.failed = True
 
 
 def require_protocol(place: str, protocol: Any) -> None:
