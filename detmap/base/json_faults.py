@@ -44,6 +44,8 @@ def is_truncated(error: json.JSONDecodeError) -> bool:
         return False
     if error.msg.startswith("Unterminated string"):
         return True
+    if error.msg.startswith("Invalid \\uXXXX"):
+        return len(rest) < 5
     if error.msg == "Expecting value" and any(word.startswith(rest) for word in _WORDS):
         return True
     return _UNFINISHED.fullmatch(rest) is not None
