@@ -46,5 +46,5 @@ def test_a_cut_text_gives_the_same_boxes_and_places() -> None:
 @pytest.mark.parametrize("key", ["bbox_2d", "label", "other"])
 def test_a_key_twice_in_an_entry_is_an_error(key: str) -> None:
     fields = ['"bbox_2d": [1, 2, 3, 4]', '"label": "cat"', '"other": 1', f'"{key}": 2']
-    with pytest.raises(ValueError, match="entry 0: .* has a key twice"):
+    with pytest.raises(ValueError, match=r"entry 0: .* has a key twice"):
         parse(f"[{{{', '.join(fields)}}}]", (640, 480), unit="pixels")
