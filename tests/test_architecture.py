@@ -31,6 +31,7 @@ LAYERS = (
     ("bounded",),
     ("evaluate", "ranking", "compat"),
     ("compare", "diagnosis", "streaming", "parity", "suites"),
+    ("distributed",),
     ("explaining", "html_report"),
     ("reproducing", "warmup"),
     ("cli", "integrations"),
