@@ -36,6 +36,7 @@ LAYERS = (
     ("bounded",),
     ("evaluate",),
     ("compare", "streaming"),
+    ("distributed",),
     ("warmup",),
     ("benchmarks", "compat", "doctor", "ranking"),
     ("diagnosis", "parity", "suites"),
