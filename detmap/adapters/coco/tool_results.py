@@ -24,8 +24,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import json_lines, record_errors, scan_json
+from detmap.adapters.coco import json_lines, record_errors
 from detmap.adapters.coco.ids import Ids
+from detmap.adapters.coco.scan_json import has_second_keys
 from detmap.adapters.coco.second_keys import id_of, is_scored, require_agreement, set_scores
 from detmap.adapters.joining import class_keys, image_names, join, unknown_policy
 from detmap.adapters.joining.join import SCORES
@@ -112,7 +113,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
     begin = data[:64].lstrip()[:1]
     if begin == b"[":
         first = record_errors.first_of_list(data) or {}
-        if is_plain(first) and not scan_json.has_second_keys(data):
+        if is_plain(first) and not has_second_keys(data):
             return Text(data, first)
         return _made_plain(path, truth, policy, data, "", _loads(path, data), {})
     if begin != b"{":
@@ -127,12 +128,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
     records: msgspec.Raw = getattr(wrapper, lists[0])
     first = record_errors.first_of_list(bytes(records)) or {}
     own = bytes(wrapper.images) or bytes(wrapper.categories)
-    if (
-        lists == ["annotations"]
-        and not own
-        and is_plain(first)
-        and not scan_json.has_second_keys(data)
-    ):
+    if lists == ["annotations"] and not own and is_plain(first) and not has_second_keys(data):
         return Text(data, first)
     tree = _loads(path, data)
     if not isinstance(tree, dict):
@@ -179,7 +175,7 @@ def _convert_lines(path: Path, truth: Truth, policy: Policy, data: bytes) -> Tex
     records = json_lines.split(data)
     json_lines.require_objects(path, records)
     text = json_lines.listed(records)
-    if is_plain(first) and not scan_json.has_second_keys(data):
+    if is_plain(first) and not has_second_keys(data):
         return Text(text, first)
     return _made_plain(path, truth, policy, text, "", _loads(path, text), {})
 
