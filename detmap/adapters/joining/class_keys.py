@@ -86,11 +86,14 @@ def find(
         return Found(found[rows.code], CodedNames(values, rows.code))
     errors: dict[Key, DataError] = {}
     places: dict[Key, NDArray[np.int32]] = {"id": nothing, "name": nothing}
-    for key, read, cells in (("id", _by_id, numbers), ("name", _by_name, texts)):
-        try:
-            places[key] = read(truth, cells, where, policy)
-        except DataError as error:
-            errors[key] = error
+    try:
+        places["id"] = _by_id(truth, numbers, where, policy)
+    except DataError as error:
+        errors["id"] = error
+    try:
+        places["name"] = _by_name(truth, texts, where, policy)
+    except DataError as error:
+        errors["name"] = error
     column = column_of(truth.categories, where, policy.class_key, header)
     key, doubt = choose(column, values, places["id"], places["name"], policy.evidence("class"))
     if not whole and key == "id" and (places["id"] < 0).all():
@@ -122,16 +125,17 @@ def find_declared(
     rows = _coded(given)
     by_id = {str(each): i for i, each in enumerate(categories.ids.tolist())}
     by_name = {name: i for i, name in enumerate(categories.names)}
-    places: dict[Key, NDArray[np.int32]] = {
-        key: np.array([of.get(str(each), -1) for each in rows.names], dtype=np.int32)
-        for key, of in (("id", by_id), ("name", by_name))
-    }
+    texts = list(map(str, rows.names))
+    ids, names = (
+        np.array([of.get(text, -1) for text in texts], dtype=np.int32) for of in (by_id, by_name)
+    )
     column = column_of(categories, where, None, header)
     column = replace(column, fix="name the column category_id or class_name")
-    key, doubt = choose(column, rows.names, places["id"], places["name"])
+    key, doubt = choose(column, rows.names, ids, names)
     if doubt is not None:
         raise doubt
-    return places[key][rows.code]
+    found: NDArray[np.int32] = (ids if key == "id" else names)[rows.code]
+    return found
 
 
 def _coded(given: Sequence[Any] | NDArray[Any]) -> CodedNames:
