@@ -815,7 +815,7 @@ def masks_and_keypoints() -> tuple[dict[str, Any], list[dict[str, Any]], list[di
                 "num_keypoints": 17,
             }
         )
-        shared = {"image_id": i % 3, "category_id": 1, "score": float(rng.random())}
+        shared = {"image_id": i % 3, "category_id": 1, "score": round(float(rng.random()), 1)}
         moved = [[v + 2 for v in outline[0]]]
         with_masks.append(shared | {"segmentation": moved, "bbox": box})
         with_keypoints.append(
