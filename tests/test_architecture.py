@@ -309,6 +309,7 @@ def sums_of_floats(source: str) -> list[int]:
     return loaded + [line for line, text in texts.items() if DIFFERENT.search(text)]
 
 
+@pytest.mark.slow
 def test_no_sum_depends_on_the_version_of_python() -> None:
     """The builtin ``sum`` of floats is compensated from Python 3.12 on, that of 3.11 is not.
     `detmap.base.sums` adds floats from left to right, and refuses them among integers.
