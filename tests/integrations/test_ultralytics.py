@@ -6,6 +6,7 @@ import csv
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -289,3 +290,56 @@ def test_a_training_run_survives_a_failure_of_detmap(
     # One warning for each of the two callbacks that meets the failure.
     assert 1 <= len(own) <= 2, own
     assert len(set(own)) == len(own)
+
+
+@pytest.mark.parametrize("names", [["cat"], ["fox", "cat", "dog", "owl"]])
+def test_another_number_of_classes_than_the_data_is_an_error(names: list[str]) -> None:
+    from detmap.integrations.inputs import ultralytics_images as images
+
+    args = SimpleNamespace(data="pets.yaml", single_cls=False)
+    given = {"names": dict(enumerate(["cat", "dog", "owl"]))}
+    validator = SimpleNamespace(data=given, names=dict(enumerate(names)), args=args)
+    message = rf"^pets.yaml: 3 classes, but the model has {len(names)} \("
+    with pytest.raises(ValueError, match=message):
+        images.require_classes(validator)
+    args.single_cls = True
+    images.require_classes(validator)
+    args.single_cls, validator.names = False, dict(enumerate(["cat", "dog", "owl", "fox"]))
+    images.require_classes(validator)  # the classes of the data come first
+    with pytest.raises(ValueError, match="detmap callback: protocol: no protocol 'foo'"):
+        host.callback("foo")
+
+
+class Validator:
+    """The attributes of a validator that tell a training run from a validation."""
+
+    def __init__(self, task: str = "detect") -> None:
+        self.args = SimpleNamespace(save_json=False, task=task)
+        self.training = True
+
+
+def test_a_callback_without_rows_does_nothing_in_a_training_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(host._log, "warning", logged.append)
+    run, validator = host.callback(), Validator()
+    run(validator)  # an epoch
+    assert not logged
+    validator.training = False
+    run(validator)  # the best weights, at the end
+    assert len(logged) == 1
+    assert "model.train(save_json=True)" in logged[0]
+    other = Validator()
+    other.training = False
+    with pytest.raises(ValueError, match="save_json is off"):
+        run(other)
+
+
+def test_another_task_is_skipped_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(host._log, "info", logged.append)
+    validator = Validator("classify")
+    for run in (host.coco_metrics(), host.callback(), host.callback()):
+        run(validator)
+    assert logged == ["detmap: the task classify has no boxes, so there are no numbers of detmap"]
