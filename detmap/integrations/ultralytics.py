@@ -16,7 +16,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from functools import cache
 from importlib import import_module
 from json import dumps
 from pathlib import Path
@@ -129,7 +128,7 @@ def coco_metrics(
             if validator.args.task not in images.TASKS:
                 _kinds_or_skip(validator)
             elif isinstance(validator, _DetectionValidator):
-                validator.__class__ = _with_metrics(type(validator))
+                validator.__class__ = _mixed(_Metrics, type(validator))
                 validator.detmap_protocol, validator.detmap_prefix = protocol, prefix
 
     return on_val_start
@@ -285,7 +284,7 @@ class DetmapValidator(_Metrics, _DetectionValidator):  # type: ignore[misc]
             return super().__new__(cls)
         own = _validator_of(task)
         if task in images.TASKS:
-            return super().__new__(_for_task(cls, own))
+            return super().__new__(_mixed(cls, own))
         _log.info(f"detmap: the task {task} has no boxes, so there are no numbers of detmap")
         return own(dataloader, save_dir, args, _callbacks)
 
@@ -296,16 +295,17 @@ def _validator_of(task: str) -> Any:
     return next(value for name, value in vars(module).items() if name.endswith("Validator"))
 
 
-@cache
-def _for_task(cls: Any, own: Any) -> Any:
-    """A subclass of `cls` that validates as `own`."""
-    return cls if issubclass(cls, own) else type(cls.__name__, (cls, own), {})
+_MIXED: dict[tuple[Any, Any], Any] = {}
 
 
-@cache
-def _with_metrics(own: Any) -> Any:
-    """A validator class with the metrics of detmap."""
-    return type(own.__name__, (_Metrics, own), {})
+def _mixed(first: Any, own: Any) -> Any:
+    """A subclass of `first` that validates as `own`, one for each pair."""
+    if issubclass(first, own):
+        return first
+    if (first, own) not in _MIXED:
+        name = own.__name__ if first is _Metrics else first.__name__
+        _MIXED[first, own] = type(name, (first, own), {})
+    return _MIXED[first, own]
 
 
 def _kinds_or_skip(validator: Any) -> tuple[Kind, ...]:

@@ -894,7 +894,7 @@ def provoke(kind: str) -> None:
         params = {"recThrs": np.array([1, 0.5])}
     elif kind == "categories-forgotten":
         params = {"useCats": 0}
-    elif kind == "limit-not-100":
+    elif kind == "summary-of-defaults":
         params = {"maxDets": [1, 10, 300]}
     made: COCOeval = evaluation(OURS, pair, params)
     if kind == "subset-by-position":
