@@ -105,6 +105,7 @@ def in_wing(name: str) -> bool:
     return any(f"{name}.".startswith(f"{wing}.") for wing in WINGS)
 
 
+@pytest.mark.slow
 def test_the_core_imports_no_wing() -> None:
     """Neither at module level nor in a function: wings enter by the tables of `detmap.wings`."""
     for path in MODULES:
@@ -112,6 +113,7 @@ def test_the_core_imports_no_wing() -> None:
             assert not [name for name in imported(path) if in_wing(name)], path
 
 
+@pytest.mark.slow
 def test_the_tables_of_places_name_what_is_there() -> None:
     public = {place for module, names in detmap._HOMES.items() for place in [f"{module}:"] if names}
     places = {
