@@ -120,11 +120,17 @@ def coco_metrics(
     prefix : of the names
     """
     require_protocol("coco_metrics", protocol)
+    trained: WeakKeyDictionary[Any, TrainingGuard] = WeakKeyDictionary()
 
     def on_val_start(validator: Any) -> None:
         if isinstance(validator, _Metrics):
             return
-        with TrainingGuard("coco_metrics", _log.warning).running(validator.training):
+        if validator.training and validator not in trained:
+            trained[validator] = TrainingGuard("coco_metrics", _log.warning)
+        guard = trained.get(validator) or TrainingGuard("coco_metrics", _log.warning)
+        if guard.failed:
+            return
+        with guard.running(validator in trained):
             if validator.args.task not in images.TASKS:
                 _kinds_or_skip(validator)
             elif isinstance(validator, _DetectionValidator):
@@ -199,7 +205,9 @@ class _Metrics:
         kinds = tuple(self._files)
         for i, pred in enumerate(preds if kinds else []):
             target, found = validator._prepare_batch(i, batch), validator._prepare_pred(pred)
-            scaled, name = validator.scale_preds(found, target), str(target["im_file"])
+            full = _at_full_size(found, target["imgsz"])
+            scaled = validator.scale_preds(full, target) if len(full["cls"]) else full
+            name = str(target["im_file"])
             if self._network is not None:
                 shapes = images.BOXES if images.BOXES in kinds else images.ROTATED
                 pair = (images.image_of(each, (shapes,)) for each in (found, target))
@@ -293,6 +301,18 @@ def _validator_of(task: str) -> Any:
     """Ultralytics' own validator of a task."""
     module = import_module(f"ultralytics.models.yolo.{task}")
     return next(value for name, value in vars(module).items() if name.endswith("Validator"))
+
+
+def _at_full_size(found: Mapping[str, Any], size: Any) -> dict[str, Any]:
+    """Predictions with masks in the size of the network's input; without `save_json` they have a
+    quarter of it.
+    """
+    masks = found.get("masks")
+    if masks is None or tuple(masks.shape[1:]) == tuple(size) or not len(masks):
+        return dict(found)
+    resize = _val.torch.nn.functional.interpolate
+    large = resize(masks[None].float(), tuple(size), mode="bilinear", align_corners=False)[0]
+    return {**found, "masks": (large > 0.5).to(masks.dtype)}
 
 
 _MIXED: dict[tuple[Any, Any], Any] = {}
