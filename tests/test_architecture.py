@@ -174,6 +174,8 @@ def test_every_key_of_the_protocol_is_read_as_an_attribute_of_its_group() -> Non
         "ap.eleven": "ap.points",
         "limits.max_dets": "protocol.max_dets",
         "iou.thresholds": "protocol.thresholds",
+        "classes.renamed": "classes.new_names",
+        "classes.ignored_as": "classes.new_names",
     }
     read = set()
     for path in MODULES:

@@ -66,6 +66,11 @@ class BenchmarkResult:
         return dict(self.numbers.metrics)
 
     @property
+    def matched(self) -> tuple[Truth, Detections]:
+        """Ground truth and detections."""
+        return self.truth, self.detections
+
+    @property
     def lower_is_better(self) -> frozenset[str]:
         """The names of metrics of which a lower value is better: none of these rules has one."""
         return frozenset()

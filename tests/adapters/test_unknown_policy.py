@@ -187,7 +187,7 @@ def least_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         ('{"a": "cat"}', "'a' is not a class id"),
         ("[1, 2]", "class 0: 1 is not a name"),
         ('{"1": "cat", "01": "dog"}', "class 1 occurs twice"),
-        ("{", "not JSON"),
+        ("{", "truncated"),
         (b"\xff", "not UTF-8"),
         ("cat\ncat\n", "'cat' is class 0 and class 1"),
     ],

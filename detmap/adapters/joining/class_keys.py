@@ -22,7 +22,7 @@ from detmap.tables.join_keys import Column, Key, choose
 
 IDS = ("classid", "categoryid", "labelid", "classidx", "catid")
 NAMES = ("classname", "categoryname", "labelname", "name")
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _NO_ID = -(2**63)
 TWO_MEANINGS = "class-two-meanings"
 
@@ -74,9 +74,7 @@ def find(
     """
     rows = _coded(given)
     texts = [str(each) for each in rows.names]
-    numbers = np.array(
-        [int(text) if _WHOLE.fullmatch(text) else _NO_ID for text in texts], dtype=np.int64
-    )
+    numbers = np.array([_number(text) for text in texts], dtype=np.int64)
     whole = len(numbers) > 0 and bool((numbers != _NO_ID).all())
     values: Sequence[Any] = numbers.tolist() if whole else texts
     nothing = np.full(len(texts), -1, dtype=np.int32)
@@ -103,6 +101,12 @@ def find(
     notes = _two_meanings(places, rows, key, where) if doubt is not None else ()
     shown = values if key == "id" else texts
     return Found(places[key][rows.code], CodedNames(shown, rows.code), notes)
+
+
+def _number(text: str) -> int:
+    """A whole number of 64 bits; `_NO_ID` for other texts."""
+    number = int(text) if _WHOLE.fullmatch(text) else _NO_ID
+    return number if _NO_ID < number < 2**63 else _NO_ID
 
 
 def refuse_ids(truth: Truth, names: Sequence[str], where: str) -> None:
