@@ -5,6 +5,7 @@ Above 400 lines: one class, a third of which is its documentation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
