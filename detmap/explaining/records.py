@@ -106,7 +106,7 @@ def _signed(text: str, where: str) -> dict[str, str]:
         raise DataError(
             where,
             f"{text[:60]!r} is not a signature",
-            "give the signature line of a result, such as voc2012.2|stock|proto:..|data:..",
+            "give the signature line of a result, such as voc2012.3|stock|proto:..|data:..",
         )
     state = [part for part in parts[1:] if not part.startswith(("proto:", "data:", "detmap:"))]
     return {

@@ -96,7 +96,7 @@ star       5  59.95  80.43       46        1267  37  1229        1       9
 triangle   6  59.48  71.93       57         155  41   113        1      16
 60 images, 299 objects, 2840 detections, lowest score 0.22
 at IoU 0.5: 242 TP, 2592 FP, 6 ignored, 57 missed
-voc2012.2|stock|proto:(digest)|data:(digest)|detmap:(version)
+voc2012.3|stock|proto:(digest)|data:(digest)|detmap:(version)
 """
 
 

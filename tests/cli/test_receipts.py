@@ -251,7 +251,7 @@ def test_options_and_changes_are_part_of_it(tmp_path: Path) -> None:
     assert run("eval", VOC, TEXT, *options, "--receipt", file).code == 0
     outcome = verify(file, VOC, TEXT)
     assert outcome.code == 0
-    assert "voc2012.2|iou.thresholds=[0.6]|" in outcome.out
+    assert "voc2012.3|iou.thresholds=[0.6]|" in outcome.out
 
 
 def test_files_are_found_where_they_were(known: Path, tmp_path: Path) -> None:

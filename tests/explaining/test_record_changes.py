@@ -269,7 +269,7 @@ def test_a_receipt_of_an_older_protocol_is_honoured(
     later(tmp_path, monkeypatch)
     done = run("verify", file, "--truth", VOC, "--detections", TEXT)
     assert (done.code, done.err) == (0, "")
-    assert "identical: voc2007.2|" in done.out
+    assert "identical: voc2007.3|" in done.out
     content = explained(1, VOC, TEXT, "--receipt", file, "-p", "voc2007", *settings)
     assert {"protocol", "proto", "iou.comparison"} <= differing(content)
     assert content["cause"] == "other rules"
@@ -455,8 +455,8 @@ def test_a_signature_whose_changes_were_changed() -> None:
 
 def test_a_signature_of_rules_that_are_not_known() -> None:
     assert signature_record("nobody.1|stock|proto:0|data:0|detmap:0").rules is None
-    assert signature_record("voc2012.2|custom|proto:0|data:0|detmap:0").rules is None
-    assert signature_record("voc2012.2|iou.cap=x|proto:0|data:0|detmap:0").rules is None
+    assert signature_record("voc2012.3|custom|proto:0|data:0|detmap:0").rules is None
+    assert signature_record("voc2012.3|iou.cap=x|proto:0|data:0|detmap:0").rules is None
     done = run("explain", COCO, FIRST, "--signature", "nobody.1|stock|proto:0|data:0|detmap:0")
     assert done.code == 1
     assert "no step-by-step explanation" in done.err
