@@ -201,13 +201,17 @@ def test_the_command(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert content["figures"].keys() == content["intervals"].keys()
     assert [row["name"] for row in content["data"]] == [name for name, *_ in ROWS]
     assert content["signature"] == evaluate_suite(suite).signature
-    assert dispatch(["suite", str(suite), "--fail-under", "ratio=1"]) == 0
-    assert dispatch(["suite", str(suite), "--fail-under", "ratio=99", "--percent"]) == 1
+    assert dispatch(["suite", str(suite), "--fail-under", "ratio=.01"]) == 0
+    assert "detmap: PASS: ratio of AP " in capsys.readouterr().err
+    assert dispatch(["suite", str(suite), "--fail-under", "ratio=.99", "--percent"]) == 1
     out = capsys.readouterr()
-    assert "FAIL: ratio of AP is" in out.err
+    assert "detmap: FAIL: ratio of AP " in out.err and "is below 0.99\n" in out.err
     assert "by group" in out.out
-    for bad in ("x", "ratio=", "nothing=3"):
+    for bad in ("x", "ratio=", "nothing=.3", "ratio=-1", "nan"):
         assert dispatch(["suite", str(suite), "--fail-under", bad]) == 2
+    capsys.readouterr()
+    assert dispatch(["suite", str(suite), "--fail-under", "ratio=16"]) == 2  # points
+    assert "write ratio=0.16" in capsys.readouterr().err
 
 
 def test_the_signature_depends_on_data_and_figures(suite: Path) -> None:

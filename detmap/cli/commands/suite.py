@@ -18,7 +18,7 @@ TABLES = ("data", "figures")
 EXAMPLES = (
     "detmap suite coco-c.toml --percent",
     "detmap suite rf100-vl.toml --allow-missing --format json -o rf100-vl.json",
-    "detmap suite coco-c.toml --ci --fail-under mPC=16",
+    "detmap suite coco-c.toml --ci --fail-under mPC=.16",
 )
 
 
@@ -43,9 +43,9 @@ def add(command: argparse.ArgumentParser) -> None:
         "--fail-under",
         action="append",
         default=[],
-        metavar="POINTS",
-        help="Exit with 1 if the first figure of the first metric is below POINTS (0 to 100), or "
-        "another figure (mPC=16); repeatable.",
+        metavar="V",
+        help="Exit with 1 if the first figure of the first metric is below V, a fraction (.16), or "
+        "another figure (mPC=.16); repeatable.",
     )
     options.add_threads(command)
     options.add_outputs(command, *TABLES)
@@ -62,14 +62,15 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         progress=lambda name: streams.progress(f"evaluating {name}"),
     )
-    failed = [line for name, points in wanted if (line := _failure(result, name, points))]
+    verdicts = [_verdict(result, name, limit) for name, limit in wanted]
+    failed = [line for line, passed in verdicts if not passed]
     if arguments.format == "json":
         command_output.write_json(result.to_dict() | {"failed": failed}, arguments)
     else:
         command_output.write_tables(result.tables(), arguments)
     command_output.write_notes(_summed(result.notes))
-    for line in failed:
-        streams.say(f"detmap: FAIL: {line}\n")
+    for line, passed in verdicts:
+        streams.say(f"detmap: {'PASS' if passed else 'FAIL'}: {line}\n")
     return int(bool(failed))
 
 
@@ -86,24 +87,28 @@ def _summed(notes: Sequence[Note]) -> list[str]:
 
 
 def _gate(text: str) -> tuple[str, float]:
-    """The figure and the points of --fail-under."""
+    """The figure and the fraction of --fail-under."""
     name, _, number = text.rpartition("=")
     try:
-        points = float(number)
+        limit = float(number)
     except ValueError:
-        points = math.nan
-    if not math.isfinite(points):
-        raise DetmapError("--fail-under", f"{text!r} has no number", "write 16, or mPC=16")
-    return name, points
+        limit = math.nan
+    if not math.isfinite(limit):
+        raise DetmapError("--fail-under", f"{text!r} has no number", "write .16, or mPC=.16")
+    if not 0 <= limit <= 1:
+        named = f"{name}=" if name else ""
+        fix = f"write {named}{limit / 100:g}" if 1 < limit <= 100 else "write .16, or mPC=.16"
+        raise DetmapError("--fail-under", f"{number} is no fraction from 0 to 1", fix)
+    return name, limit
 
 
-def _failure(result: SuiteResult, name: str, points: float) -> str:
-    """Why a figure fails, "" if it does not; an undefined figure fails."""
+def _verdict(result: SuiteResult, name: str, limit: float) -> tuple[str, bool]:
+    """The value of a figure beside its limit, and whether it passes; an undefined one fails."""
     figures, metric = result.figures(), result.metrics[0]
     name = name or next(iter(figures))
     if name not in figures:
         raise DetmapError("--fail-under", f"no figure {name!r}", f"choose one of {list(figures)}")
-    value = 100 * figures[name][metric]
-    if value >= points:
-        return ""
-    return f"{name} of {metric} is {value:.2f}, below {points:g}"
+    value = figures[name][metric]
+    passed = value >= limit
+    shown = "undefined" if math.isnan(value) else f"{value:.4f}"
+    return f"{name} of {metric} {shown} is {'at least' if passed else 'below'} {limit:g}", passed
