@@ -242,6 +242,39 @@ def test_a_name_of_the_results_may_be_another_spelling(tmp_path: Path) -> None:
         detmap.evaluate(*written(tmp_path, truth=truth, results=results), "bdd100k")
 
 
+@pytest.mark.parametrize("form", ["comp4_det_test_{}.txt", "{}.txt"])
+def test_voc_text_is_named_by_any_spelling_of_a_class(form: str, tmp_path: Path) -> None:
+    """A file per class, also two files whose names become one class."""
+    spellings = (("person", "pedestrian"), ("motor", "motorcycle"), ("van", "caravan", "car"))
+    truth, results, files = [], [], dict[str, list[str]]()
+    for i in range(6):
+        frame = {"name": f"{i}.jpg"}
+        own, given = zip(*((names[0], names[i % len(names)]) for names in spellings), strict=True)
+        truth.append(frame | {"labels": [label(name, 100) for name in own]})
+        scores = [0.9 - 0.01 * i, 0.8 - 0.02 * i, 0.7]
+        rows = [label(c, 100 + 3 * i, s) for c, s in zip(given, scores, strict=True)]
+        results.append(frame | {"labels": rows})
+        for row in rows:
+            box = " ".join(str(row["box2d"][side] + 1) for side in ("x1", "y1", "x2", "y2"))
+            files.setdefault(row["category"], []).append(f"{i} {row['score']} {box}")
+    paths = written(tmp_path, truth=truth, results=results)
+    folder = tmp_path / "voc"
+    folder.mkdir()
+    for name, lines in files.items():
+        (folder / form.format(name)).write_text("\n".join(lines) + "\n")
+    options = ("-p", "bdd100k", "--detections-format", "voc")
+    whole = run("eval", *paths, "-p", "bdd100k", "--format", "json")
+    found = run("eval", paths[0], folder, *options, "--format", "json")
+    assert whole[0] == found[0] == 0
+    one, other = (json.loads(out)["metrics"] for _, out, _ in (whole, found))
+    assert one == other
+    assert 0 < one["AP"] < 1
+    (folder / form.format("tram")).write_text("0 0.5 1 1 9 9\n")
+    code, _, error = run("eval", paths[0], folder, *options)
+    assert code == 2
+    assert "class 'tram' is not in" in error
+
+
 def test_results_of_2018_have_a_record_per_box(tmp_path: Path) -> None:
     truth = [{"name": "a.jpg", "labels": [label("car", 100)]}, {"name": "b.jpg", "labels": []}]
     row = {"name": "a", "timestamp": 1000, "category": "car", "bbox": [100, 100, 199, 199]}
