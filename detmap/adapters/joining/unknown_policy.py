@@ -129,7 +129,8 @@ class Policy(NamedTuple):
         return aliases | {name: k for k, name in enumerate(truth.categories.names)}
 
     def _positions_by_new_name(self, truth: Truth) -> dict[Any, int]:
-        new, place = self.new_names or {}, {}
+        new: Mapping[str, str] = self.new_names or {}
+        place: dict[Any, int] = {}
         for k, name in enumerate(truth.categories.names):
             place.setdefault(new.get(name, name), k)
         return place

@@ -38,8 +38,8 @@ def find(
     """
     files = [file for file in _files(path) if DETECTION_FILE.fullmatch(file.name)]
     nested = folder_files.unread(path, TEXT)
-    names = policy.names_of_classes(truth)
-    if not files and _are_named_by_classes(path, truth, names):
+    classes = policy.names_of_classes(truth)
+    if not files and _are_named_by_classes(path, truth, classes):
         return _class_files(path, truth, policy), nested
     if not files:
         raise DataError(
@@ -51,7 +51,7 @@ def find(
     strange: list[tuple[Path, str]] = []
     for file in files:
         tail = _BEFORE.sub("", file.stem, count=1)
-        fitting = [name for name in names if tail.endswith(f"_{name}")]
+        fitting = [name for name in classes if tail.endswith(f"_{name}")]
         if fitting:
             cuts = [(tail.removesuffix(f"_{name}"), name) for name in fitting]
             best = max(cuts, key=lambda cut: (cut[0] == truth.split, -len(cut[0])))
@@ -64,7 +64,7 @@ def find(
     splits = sorted({split for _, split, _ in listed})
     wanted = truth.split if truth.split in splits or len(splits) > 1 else splits[0]
     named = [(file, name) for file, split, name in listed if split == wanted]
-    chosen = [(file, names.get(name, -1)) for file, name in named]
+    chosen = [(file, classes.get(name, -1)) for file, name in named]
     if strange and policy.unknown == "error":
         raise _unknown_class(strange, truth)
     if not chosen:
@@ -76,7 +76,7 @@ def find(
         )
     seen: dict[str, Path] = {}
     for file, name in named:
-        if name in seen and name in names:
+        if name in seen and name in classes:
             raise DataError(
                 str(file),
                 f"a second file for class {name}, beside {seen[name].name}",
