@@ -10,10 +10,13 @@ runs in one process, whatever its tier.
 
 import gc
 import os
+import shutil
+import stat
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +32,21 @@ settings.load_profile("suite")
 if sys.dont_write_bytecode:  # else each of hundreds of processes compiles all of detmap
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def writable(copy: Callable[..., None]) -> Callable[..., None]:
+    """Copies the mode of a file as `shutil` does; the owner may write to the copy."""
+
+    def copied(source: Any, target: Any, *, follow_symlinks: bool = True) -> None:
+        copy(source, target, follow_symlinks=follow_symlinks)
+        if not os.path.islink(target):
+            os.chmod(target, os.stat(target).st_mode | stat.S_IWUSR)
+
+    return copied
+
+
+# Tests change copies of the sample, also those of a checkout that is read-only.
+shutil.copystat, shutil.copymode = writable(shutil.copystat), writable(shutil.copymode)
 
 LIMIT = 0.5  # seconds of processor time, with child processes, above which a test is slow
 TIER = 120.0  # seconds of processor time of the quick tier: a minute on two cores

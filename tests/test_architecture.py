@@ -36,6 +36,7 @@ LAYERS = (
     ("bounded",),
     ("evaluate",),
     ("compare", "streaming"),
+    ("distributed",),
     ("warmup",),
     ("benchmarks", "compat", "doctor", "ranking"),
     ("diagnosis", "parity", "suites"),
@@ -104,6 +105,7 @@ def in_wing(name: str) -> bool:
     return any(f"{name}.".startswith(f"{wing}.") for wing in WINGS)
 
 
+@pytest.mark.slow
 def test_the_core_imports_no_wing() -> None:
     """Neither at module level nor in a function: wings enter by the tables of `detmap.wings`."""
     for path in MODULES:
@@ -111,6 +113,7 @@ def test_the_core_imports_no_wing() -> None:
             assert not [name for name in imported(path) if in_wing(name)], path
 
 
+@pytest.mark.slow
 def test_the_tables_of_places_name_what_is_there() -> None:
     public = {place for module, names in detmap._HOMES.items() for place in [f"{module}:"] if names}
     places = {
@@ -171,6 +174,8 @@ def test_every_key_of_the_protocol_is_read_as_an_attribute_of_its_group() -> Non
         "ap.eleven": "ap.points",
         "limits.max_dets": "protocol.max_dets",
         "iou.thresholds": "protocol.thresholds",
+        "classes.renamed": "classes.new_names",
+        "classes.ignored_as": "classes.new_names",
     }
     read = set()
     for path in MODULES:
@@ -308,6 +313,7 @@ def sums_of_floats(source: str) -> list[int]:
     return loaded + [line for line, text in texts.items() if DIFFERENT.search(text)]
 
 
+@pytest.mark.slow
 def test_no_sum_depends_on_the_version_of_python() -> None:
     """The builtin ``sum`` of floats is compensated from Python 3.12 on, that of 3.11 is not.
     `detmap.base.sums` adds floats from left to right, and refuses them among integers.

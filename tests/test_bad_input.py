@@ -67,7 +67,7 @@ NOT_JSON = {
         b'[{"image_id": 1,\n "categ',
         ": line 2, column 2",
         "not JSON: Unterminated",
-        "JSON library",
+        "the file is truncated",
     ),
     "truncated between records": (
         b'[{"image_id": 1},',

@@ -7,7 +7,6 @@ import math
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
 import types
@@ -41,14 +40,7 @@ def copy(folder: Path, names: Iterable[str]) -> None:
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, folder / name)
-    make_writable(folder)
     (folder / "datasets").symlink_to(make.ROOT / "datasets")
-
-
-def make_writable(folder: Path) -> None:
-    """The copy of a read-only checkout is read-only, too."""
-    for path in [folder, *folder.rglob("*")]:
-        path.chmod(path.stat().st_mode | stat.S_IWUSR)
 
 
 def applied(page: str, folder: Path, most: int, heading: str = "") -> Path:

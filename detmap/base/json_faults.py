@@ -7,6 +7,7 @@ import re
 
 WRITE_AGAIN = "the file is truncated or still being written; write or copy it again"
 _UNFINISHED = re.compile(r"\s*|-|\.|[.\d]*[eE][+-]?|\\u?[0-9a-fA-F]{0,3}")
+_ESCAPE = re.compile(r"\\?u?[0-9a-fA-F]{0,4}")
 _WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 
 
@@ -44,6 +45,8 @@ def is_truncated(error: json.JSONDecodeError) -> bool:
         return False
     if error.msg.startswith("Unterminated string"):
         return True
+    if error.msg.startswith("Invalid \\uXXXX"):
+        return _ESCAPE.fullmatch(rest) is not None
     if error.msg == "Expecting value" and any(word.startswith(rest) for word in _WORDS):
         return True
     return _UNFINISHED.fullmatch(rest) is not None

@@ -44,8 +44,18 @@ subset-by-position    ``accumulate(p)`` with other imgIds, catIds or areaRng tha
 points-unsorted       all recall points after the first unreached one read 0
 categories-forgotten  with ``useCats = 0``, ``accumulate`` sets ``params.catIds`` to [-1]: another
                       ``evaluate`` finds nothing
-limit-not-100         ``summarize`` reads AP at maxDets 100; without that limit the first row is -1
+summary-of-defaults   ``summarize`` prints -1 or fails for other ``maxDets`` or ``areaRngLbl`` than
+                      the default ones; only this one is not reproduced, see below
 ====================  ============================================================================
+
+Additions, where pycocotools raises an error or prints -1:
+
+- ``COCO(dataset)`` takes a dict, which is not copied, or a path;
+- ``loadRes`` takes a path, and an empty list, array or file: no detections;
+- ``summarize`` follows ``params``: a row whose limit is not in ``maxDets`` reads the last limit
+  that the other rows read, and a row whose label is not in ``areaRngLbl`` reads the next label
+  that no other row reads. All values that pycocotools gives stay the same. It issues a
+  `PycocotoolsQuirk` warning (``summary-of-defaults``).
 """
 
 from detmap.errors import require

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from detmap.adapters.coco import scan_json
 from detmap.base import open_files
 from detmap.base.immutable import own
-from detmap.base.lazy import cached_property
+from detmap.base.locks import cached_property
 from detmap.base.open_files import parse_json
 from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
 from detmap.errors import DataError

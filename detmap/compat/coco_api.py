@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -26,6 +27,7 @@ from detmap.compat.annotation_sources import (
 )
 from detmap.compat.class_stand_in import StandIn, is_ours, stands_in_for
 from detmap.compat.lazy_attributes import Lazy, own_dict
+from detmap.errors import DataError
 
 Tree = dict[str, Any]
 ANNOTATIONS = ("dataset", "anns", "imgToAnns", "catToImgs")
@@ -38,7 +40,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
 
     Parameters
     ----------
-    annotation_file : an instances file; none by default
+    annotation_file : an instances file, or its content as a dict; none by default
     """
 
     _source: Instances | Results | Columns | None = None
@@ -46,6 +48,10 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     def __init__(self, annotation_file: Any = None) -> None:
         super().__init__()
         if annotation_file is None:
+            return
+        if isinstance(annotation_file, dict):
+            self.dataset = annotation_file
+            self.createIndex()
             return
         print("loading annotations into memory...")
         begin = time.time()
@@ -124,6 +130,10 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     def loadRes(self, resFile: Any) -> COCO:
         """Loads detections from a results file, a list of dicts, or an (N, 7) array."""
         begin = time.time()
+        if isinstance(resFile, os.PathLike):
+            return self.loadRes(os.fspath(resFile))
+        if _is_empty(resFile):
+            return self._load_nothing()
         head = self._head()
         source = None
         if head is None:
@@ -148,6 +158,21 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         results.createIndex()
         return results
 
+    def _load_nothing(self) -> COCO:
+        """Results without detections."""
+        head = self._head()
+        print("Loading and preparing results...")
+        print("DONE (t=0.00s)")
+        results = COCO()
+        if head is None:
+            results.dataset = {"images": list(self.dataset["images"]), "annotations": []}
+        else:
+            images, categories = list(head.truth.images), list(head.categories)
+            results.dataset = {"info": head.truth.info, "images": images, "annotations": []}
+            results.dataset["categories"] = categories
+        results.createIndex()
+        return results
+
     def _head(self) -> Head | None:
         """What results copy from this dataset as it is now; None if something is missing."""
         if isinstance(self._source, Instances) and self._waits_for("dataset"):
@@ -167,6 +192,19 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         results = COCO()
         own_dict(results).update(vars(Official.loadRes(truth, given)))
         return results
+
+
+def _is_empty(given: Any) -> bool:
+    """Whether these results are an empty list, array or file of a list."""
+    if isinstance(given, str):
+        try:
+            small = os.stat(given).st_size < 64
+            return small and open_files.read_bytes(given).split() in ([b"[]"], [b"[", b"]"])
+        except (OSError, ValueError, DataError):
+            return False  # pycocotools meets them too
+    if type(given) is np.ndarray:
+        return given.ndim == 2 and given.shape == (0, 7)
+    return type(given) is list and not given
 
 
 def columns_of(coco: Any, *, scored: bool) -> Rows | None:

@@ -14,7 +14,7 @@ from pycocotools import _mask, cocoeval
 from pycocotools.coco import COCO as OfficialCOCO
 from pycocotools.cocoeval import COCOeval as Official
 
-from detmap.compat import accumulate, drop_in_engine, eval_imgs, matched_objects
+from detmap.compat import accumulate, drop_in_engine, eval_imgs, matched_objects, summary
 from detmap.compat.accumulate import Selection
 from detmap.compat.annotation_rows import Rows, Unusual, from_records
 from detmap.compat.class_stand_in import StandIn, stands_in_for
@@ -64,23 +64,14 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     def evaluate(self) -> None:
         """Matches detections with annotations under ``params``."""
         params, begin = self.params, time.time()
-        try:
-            if _replaced(self, STEPS) or cocoeval.maskUtils.iou is not OVERLAPS:
-                raise Unusual
-            rules = drop_in_engine.read_rules(params, self._kind())
-            objects, results = (
-                _rows(self.cocoGt, rules, scored=False),
-                _rows(self.cocoDt, rules, scored=True),
-            )
-            evaluated = matched_objects.pycocotools_matches(
-                drop_in_engine.evaluate_rows(objects, results, rules)
-            )
-        except Unusual as reason:
+        matched, kinds = self._matched(params)
+        if matched is None:
             super().evaluate()
             self._evaluated = self._made = None
-            for kind in reason.args:
+            for kind in kinds:
                 warn_of(kind)
             return
+        rules = matched.rules
         print("Running per image evaluation...")
         if params.useSegm is not None:
             params.iouType = self._kind()
@@ -89,13 +80,30 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         params.imgIds, params.maxDets = rules.image_ids, rules.limits
         if not rules.together:
             params.catIds = rules.category_ids
-        self._evaluated, self._made = evaluated, None
+        self._evaluated, self._made = matched, None
         self._wait_for(*LATER)
         self.eval: dict[str, Any] = {}
         self._paramsEval = _copied(params)
         print(f"DONE (t={time.time() - begin:0.2f}s).")
-        for kind in _quirks(self._evaluated, objects, results, self.cocoGt):
+        for kind in kinds:
             warn_of(kind)
+
+    def _matched(self, params: Any) -> tuple[drop_in_engine.Evaluated | None, list[str]]:
+        """The matches, None for input that only pycocotools handles; and the quirks to warn of."""
+        unlisted = ["category-unlisted"] if _has_unlisted(self.cocoDt, self.cocoGt) else []
+        try:
+            if _replaced(self, STEPS) or cocoeval.maskUtils.iou is not OVERLAPS:
+                raise Unusual
+            rules = drop_in_engine.read_rules(params, self._kind())
+            objects, results = (
+                _rows(self.cocoGt, rules, scored=False),
+                _rows(self.cocoDt, rules, scored=True),
+            )
+            evaluated = drop_in_engine.evaluate_rows(objects, results, rules)
+            matched = matched_objects.pycocotools_matches(evaluated)
+        except Unusual as reason:
+            return None, [*reason.args, *unlisted]
+        return matched, [*_quirks(matched, objects, results), *unlisted]
 
     def _kind(self) -> str:
         """The iouType; the deprecated useSegm overrides it."""
@@ -106,12 +114,11 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     def accumulate(self, p: Any = None) -> None:
         """Computes the curves of the evaluation under `p` or ``params``, into ``eval``."""
         params, begin = self.params if p is None else p, time.time()
-        try:
-            chosen = accumulate.select(self._paramsEval, params)
-            parts = self._parts(chosen, len(params.iouThrs))
-        except Unusual:
+        selected = self._selected(params)
+        if selected is None:
             super().accumulate(p)
             return
+        chosen, parts = selected
         print("Accumulating evaluation results...")
         if params.useCats != 1:
             params.catIds = [-1]
@@ -135,6 +142,14 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             warn_of("points-unsorted")
         if params.useCats != 1:
             warn_of("categories-forgotten")
+
+    def _selected(self, params: Any) -> tuple[Selection, list[drop_in_engine.Part]] | None:
+        """What ``accumulate`` counts; None for parameters that only pycocotools handles."""
+        try:
+            chosen = accumulate.select(self._paramsEval, params)
+            return chosen, self._parts(chosen, len(params.iouThrs))
+        except Unusual:
+            return None
 
     def _parts(self, chosen: Selection, n_thresholds: int) -> list[drop_in_engine.Part]:
         """The match results that ``accumulate`` counts: those of ``evalImgs`` if it was changed."""
@@ -170,10 +185,16 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         return super().__getstate__() | {"_made": None}  # copies of cells are other objects
 
     def summarize(self) -> None:
-        """Prints the default summary, and stores its numbers as ``stats``."""
-        super().summarize()
-        if self.params.iouType != "keypoints" and 100 not in self.params.maxDets:
-            warn_of("limit-not-100")
+        """Prints the summary, and stores its numbers as ``stats``.
+
+        Rows that pycocotools reads at limits or area labels that ``params`` does not list, where
+        it prints -1 or fails, follow ``params``.
+        """
+        if summary.follows_parameters(self):
+            self.stats = summary.summarize(self)
+            warn_of("summary-of-defaults")
+        else:
+            super().summarize()
 
 
 def _overlaps(prepared: Any) -> dict[tuple[Any, Any], Any]:
@@ -224,14 +245,23 @@ def _rows(coco: Any, rules: drop_in_engine.Rules, *, scored: bool) -> Rows:
     return with_shapes(rules.kind, records, coco, scored=scored)
 
 
-def _quirks(
-    evaluated: drop_in_engine.Evaluated, objects: Rows, results: Rows, truth: Any
-) -> Iterator[str]:
+def _quirks(evaluated: drop_in_engine.Evaluated, objects: Rows, results: Rows) -> Iterator[str]:
     """The known errors of pycocotools that this evaluation meets."""
     if (evaluated.objects.ids == 0).any():
         yield "id-zero"
     if objects.ids_twice() or results.ids_twice():
         yield "id-twice"
-    used = np.flatnonzero(np.bincount(results.category)).tolist()
-    if not {results.category_ids[code] for code in used} <= set(truth.getCatIds()):
-        yield "category-unlisted"
+
+
+def _has_unlisted(found: Any, truth: Any) -> bool:
+    """Whether detections have categories that the ground truth does not list."""
+    try:
+        rows = columns_of(found, scored=True)
+        if rows is None:
+            used = {each["category_id"] for each in found.dataset["annotations"]}
+        else:
+            codes = np.flatnonzero(np.bincount(rows.category)).tolist()
+            used = {rows.category_ids[code] for code in codes}
+        return not used <= set(truth.getCatIds())
+    except Exception:  # any that a client's index raises; pycocotools will meet it in its own order
+        return False

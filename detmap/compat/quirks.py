@@ -15,18 +15,25 @@ QUIRKS = {
     " is not reached read 0",
     "categories-forgotten": "useCats is 0: params.catIds is now [-1], and another"
     " evaluate() finds nothing",
-    "limit-not-100": "100 is not among maxDets: the first row of summarize() is -1",
+    "summary-of-defaults": "summarize() of pycocotools prints -1 or fails for these maxDets or"
+    " areaRngLbl",
 }
+
+CORRECTED = {"summary-of-defaults": "here its rows follow the parameters"}
+"""Quirks that the drop-in does not reproduce, and what it does."""
 
 _warned: set[str] = set()
 
 
 class PycocotoolsQuirk(UserWarning):
-    """The drop-in returns pycocotools' number, which is known to be wrong here."""
+    """A known error of pycocotools can change a number, which the drop-in reproduces or not."""
 
 
 def warn_of(kind: str) -> None:
     """Issues the warning of a quirk, once per process."""
     if kind not in _warned:
         _warned.add(kind)
-        warnings.warn(f"as in pycocotools, {QUIRKS[kind]} [{kind}]", PycocotoolsQuirk, stacklevel=4)
+        text = f"as in pycocotools, {QUIRKS[kind]} [{kind}]"
+        if kind in CORRECTED:
+            text = f"{QUIRKS[kind]}; {CORRECTED[kind]} [{kind}]"
+        warnings.warn(text, PycocotoolsQuirk, stacklevel=4)

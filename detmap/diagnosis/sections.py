@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from detmap.base.lazy import cached_property
+from detmap.base.locks import cached_property
 from detmap.diagnosis import diagnosis_tables as tables
 from detmap.diagnosis.analysis import Diagnosis
 from detmap.diagnosis.breakdowns import Slice

@@ -27,6 +27,7 @@ from detmap.doctor.trial import Sample
 from detmap.overlaps.row_overlaps import Met
 from detmap.results.findings import Finding
 from detmap.tables import Truth, boxes_as, reversed_boxes
+from detmap.tables.notes import ODD
 
 REFINED = 2  # of the frames
 NEAR = 6.0  # pixels that two offsets of centers differ by at most, of one mistake
@@ -291,7 +292,7 @@ def truth_readings(sample: Sample) -> Iterator[Finding]:
             text += "; if the detections are first and last pixels, --detections-box-format voc"
         yield Finding("truth-box-format", text)
     odd = (truth.boxes[:, :2] < 1).any(axis=1) | (truth.boxes != np.floor(truth.boxes)).any(axis=1)
-    if not found and odd.mean() > xml_boxes.ODD:
+    if not found and odd.mean() > ODD:
         text = f"{odd.sum():,} of {len(truth):,} objects begin before pixel 1 or have decimals"
         yield Finding("truth-box-format", f"{text}: {xml_boxes.CHOICES}")
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.lazy import cached_property
+from detmap.base.locks import cached_property
 from detmap.base.sums import add_integers
 from detmap.doctor.duplicates import doubled
 from detmap.overlaps.row_overlaps import Met, best_overlaps

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.lazy import cached_property
+from detmap.base.locks import cached_property
 from detmap.curves import aggregation
 from detmap.curves import scores as curves
 from detmap.doctor.clock import Clock

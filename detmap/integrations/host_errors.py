@@ -51,7 +51,8 @@ class TrainingGuard:
             if not training:
                 raise
             if not self.failed:
-                text = str(error) if isinstance(error, DetmapError) else f"{error!r:.500}"
+                known = isinstance(error, DetmapError)  # whose text begins with the place
+                text = str(error) if known else f"{self.place}: {error!r:.500}"
                 self._warn(f"detmap computes no numbers in this training run: {text}")
             self.failed = True
 

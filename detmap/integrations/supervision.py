@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import detmap
 from detmap.errors import require
@@ -22,6 +23,44 @@ _Metric: Any = _core.Metric
 COLOR = "#A351FB"
 FROM_DATA = ("iscrowd", "area", "ignore")
 """Keys of `data` that are read."""
+
+
+@dataclass
+class SizeResult:
+    """Metrics of objects of one size, as supervision names them; -1 where undefined.
+
+    Parameters
+    ----------
+    mAP_scores : (T,) mean AP per IoU threshold
+    ap_per_class : (K, T)
+    iou_thresholds : (T,)
+    matched_classes : (K,) class ids
+    """
+
+    mAP_scores: NDArray[np.float64]  # noqa: N815
+    ap_per_class: NDArray[np.float64]
+    iou_thresholds: NDArray[np.float64]
+    matched_classes: NDArray[np.int64]
+
+    @property
+    def map50_95(self) -> float:
+        """Mean AP over the thresholds."""
+        defined = self.mAP_scores[self.mAP_scores > -1]
+        return float(defined.mean()) if len(defined) else -1.0
+
+    @property
+    def map50(self) -> float:
+        """AP at IoU 0.5."""
+        return self._at(0.5)
+
+    @property
+    def map75(self) -> float:
+        """AP at IoU 0.75."""
+        return self._at(0.75)
+
+    def _at(self, iou: float) -> float:
+        found = np.flatnonzero(np.isclose(self.iou_thresholds, iou))
+        return float(self.mAP_scores[found[0]]) if len(found) else -1.0
 
 
 @dataclass
@@ -48,6 +87,60 @@ class DetmapMetricResult(_MetricResult):  # type: ignore[misc]
     def map75(self) -> float:
         """AP at IoU 0.75."""
         return self._value("AP75")
+
+    @property
+    def iou_thresholds(self) -> NDArray[np.float64]:
+        """(T,) IoU thresholds."""
+        return self.result.protocol.iou.thresholds.values()
+
+    @property
+    def matched_classes(self) -> NDArray[np.int64]:
+        """(K,) ids of the classes with objects."""
+        return self.result.verdicts.categories.ids[self._has_objects()]
+
+    @property
+    def mAP_scores(self) -> NDArray[np.float64]:  # noqa: N802
+        """(T,) mean AP per IoU threshold; -1 where undefined."""
+        return self._sized("all").mAP_scores
+
+    @property
+    def ap_per_class(self) -> NDArray[np.float64]:
+        """(K, T) AP per class of `matched_classes` and IoU threshold; -1 where undefined."""
+        return self._sized("all").ap_per_class
+
+    @property
+    def small_objects(self) -> SizeResult:
+        """The metrics of small objects."""
+        return self._sized("small")
+
+    @property
+    def medium_objects(self) -> SizeResult:
+        """The metrics of medium objects."""
+        return self._sized("medium")
+
+    @property
+    def large_objects(self) -> SizeResult:
+        """The metrics of large objects."""
+        return self._sized("large")
+
+    def _has_objects(self) -> NDArray[np.bool_]:
+        verdicts: Any = self.result.verdicts
+        return np.asarray(np.diff(verdicts.obj_off) > 0)
+
+    def _sized(self, name: str) -> SizeResult:
+        """The metrics of a subset of the protocol; -1 everywhere if it has none of this name."""
+        names = [each.name for each in self.result.protocol.subsets]
+        terms = self.result.scores.terms[:, :, :, self._has_objects()]
+        if name in names:
+            per_class = terms[names.index(name)].mean(axis=1)  # (T, K)
+        else:
+            per_class = np.full((terms.shape[1], terms.shape[3]), np.nan)
+        defined = ~np.isnan(per_class)
+        total, count = np.where(defined, per_class, 0).sum(axis=1), defined.sum(axis=1)
+        means = np.divide(total, count, out=np.full(len(total), -1.0), where=count > 0)
+        ids = self.matched_classes
+        listed = np.where(defined, per_class, -1.0).T
+        return SizeResult(means, listed, self.iou_thresholds, ids)
 
     def to_pandas(self) -> Any:
         """Returns a data frame of one row."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from functools import cache
 from importlib import import_module
 from json import dumps
 from pathlib import Path
@@ -121,15 +120,21 @@ def coco_metrics(
     prefix : of the names
     """
     require_protocol("coco_metrics", protocol)
+    trained: WeakKeyDictionary[Any, TrainingGuard] = WeakKeyDictionary()
 
     def on_val_start(validator: Any) -> None:
         if isinstance(validator, _Metrics):
             return
-        with TrainingGuard("coco_metrics", _log.warning).running(validator.training):
+        if validator.training and validator not in trained:
+            trained[validator] = TrainingGuard("coco_metrics", _log.warning)
+        guard = trained.get(validator) or TrainingGuard("coco_metrics", _log.warning)
+        if guard.failed:
+            return
+        with guard.running(validator in trained):
             if validator.args.task not in images.TASKS:
                 _kinds_or_skip(validator)
             elif isinstance(validator, _DetectionValidator):
-                validator.__class__ = _with_metrics(type(validator))
+                validator.__class__ = _mixed(_Metrics, type(validator))
                 validator.detmap_protocol, validator.detmap_prefix = protocol, prefix
 
     return on_val_start
@@ -200,7 +205,9 @@ class _Metrics:
         kinds = tuple(self._files)
         for i, pred in enumerate(preds if kinds else []):
             target, found = validator._prepare_batch(i, batch), validator._prepare_pred(pred)
-            scaled, name = validator.scale_preds(found, target), str(target["im_file"])
+            full = _at_full_size(found, target["imgsz"])
+            scaled = validator.scale_preds(full, target) if len(full["cls"]) else full
+            name = str(target["im_file"])
             if self._network is not None:
                 shapes = images.BOXES if images.BOXES in kinds else images.ROTATED
                 pair = (images.image_of(each, (shapes,)) for each in (found, target))
@@ -285,7 +292,7 @@ class DetmapValidator(_Metrics, _DetectionValidator):  # type: ignore[misc]
             return super().__new__(cls)
         own = _validator_of(task)
         if task in images.TASKS:
-            return super().__new__(_for_task(cls, own))
+            return super().__new__(_mixed(cls, own))
         _log.info(f"detmap: the task {task} has no boxes, so there are no numbers of detmap")
         return own(dataloader, save_dir, args, _callbacks)
 
@@ -296,16 +303,29 @@ def _validator_of(task: str) -> Any:
     return next(value for name, value in vars(module).items() if name.endswith("Validator"))
 
 
-@cache
-def _for_task(cls: Any, own: Any) -> Any:
-    """A subclass of `cls` that validates as `own`."""
-    return cls if issubclass(cls, own) else type(cls.__name__, (cls, own), {})
+def _at_full_size(found: Mapping[str, Any], size: Any) -> dict[str, Any]:
+    """Predictions with masks in the size of the network's input; without `save_json` they have a
+    quarter of it.
+    """
+    masks = found.get("masks")
+    if masks is None or tuple(masks.shape[1:]) == tuple(size) or not len(masks):
+        return dict(found)
+    resize = _val.torch.nn.functional.interpolate
+    large = resize(masks[None].float(), tuple(size), mode="bilinear", align_corners=False)[0]
+    return {**found, "masks": (large > 0.5).to(masks.dtype)}
 
 
-@cache
-def _with_metrics(own: Any) -> Any:
-    """A validator class with the metrics of detmap."""
-    return type(own.__name__, (_Metrics, own), {})
+_MIXED: dict[tuple[Any, Any], Any] = {}
+
+
+def _mixed(first: Any, own: Any) -> Any:
+    """A subclass of `first` that validates as `own`, one for each pair."""
+    if issubclass(first, own):
+        return first
+    if (first, own) not in _MIXED:
+        name = own.__name__ if first is _Metrics else first.__name__
+        _MIXED[first, own] = type(name, (first, own), {})
+    return _MIXED[first, own]
 
 
 def _kinds_or_skip(validator: Any) -> tuple[Kind, ...]:

@@ -226,7 +226,7 @@ def _few_notes(result: Result) -> list[Note]:
     return [
         *summed(result.matches.notes),
         *classes_without_truth(result.scores, categories, result.protocol),
-        *result_notes.stops(result.matches),
+        *result_notes.stops(result.overview),
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.lazy import cached_property
+from detmap.base.locks import cached_property
 from detmap.base.reprs import outline
 from detmap.base.sums import add_integers
 from detmap.curves import scores as curves

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from detmap.base.lazy import cached_property
+from detmap.base.locks import cached_property
 from detmap.base.reprs import outline
 from detmap.errors import DetmapError
 from detmap.output import formats
@@ -64,6 +64,11 @@ class BenchmarkResult:
     def metrics(self) -> dict[str, float]:
         """Values by name; NaN if undefined."""
         return dict(self.numbers.metrics)
+
+    @property
+    def matched(self) -> tuple[Truth, Detections]:
+        """Ground truth and detections."""
+        return self.truth, self.detections
 
     @property
     def lower_is_better(self) -> frozenset[str]:

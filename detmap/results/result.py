@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base.lazy import cached_property
+from detmap.base.locks import cached_property
 from detmap.base.reprs import outline
 from detmap.curves import aggregation
 from detmap.curves import scores as class_scores

@@ -127,7 +127,8 @@ def _read_rows(path: Path) -> tuple[str, dict[str, str]]:
         rows = list(csv.reader(io.StringIO(text)))
     except csv.Error as error:
         raise DataError(str(path), f"not CSV: {error}", "give a CSV file: image,group") from None
-    header, groups = "", {}
+    header = ""
+    groups: dict[str, str] = {}
     for number, row in enumerate(rows, start=1):
         cells = [cell.strip() for cell in row]
         if not any(cells):

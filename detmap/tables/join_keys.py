@@ -174,7 +174,7 @@ def _two_meanings(column: Column, evidence: Evidence) -> DataError:
     else:
         missed = [f"no {kind} {_short(evidence.missed[key])} by {key}" for key in KEYS]
         what = f"{both}{', '.join(missed)}"
-        fix = f"write ids in all rows, or names in all; {option}"
+        return DataError(column.where, what, "write ids in all rows, or names in all")
     if column.preferred is not None and column.preferred in evidence.missed:
         key = column.preferred
         fix = f"name every {kind} by {key}"

@@ -102,6 +102,9 @@ class Note(Value):
             return NotImplemented
         return self._values() < other._values()
 
+    def __repr__(self) -> str:
+        return f"Note({self.code!r}, {self.text!r}, {self.count})"
+
     def __str__(self) -> str:
         text = singular(self.text) if self.count == 1 else self.text
         return f"{self.count} {shown(text)}"

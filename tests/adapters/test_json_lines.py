@@ -121,7 +121,7 @@ BAD: dict[str, tuple[bytes, str]] = {
         r"lines.jsonl\[0\]: text after the object",
     ),
     "a number": (f"{GOOD}\n7\n{GOOD}\n".encode(), r"\[1\]: not a JSON object: '7'"),
-    "a cut line": (f'{GOOD}\n\n{{"image_id": 1'.encode(), r"\[1\]: not a JSON object: '{\"image"),
+    "a cut line": (f'{GOOD}\n\n{{"image_id": 1'.encode(), r"\[1\]: truncated: line 3 ends in"),
     "a score": (f"{GOOD}\n{GOOD.replace('0.0', 'true')}".encode(), r"\[1\].score: true"),
     "two records in a line": (f"{GOOD}\n{GOOD},{GOOD}".encode(), r"\[1\]: text after the object"),
     "a key twice": (

@@ -79,6 +79,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_pieces, "MOST_ROWS", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [int, str])
 def test_columns_of_ids_are_ids_in_every_form(kind: type, tmp_path: Path) -> None:
     truth = detmap.read_truth(digits(tmp_path))
@@ -155,6 +156,7 @@ def test_more_values_change_no_meaning(
             assert known.setdefault(row, place) == place or whole is None
 
 
+@pytest.mark.slow
 def test_lists_of_two_meanings_are_refused(tmp_path: Path) -> None:
     gt = digits(tmp_path)
     truth = detmap.read_truth(gt)

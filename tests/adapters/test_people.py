@@ -58,7 +58,7 @@ def test_odgt_records(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "record, says",
     [
-        ("{", ["line 1", "not JSON"]),
+        ("{", ["line 1", "truncated"]),
         ("[]", ["line 1", "not a JSON object"]),
         ({"gtboxes": []}, ["line 1, ID", "not a name"]),
         ({"ID": "\ud800", "gtboxes": []}, ["line 1, ID", "not a name"]),

@@ -343,7 +343,7 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
     "a line that is cut": (
         ("a.jpg",),
         f'{json.dumps(make.detection(image_id=100))}\n{{"image_id": 1',
-        "[1]: not a JSON object",
+        "[1]: truncated: line 2 ends",
     ),
     "a key twice": (
         ("a.jpg",),

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from detmap.base.lazy import cached_property
+from detmap.base.locks import cached_property
 from tests.support.package_source import MODULES
 from tests.support.running import python
 
@@ -103,7 +103,7 @@ def test_a_child_has_locks_of_its_own_and_no_draft_of_its_parent(tmp_path: objec
 def test_no_value_is_computed_under_a_lock_of_its_class() -> None:
     pattern = re.compile(r"functools[^\n]*cached_property")
     found = [path.name for path in MODULES if pattern.search(path.read_text())]
-    assert found == ["lazy.py"]  # in its documentation
+    assert found == ["locks.py"]  # in its documentation
 
 
 class Squares:

@@ -7,7 +7,7 @@ import json
 import resource
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from detmap.base.resources import folder
 from detmap.matching.matches import read
 from detmap.matching.matches_file import ASSIGNMENT_ARRAYS
 from detmap.output import formats
+from detmap.tables import Note
 from tests.matching.test_matches import assert_same
 from tests.tables.test_box_tables import tables
 
@@ -372,7 +373,7 @@ def test_names_and_notes_of_a_file_write_no_lines_of_their_own(
 
     def names(tree: dict[str, Any]) -> None:
         tree["categories"][0] = "a\x1b[2J\nAP  1.0000"
-        tree["notes"] = [["x", "y\x1b[31m\nz", 1, ""]]
+        tree["notes"] = [asdict(Note("x", "y\x1b[31m\nz", 1))]
 
     result = detmap.summarize(forged(matches, tmp_path / "part.npz", names))
     listed = result.tables(per_class=True)

@@ -111,7 +111,7 @@ BAD = [
     ("uavdt", "M1.txt", "1,-1,1,1,5,5,.5\n", "", "two files of results of M1: M1_det.txt, M1.txt"),
     ("uavdt", "M1_gt_whole.txt", "1,1,10,10,50,40,1,1\n", "line 1", "8 columns"),
     ("uavdt", "M1_det.txt", "7,-1,1,1,5,5,.5\n", "line 1, frame", "no image 'M1/000007'"),
-    ("bdd100k", "truth.json", "[", "truth.json", "not JSON"),
+    ("bdd100k", "truth.json", "[", "truth.json", "truncated"),
     (
         *("bdd100k", "truth.json", json.dumps([frame("a.jpg", ("car", 1, (0, 0, 9, 10**23), {}))])),
         *("truth.json: [0].labels[0].box2d", "0 0 9 1e+23 is too large"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.adapters.coco.sa_co import ANNOTATOR
 from detmap.base.assignment import largest_sum
 from tests.benchmarks import goldens
 from tests.reference import own_rules
@@ -111,3 +113,13 @@ def test_a_gap_in_the_numbers_of_annotators_is_counted(tmp_path: Path) -> None:
         make.write(tmp_path / f"truth_{number}.json", make.instances())
     notes = detmap.read_truth(tmp_path / "truth_1.json", format="sa-co").notes
     assert [note.count for note in notes if note.code == "annotators-missing"] == [1]
+
+
+def test_annotators_are_in_the_order_of_their_numbers() -> None:
+    """Of equal ones the first counts, which is not the tenth."""
+    truth = detmap.truth_from_arrays([1], [1], [(0, 0, 9, 9)])
+    names = [f"{ANNOTATOR}{i}" for i in range(1, 12)]
+    truth = replace(truth, roles={name: np.ones(1, dtype=bool) for name in reversed(names)})
+    found = detmap.detections_from_arrays(truth, [1], [1], [(0, 0, 9, 9)], [0.9])
+    rows = detmap.evaluate(truth, found, "cgf1").per_class
+    assert [(row["name"], row["id"]) for row in rows] == list(zip(names, range(1, 12), strict=True))

@@ -175,7 +175,7 @@ def test_an_overlap_at_the_threshold_is_no_match() -> None:
     found = {}
     for width in (20, 21):
         row = detmap.detections_from_arrays(truth, [1], [1], [(0, 0, width, 50)], [0.5])
-        settings = {"iou.classes": {"Car": 0.5}}
+        settings = {"iou.classes": {"Car": 0.5, "Pedestrian": 0.3}}
         found[width] = detmap.evaluate(truth, row, "kitti", settings=settings).metrics[
             "R11-Car-hard"
         ]

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.benchmarks import RULES, selected_classes
 from detmap.cli.dispatch import dispatch
+from detmap.matching import selected_classes
+from detmap.protocol.benchmark_rules import RULES
 from detmap.protocol.protocol_digest import protocol_digest
 from tests.benchmarks import test_cgf1, test_froc, test_kitti
 
@@ -36,7 +37,11 @@ PROTOCOLS = ("kitti", "froc-luna16", "froc-boxes", "cgf1", "scoreless")
 
 
 def test_every_rule_has_a_protocol() -> None:
-    elsewhere = {"wholebody", "motion"}  # test_coco_like.py, test_open_images_imagenet_video.py
+    elsewhere = {
+        "matching",
+        "wholebody",
+        "motion",
+    }  # test_coco_like.py, test_open_images_imagenet_video.py
     rules = {detmap.load_protocol(name).evaluation.rule for name in PROTOCOLS}
     assert rules | elsewhere == set(RULES)
 

@@ -186,6 +186,7 @@ def test_the_keys_of_the_json_are_in_a_fixed_order() -> None:
         "iou",
         "matching",
         "detections",
+        "classes",
         "scope",
         "limits",
         "ranking",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 import detmap
 from detmap.base.resources import folder
-from detmap.cli import doctor_notes, evaluation_inputs
+from detmap.cli import doctor_consultation, doctor_notes, evaluation_inputs
 from detmap.doctor import ROWS, clock, examine_quickly, trial
 from detmap.doctor.clock import CROWD_PAIRS, Clock, OutOfTimeError
 from detmap.doctor.examine import Examination
@@ -186,7 +185,7 @@ def test_the_budget_of_a_command_is_below_its_reading(
     detections_of = evaluation_inputs.read_detections_of
     monkeypatch.setattr(evaluation_inputs, "read_detections_of", read)
     monkeypatch.setattr(doctor_notes, "time", SimpleNamespace(process_time=lambda: now))
-    monkeypatch.setattr(sys.modules["detmap.doctor"], "examine_quickly", examine)
+    monkeypatch.setattr(doctor_consultation, "examine_quickly", examine)
     found = SHAPES / "detections" / "contours.json"
     assert run("eval", SHAPES / "instances_test.json", found, "--strict").code == 0
     assert budgets == [allowed]

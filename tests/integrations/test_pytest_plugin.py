@@ -112,6 +112,7 @@ def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
         ({"max_drop": 0.5, "baseline": "baseline.json"}, r"max_drop: 0.5 .give a dict"),
         ({"max_drop": {"AP": float("nan")}, "baseline": ""}, r"max_drop\['AP'\]: nan"),
         ({"max_drop": {"AP": -1}, "baseline": ""}, r"max_drop\['AP'\]: -1 .give points"),
+        ({"max_drop": {}, "at_least": {"AP": 0.4}}, "max_drop without baseline"),
     ],
 )
 def test_limits_that_are_refused(
@@ -147,6 +148,8 @@ def test_a_value_at_its_limit_passes(detection_gate: Callable[..., Any]) -> None
     known = detmap.evaluate(*FILES[:2], rules).metrics
     limits = {"at_least": {"AP50": known["AP50"]}, "at_most": {"MR": known["MR"]}}
     assert detection_gate(*FILES[:2], **limits, protocol=rules).metrics == known
+    with pytest.raises(pytest.fail.Exception, match=r"FAIL: AP 0\.4478 is below 1"):
+        detection_gate(*FILES[:2], at_least={"AP": 1})
     everything = detmap.read_truth(FILES[0])
     own = detmap.detections_from_arrays(
         everything,

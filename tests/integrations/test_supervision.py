@@ -46,6 +46,12 @@ def test_numbers_equal_those_of_the_files_and_of_supervision() -> None:
     theirs = filled(MeanAveragePrecision()).compute()
     for name in ("map50_95", "map50", "map75"):
         assert getattr(same, name) == getattr(theirs, name), name
+    for size in ("small_objects", "medium_objects", "large_objects"):
+        own, other = getattr(same, size), getattr(theirs, size)
+        for name in ("map50_95", "map50", "map75"):
+            assert getattr(own, name) == pytest.approx(getattr(other, name), abs=1e-12), name
+    for name in ("mAP_scores", "ap_per_class", "iou_thresholds", "matched_classes"):
+        assert np.allclose(getattr(same, name), getattr(theirs, name), rtol=0, atol=1e-12), name
 
 
 def test_nothing_and_empty_images_and_bad_input() -> None:

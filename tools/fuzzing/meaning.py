@@ -28,6 +28,7 @@ from detmap.errors import DetmapError
 from detmap.statistics.sampling_units import groups_of
 from detmap.tables import Categories, Images, Truth, selection
 from detmap.tables.join_keys import Earlier
+from tools.fuzzing._scratch import scratch
 
 COUNTS = {"compared": 0, "read": 0, "refused": 0}
 IMAGES = ("image", "image_id", "file_name", "image_name", "img")
@@ -248,9 +249,9 @@ def options(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def by_csv(table: dict[str, list[Any]], truth: Truth, how: Any) -> list[detmap.Detections]:
-    with open("d.csv", "w", newline="") as file:
+    with open(scratch("d.csv"), "w", newline="") as file:
         csv.writer(file).writerows([list(table), *zip(*table.values(), strict=True)])
-    return [detmap.read_detections("d.csv", truth, format="csv", **how)]
+    return [detmap.read_detections(scratch("d.csv"), truth, format="csv", **how)]
 
 
 def by_frame(table: Mapping[str, Any], truth: Truth, how: Any) -> list[detmap.Detections]:
@@ -261,10 +262,10 @@ def by_parquet(table: dict[str, list[Any]], truth: Truth, how: Any) -> list[detm
     import pyarrow
     from pyarrow import parquet
 
-    parquet.write_table(pyarrow.table(table), "d.parquet")
-    whole = detmap.read_detections("d.parquet", truth, format="parquet", **how)
+    parquet.write_table(pyarrow.table(table), scratch("d.parquet"))
+    whole = detmap.read_detections(scratch("d.parquet"), truth, format="parquet", **how)
     try:
-        some = in_pieces("d.parquet", truth, how)
+        some = in_pieces(scratch("d.parquet"), truth, how)
     except DetmapError:
         return [whole]
     return some if sum(map(len, some)) == len(whole) else [whole, *some]
@@ -289,9 +290,9 @@ def coco(rng: np.random.Generator, truth: Truth) -> str | None:
         ]
         lines = rng.random() < 0.3 and len(records) > 0
         text = "\n".join(map(json.dumps, records)) if lines else json.dumps(records)
-        Path("d.json").write_text(text)
+        scratch("d.json").write_text(text)
         found += [
-            attempt(partial(read_form, form, "d.json", truth, how, rows))
+            attempt(partial(read_form, form, scratch("d.json"), truth, how, rows))
             for form in (by_path, in_pieces)
         ]
     return compare(found)
@@ -307,7 +308,7 @@ def yolo(rng: np.random.Generator, truth: Truth) -> str | None:
     pool = texts_of(rng, truth)[0]
     found = []
     for version, rows in enumerate(versions(rng, (pool, list(range(len(truth.categories)))))):
-        folder = Path(f"labels{version}")
+        folder = scratch(f"labels{version}")
         folder.mkdir(exist_ok=True)
         for old in folder.iterdir():
             old.unlink()
@@ -328,17 +329,17 @@ def lists(rng: np.random.Generator, truth: Truth) -> str | None:
     for rows in versions(rng, (images, classes)):
         named = {row[0]: row for row in rows}
         texts = list(named)
-        Path("l.txt").write_text("\n".join(texts))
-        Path("l.json").write_text(json.dumps({f"s{x}": [x] for x in texts}))
-        Path("l.csv").write_text("\n".join([f"{header},group", *(f"{x},g{x}" for x in texts)]))
+        scratch("l.txt").write_text("\n".join(texts))
+        scratch("l.json").write_text(json.dumps({f"s{x}": [x] for x in texts}))
+        scratch("l.csv").write_text("\n".join([f"{header},group", *(f"{x},g{x}" for x in texts)]))
         body = [f"{x},{40 + i},50" for i, x in enumerate(sorted(set(images))) if x in named]
-        Path("sizes.csv").write_text("\n".join([f"{header},width,height", *body]))
+        scratch("sizes.csv").write_text("\n".join([f"{header},width,height", *body]))
         labels = [row[1] for row in rows]
         readers: dict[str, Callable[[], Meaning]] = {
             "images": partial(images_listed, texts, truth),
-            "slices": partial(slices_of, "l.json", truth),
-            "csv": partial(slices_of, "l.csv", truth),
-            "groups": partial(images_of_groups, "l.csv", truth),
+            "slices": partial(slices_of, scratch("l.json"), truth),
+            "csv": partial(slices_of, scratch("l.csv"), truth),
+            "groups": partial(images_of_groups, scratch("l.csv"), truth),
             "sizes": partial(sizes_of, truth),
             "classes": partial(classes_of, truth, labels),
         }
@@ -350,7 +351,7 @@ def lists(rng: np.random.Generator, truth: Truth) -> str | None:
 
 
 def images_listed(texts: list[str], truth: Truth) -> Meaning:
-    return dict(zip(texts, read_images("l.txt", truth).tolist(), strict=True))
+    return dict(zip(texts, read_images(scratch("l.txt"), truth).tolist(), strict=True))
 
 
 def slices_of(path: str, truth: Truth) -> Meaning:
@@ -364,7 +365,7 @@ def images_of_groups(path: str, truth: Truth) -> Meaning:
 def sizes_of(truth: Truth) -> Meaning:
     unknown = np.full(len(truth.images), np.nan)
     bare = replace(truth, images=replace(truth.images, width=unknown, height=unknown))
-    return dict(enumerate(image_sizes.completed(bare, Path("sizes.csv")).images.width.tolist()))
+    return dict(enumerate(image_sizes.completed(bare, scratch("sizes.csv")).images.width.tolist()))
 
 
 def classes_of(truth: Truth, names: list[str]) -> Meaning:

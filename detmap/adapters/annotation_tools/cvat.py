@@ -26,6 +26,7 @@ from detmap.adapters.annotation_tools import export_tables
 from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.base import open_files
 from detmap.base.open_files import shown
+from detmap.base.sums import add_integers
 from detmap.errors import DataError, few
 from detmap.tables import Note, Truth
 from detmap.tables.notes import listed_names
@@ -213,7 +214,7 @@ class _Page:
         rotated = "objects are rotated: the upright boxes around them are used"
         left_out = "annotations have no box and are ignored: {names}"
         unknown = "elements are unknown here and are ignored: {names}"
-        n_left_out = sum(self.counts[tag] for tag in others)
+        n_left_out = add_integers(self.counts[tag] for tag in others)
         rows: tuple[tuple[Any, ...], ...] = (
             ("element-unknown", unknown, self.unknown.total(), listed_names(self.unknown)),
             ("shape-around", around, self.counts["around"]),

@@ -128,8 +128,8 @@ class Export:
 
 def notes(source: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Note, ...]:
     """Returns notes of code, text, count and names, if any; none for what was not found."""
-    every = (Note(*row[:3], source, *row[3:]) for row in rows)
-    return tuple(note for note in every if note.count)
+    every = (Note(code, text, count, source, *names) for code, text, count, *names in rows if count)
+    return tuple(every)
 
 
 def no_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> NoReturn:

@@ -249,7 +249,7 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
         ("id-twice", "annotations have repeated ids: each is an object", _repeats(rows.ids)),
         *(lvis.incomplete(file.image_records, file.categories) if scope is not None else ()),
     ]
-    every = (Note(*row[:3], shown(path), *row[3:]) for row in notes)
+    every = (Note(*(*row[:3], shown(path), *row[3:])) for row in notes)
     return tuple(note for note in every if note.count)
 
 

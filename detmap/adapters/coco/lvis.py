@@ -50,7 +50,7 @@ def scope(records: Sequence[Image], images: Images, categories: Categories) -> S
 
 def incomplete(records: Sequence[Image], categories: Categories) -> list[tuple[Any, ...]]:
     """Returns code, text, count, names and numbers of what is missing in the lists of a scope."""
-    found = []
+    found: list[tuple[Any, ...]] = []
     for name in LISTS.values():
         column = field(records, name)
         listed = np.array([i for each in column for i in each or ()], dtype=np.int64)

@@ -16,6 +16,7 @@ from detmap.adapters.coco import (
     json_lines,
     record_errors,
     scan_json,
+    second_keys,
     shapes,
     tool_results,
 )
@@ -56,7 +57,7 @@ def read(path: Path, truth: Truth, policy: Policy) -> Iterator[Piece]:
 
     def strictly(text: bytes, row: int) -> Detections:
         first = record_errors.first_of_list(text) or {}
-        if tool_results.may_name(text):
+        if scan_json.has_second_keys(text):
             _require_all_plain(path, text, row, truth, policy)
         try:
             return instances.decode_text(path, tool_results.Text(text, first), truth, policy)
@@ -101,7 +102,7 @@ def _require_all_plain(path: Path, text: bytes, row: int, truth: Truth, policy: 
         if isinstance(record, dict):
             _require_plain(Path(f"{path}[{i}]"), record)
     if isinstance(records, list) and all(isinstance(record, dict) for record in records):
-        tool_results.require_agreement(path, truth, policy, "", records, row)
+        second_keys.require_agreement(path, truth, policy, "", records, row)
 
 
 def _first_line(path: Path, file: InputFile, begin: int) -> dict[str, Any]:

@@ -24,8 +24,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import json_lines, record_errors, scan_json
+from detmap.adapters.coco import json_lines, record_errors
 from detmap.adapters.coco.ids import Ids
+from detmap.adapters.coco.scan_json import has_second_keys
+from detmap.adapters.coco.second_keys import id_of, is_scored, require_agreement, set_scores
 from detmap.adapters.joining import class_keys, image_names, join, unknown_policy
 from detmap.adapters.joining.join import SCORES
 from detmap.adapters.joining.unknown_policy import FLAG, Policy
@@ -111,7 +113,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
     begin = data[:64].lstrip()[:1]
     if begin == b"[":
         first = record_errors.first_of_list(data) or {}
-        if is_plain(first) and not may_name(data):
+        if is_plain(first) and not has_second_keys(data):
             return Text(data, first)
         return _made_plain(path, truth, policy, data, "", _loads(path, data), {})
     if begin != b"{":
@@ -126,7 +128,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
     records: msgspec.Raw = getattr(wrapper, lists[0])
     first = record_errors.first_of_list(bytes(records)) or {}
     own = bytes(wrapper.images) or bytes(wrapper.categories)
-    if lists == ["annotations"] and not own and is_plain(first) and not may_name(data):
+    if lists == ["annotations"] and not own and is_plain(first) and not has_second_keys(data):
         return Text(data, first)
     tree = _loads(path, data)
     if not isinstance(tree, dict):
@@ -137,92 +139,7 @@ def results(path: Path, truth: Truth, policy: Policy) -> Text:
 def is_plain(first: Mapping[str, Any]) -> bool:
     """Checks by the first record if a file needs no conversion."""
     named = "file_name" not in first and {"image_id", "category_id"} <= first.keys()
-    return not first or (named and not _is_rotated(first) and _is_scored(first))
-
-
-def _is_scored(row: Mapping[str, Any]) -> bool:
-    """Checks that no other key takes the place of the score."""
-    return row.get("score") is not None or not any(_is_number(row.get(key)) for key in SCORES)
-
-
-def may_name(data: bytes) -> bool:
-    """Checks if any record may have the name of its image or class, or another key of a score: the
-    first one may have none.
-    """
-    return scan_json.has_second_keys(data)
-
-
-def require_agreement(
-    path: Path, truth: Truth, policy: Policy, group: str, rows: list[dict[str, Any]], start: int = 0
-) -> None:
-    """Raises `DataError` for the first record whose scores, or id and name of the class, contradict
-    each other.
-
-    Parameters
-    ----------
-    rows : the records from number `start` on
-    """
-    for i, row in enumerate(rows, start):
-        score = row.get("score")
-        for key in SCORES[1:] if _is_number(score) else ():
-            if _is_number(row.get(key)) and row[key] != score:
-                raise _two_values(path, group, i, row, ("score", key))
-    try:
-        ids, labels = policy.class_ids(truth, str(path))
-        by_name = unknown_policy.positions_by_unique_name(truth, str(path))
-    except DataError:
-        return  # the ground truth has no ids, or no unique names, to compare
-    places = range(len(ids)) if labels is None else labels.tolist()
-    by_id = dict(zip(ids.tolist(), places, strict=True))
-    for i, row in enumerate(rows, start):
-        name, number = row.get("category_name"), _key(row.get("category_id"))
-        if not isinstance(name, str) or not isinstance(number, int):
-            continue
-        if name in by_name and by_id.get(number) != by_name[name]:
-            raise _two_values(path, group, i, row, ("category_id", "category_name"))
-
-
-def _two_values(
-    path: Path, group: str, i: int, row: Mapping[str, Any], keys: tuple[str, str]
-) -> DataError:
-    """Returns the error for a record with two keys that contradict each other."""
-    one, other = (f"{key} is {record_errors.short(row[key])}" for key in keys)
-    fix = f"correct the record, or remove {keys[0]} or {keys[1]} from all records"
-    return DataError(record_errors.place(path, group, i), f"{one}, but {other}", fix)
-
-
-def _set_scores(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note, ...]:
-    """Sets the score of each record from the one other key that all records have in its place.
-
-    Raises `DataError` if that key is not the same in all records, or two such keys differ.
-    """
-    used = [key for key in SCORES[1:] if any(_is_number(row.get(key)) for row in rows)]
-    without = [i for i, row in enumerate(rows) if row.get("score") is None]
-    if not used or not without:
-        return ()
-    lacking = {
-        key: next((i for i in without if not _is_number(rows[i].get(key))), None) for key in used
-    }
-    whole = [key for key in used if lacking[key] is None]
-    first, given = without[0], ", ".join(used)
-    where, fix = record_errors.place(path, group, first), "write score into all records"
-    if len(without) < len(rows):
-        raise DataError(where, f"no score ({given}), and other records have one", fix)
-    if not whole:
-        i = lacking[used[0]]
-        where = record_errors.place(path, group, first if i is None else i)
-        raise DataError(where, f"no score and no {used[0]}, which other records have", fix)
-    for i, row in enumerate(rows):
-        for key in used:
-            if _is_number(row.get(key)) and row[key] != row[whole[0]]:
-                raise _two_values(path, group, i, row, (whole[0], key))
-        row["score"] = row[whole[0]]
-    text = f"detections have no key score: {whole[0]} is read as the score"
-    return (Note("score-key", text, len(rows), shown(path)),)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return not first or (named and not _is_rotated(first) and is_scored(first))
 
 
 def _is_rotated(row: Mapping[str, Any]) -> bool:
@@ -258,7 +175,7 @@ def _convert_lines(path: Path, truth: Truth, policy: Policy, data: bytes) -> Tex
     records = json_lines.split(data)
     json_lines.require_objects(path, records)
     text = json_lines.listed(records)
-    if is_plain(first) and not may_name(data):
+    if is_plain(first) and not has_second_keys(data):
         return Text(text, first)
     return _made_plain(path, truth, policy, text, "", _loads(path, text), {})
 
@@ -275,7 +192,7 @@ def _made_plain(
     """Converts records to ``image_id`` and ``category_id``."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return Text(data, {})
-    scored = any("score" in row or not _is_scored(row) for row in rows)
+    scored = any("score" in row or not is_scored(row) for row in rows)
     if tree.get("images") is not None and not scored:
         return Text(data, {})  # a ground truth, as the reader reports
     rows = [dict(row) for row in rows]
@@ -284,7 +201,7 @@ def _made_plain(
         require_agreement(path, truth, policy, group, rows)
     by_name = not any("category_id" in row for row in rows)
     joined = _name_classes(path, truth, policy, group, rows, tree.get("categories"))
-    notes += joined + _set_scores(path, group, rows) + _set_boxes(path, group, rows)
+    notes += joined + set_scores(path, group, rows) + _set_boxes(path, group, rows)
     plain = {"annotations": rows} if group == "annotations" else rows
     class_field = "category_name" if by_name or joined else "category_id"
     first = rows[0] if rows else {}
@@ -317,8 +234,8 @@ def _name_images(
     """
     listed = _own(path, "images", own, "file_name")
     for row in rows:
-        if row.get("file_name") in (None, "") and _key(row.get("image_id")) in listed:
-            row["file_name"] = listed[_key(row["image_id"])]
+        if row.get("file_name") in (None, "") and id_of(row.get("image_id")) in listed:
+            row["file_name"] = listed[id_of(row["image_id"])]
     named = [isinstance(row.get("file_name"), str) and row["file_name"] != "" for row in rows]
     if not any(named):
         return "image_id", ()
@@ -335,10 +252,10 @@ def _name_images(
         for row in rows:
             row["image_id"] = row["file_name"]
         return "file_name", ()
-    return _choose_image_key(path, truth, policy, group, rows, listed)
+    return _choose_imageid_of(path, truth, policy, group, rows, listed)
 
 
-def _choose_image_key(
+def _choose_imageid_of(
     path: Path,
     truth: Truth,
     policy: Policy,
@@ -360,11 +277,11 @@ def _choose_image_key(
     if not lookup.by_last:
         return "image_id", ()
     places_of, lost = _places(truth, lookup, {row["file_name"] for row in rows})
-    by_stem = all(_is_stem(_key(row["image_id"]), row["file_name"]) for row in rows)
+    by_stem = all(_is_stem(id_of(row["image_id"]), row["file_name"]) for row in rows)
     meant: list[int] = []
     n_differing = n_lost = 0
     for i, row in enumerate(rows):
-        name, key = row["file_name"], _key(row["image_id"])
+        name, key = row["file_name"], id_of(row["image_id"])
         own, places = lookup.by_id.get(key, -1), places_of[name]
         if own in places:
             meant.append(own)
@@ -445,20 +362,20 @@ def _name_classes(
     for row in rows:
         if "category_id" not in row and isinstance(row.get("category_name"), str):
             row["category_id"] = row["category_name"]
-    used = {_key(row.get("category_id")) for row in rows if row.get("category_id") is not None}
+    used = {id_of(row.get("category_id")) for row in rows if row.get("category_id") is not None}
     if not listed or all(listed.get(each) == theirs.get(each, 0) for each in used):
         return ()
     for i, row in enumerate(rows):
         if row.get("category_id") is None or isinstance(row["category_id"], str):
             continue
-        if _key(row["category_id"]) not in listed:
+        if id_of(row["category_id"]) not in listed:
             where = f"{record_errors.place(path, group, i)}.category_id"
             what = f"{row['category_id']!r:.60} is not in the file's own categories"
             raise DataError(where, what, "list it there, or leave categories out")
     count = 0
     for row in rows:
         if not isinstance(row.get("category_id"), str | None):
-            row["category_id"] = listed[_key(row["category_id"])]
+            row["category_id"] = listed[id_of(row["category_id"])]
             count += 1
     text = "detections use the file's own category ids: joined by class name"
     return (Note("class-joined", text, count, shown(path)),)
@@ -472,17 +389,10 @@ def _own(path: Path, group: str, given: Any, field: str) -> dict[Any, str]:
         raise DataError(f"{shown(path)}: {group}", "not a list of records", "remove it")
     names: dict[Any, str] = {}
     for i, each in enumerate(given):
-        key = _key(each.get("id"))
+        key = id_of(each.get("id"))
         if key in names:
             where = f"{record_errors.place(path, group, i)}.id"
             raise DataError(where, f"{each['id']!r:.60} occurs twice", "give each id one name")
         if isinstance(each.get(field), str) and key is not None:
             names[key] = each[field]
     return names
-
-
-def _key(value: Any) -> Any:
-    """Returns an id as a key, None if invalid. Integral floats are integers."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int | str) and not isinstance(value, bool) else None

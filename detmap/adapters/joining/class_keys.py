@@ -22,7 +22,7 @@ from detmap.tables.join_keys import Column, Key, choose
 
 IDS = ("classid", "categoryid", "labelid", "classidx", "catid")
 NAMES = ("classname", "categoryname", "labelname", "name")
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _NO_ID = -(2**63)
 TWO_MEANINGS = "class-two-meanings"
 
@@ -74,9 +74,7 @@ def find(
     """
     rows = _coded(given)
     texts = [str(each) for each in rows.names]
-    numbers = np.array(
-        [int(text) if _WHOLE.fullmatch(text) else _NO_ID for text in texts], dtype=np.int64
-    )
+    numbers = np.array([_number(text) for text in texts], dtype=np.int64)
     whole = len(numbers) > 0 and bool((numbers != _NO_ID).all())
     values: Sequence[Any] = numbers.tolist() if whole else texts
     nothing = np.full(len(texts), -1, dtype=np.int32)
@@ -86,11 +84,14 @@ def find(
         return Found(found[rows.code], CodedNames(values, rows.code))
     errors: dict[Key, DataError] = {}
     places: dict[Key, NDArray[np.int32]] = {"id": nothing, "name": nothing}
-    for key, read, cells in (("id", _by_id, numbers), ("name", _by_name, texts)):
-        try:
-            places[key] = read(truth, cells, where, policy)
-        except DataError as error:
-            errors[key] = error
+    try:
+        places["id"] = _by_id(truth, numbers, where, policy)
+    except DataError as error:
+        errors["id"] = error
+    try:
+        places["name"] = _by_name(truth, texts, where, policy)
+    except DataError as error:
+        errors["name"] = error
     column = column_of(truth.categories, where, policy.class_key, header)
     key, doubt = choose(column, values, places["id"], places["name"], policy.evidence("class"))
     if not whole and key == "id" and (places["id"] < 0).all():
@@ -100,6 +101,12 @@ def find(
     notes = _two_meanings(places, rows, key, where) if doubt is not None else ()
     shown = values if key == "id" else texts
     return Found(places[key][rows.code], CodedNames(shown, rows.code), notes)
+
+
+def _number(text: str) -> int:
+    """A whole number of 64 bits; `_NO_ID` for other texts."""
+    number = int(text) if _WHOLE.fullmatch(text) else _NO_ID
+    return number if _NO_ID < number < 2**63 else _NO_ID
 
 
 def refuse_ids(truth: Truth, names: Sequence[str], where: str) -> None:
@@ -122,16 +129,17 @@ def find_declared(
     rows = _coded(given)
     by_id = {str(each): i for i, each in enumerate(categories.ids.tolist())}
     by_name = {name: i for i, name in enumerate(categories.names)}
-    places: dict[Key, NDArray[np.int32]] = {
-        key: np.array([of.get(str(each), -1) for each in rows.names], dtype=np.int32)
-        for key, of in (("id", by_id), ("name", by_name))
-    }
+    texts = list(map(str, rows.names))
+    ids, names = (
+        np.array([of.get(text, -1) for text in texts], dtype=np.int32) for of in (by_id, by_name)
+    )
     column = column_of(categories, where, None, header)
     column = replace(column, fix="name the column category_id or class_name")
-    key, doubt = choose(column, rows.names, places["id"], places["name"])
+    key, doubt = choose(column, rows.names, ids, names)
     if doubt is not None:
         raise doubt
-    return places[key][rows.code]
+    found: NDArray[np.int32] = (ids if key == "id" else names)[rows.code]
+    return found
 
 
 def _coded(given: Sequence[Any] | NDArray[Any]) -> CodedNames:

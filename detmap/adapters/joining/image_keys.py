@@ -15,6 +15,7 @@ from detmap.adapters.coded_names import coded
 from detmap.adapters.joining import image_lookup, image_names
 from detmap.errors import DataError
 from detmap.tables import Images, Note, Truth
+from detmap.tables.grouping import positions
 from detmap.tables.join_keys import FILE_COLUMNS, ID_COLUMNS, Choice, Column, Evidence, Key, choose
 
 
@@ -123,7 +124,7 @@ def find_numbers(
     images = truth.images
     values, code = np.unique(given, return_inverse=True)
     by_id = np.full(len(values), -1, dtype=np.int32)
-    by_id[:] = image_lookup.positions(images.ids, values)
+    by_id[:] = positions(images.ids, values)
     stems = image_lookup.positions_by_number(truth)
     listed = values.tolist()
     by_name = np.array(

@@ -202,7 +202,7 @@ def chosen_key(where: str, given: str | None) -> Key | None:
     """Returns a key that a user chooses. Raises `DataError` if it is none."""
     if given is not None and given not in KEYS:
         raise DataError(where, f"{given!r:.60}", f"say {' or '.join(KEYS)}")
-    return given  # type: ignore[return-value]
+    return given
 
 
 def _read_names(file: Path) -> dict[int, str]:

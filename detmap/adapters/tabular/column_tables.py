@@ -314,8 +314,9 @@ def _refuse_two_classes(sheet: Sheet, names: Sequence[str]) -> None:
             pairs = zip(sheet.columns[one], sheet.columns[other], strict=True)
             row = next((i for i, (a, b) in enumerate(pairs) if a != b), -1)
             if row >= 0:
-                cells = str(sheet.columns[one][row]), str(sheet.columns[other][row])
-                raise agreement.contradiction(sheet, row, (one, other), cells)
+                cells = f"{sheet.columns[one][row]!r:.60} and {sheet.columns[other][row]!r:.60}"
+                what = f"columns {one} and {other} may both be the class: {cells}"
+                raise DataError(sheet.place(row), what, f"correct the row, or remove {other}")
 
 
 def _is_text(sheet: Sheet, column: str) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.coded_names import CodedNames
-from detmap.base.lazy import cached_property
+from detmap.base.locks import cached_property
 from detmap.base.parallel import CHUNK
 from detmap.kernels.scanning import cell_numbers
 

@@ -281,8 +281,8 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
     notes = []
     if lost:
         text = "label files without an image are ignored: {names}"
-        names = listed_names(lost)
-        notes.append(Note("label-without-image", text, len(lost), shown(path), names))
+        without = listed_names(lost)
+        notes.append(Note("label-without-image", text, len(lost), shown(path), without))
     root = beside if real else folder
     labels = [folder / image.relative_to(root).with_suffix(".txt") for image in images]
     return Split(images, labels, _names_beside(folder), name=split or "", notes=notes)

@@ -118,19 +118,19 @@ def _labelled_shapes(kind: Kind, label: Mapping[str, Any], size: NDArray[np.floa
 
 def image_of(fields: Mapping[str, Any], kinds: Sequence[Kind]) -> Image:
     """One image of a batch, on the CPU: boxes as corners, rotated ones as five numbers."""
-    values = as_numpy(fields["bboxes"].float())
+    values = as_numpy(fields["bboxes"]).astype(np.float32)
     image: Image = {"labels": as_numpy(fields["cls"]).reshape(-1).astype(np.int64)}
     if ROTATED in kinds:
         image["polygons"] = values.reshape(-1, 5)
     else:
         image["boxes"] = values.reshape(-1, 4)
     if "conf" in fields:
-        image["scores"] = as_numpy(fields["conf"].float())
+        image["scores"] = as_numpy(fields["conf"]).astype(np.float32)
     for kind in kinds:
         if kind.name == "masks":
             image["masks"] = as_numpy(fields["masks"]).astype(bool)
         elif kind.name == "keypoints":
-            image["keypoints"] = _with_visibility(as_numpy(fields["keypoints"].float()))
+            image["keypoints"] = _with_visibility(as_numpy(fields["keypoints"]))
     return image
 
 

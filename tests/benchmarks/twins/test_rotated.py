@@ -19,8 +19,10 @@ IMAGES, GRID = (1, 2, 3), np.arange(0.0, 1.1, 0.1).tolist()
 SEEDS = range(drawn(9))
 
 
-def draw(seed: int) -> tuple[list[Thing], list[Thing]]:
-    """Objects, some of them difficult, and detections near them or on another image."""
+def draw(seed: int, run: int = 1) -> tuple[list[Thing], list[Thing]]:
+    """Objects, some of them difficult, and detections near them or on another image; of each `run`
+    of detections the scores are tied.
+    """
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 10)), int(rng.integers(1, 24))
     boxes = np.hstack([rng.integers(0, 4, (n, 2)) * 12.0, rng.choice([10.0, 20, 40], (n, 2))])
@@ -33,7 +35,7 @@ def draw(seed: int) -> tuple[list[Thing], list[Thing]]:
     for place, source in enumerate(rng.integers(0, n, m).tolist()):
         moved = boxes[source] + rng.normal(0, 1, 5) * [1, 1, 1, 1, 0.1]
         image = images[source] if rng.random() < 0.85 else int(rng.choice(IMAGES))
-        found.append(Thing(image, tuple(moved.tolist()), False, 1 - place / m))
+        found.append(Thing(image, tuple(moved.tolist()), False, 1 - place // run / m))
     return objects, found
 
 
@@ -63,7 +65,8 @@ def evaluated(name: str, objects: list[Thing], found: list[Thing]) -> Any:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ["dota", "dota-1.5", "dior-r", "hrsc2016", "hrsc2016-12"])
 def test_the_best_object_matched_or_not(name: str, seed: int) -> None:
-    objects, found = draw(seed)
+    run = 3 if "dota" in name else 1  # the sort of mmrotate is unstable, that of dota.toml is not
+    objects, found = draw(seed, run)
     if name not in ("dota", "dior-r"):
         objects = [each._replace(difficult=False) for each in objects]
     n_objects = sum(not each.difficult for each in objects)
