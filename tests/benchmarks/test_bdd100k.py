@@ -215,6 +215,28 @@ def test_the_error_analysis_and_one_class_use_the_new_names(tmp_path: Path) -> N
     assert "other vehicle" not in out
 
 
+@pytest.mark.slow
+def test_compare_and_report_use_the_new_names(tmp_path: Path) -> None:
+    """Results with names of 2018 have the numbers of those with names of 2020."""
+    truth = [{"name": f"{i}.jpg", "labels": [label("pedestrian", 100)]} for i in range(6)]
+    paths = {}
+    for name in ("pedestrian", "person"):
+        rows = [label(name, 100 + 3 * i, 0.9 - 0.1 * i) for i in range(6)]
+        results = [{"name": f"{i}.jpg", "labels": [rows[i]]} for i in range(6)]
+        (tmp_path / name).mkdir()
+        paths[name] = written(tmp_path / name, truth=truth, results=results)
+    files = (*paths["person"], paths["pedestrian"][1], "-p", "bdd100k")
+    code, out, _ = run("compare", *files, "--format", "json")
+    assert code == 0
+    wanted = detmap.evaluate(*paths["pedestrian"], "bdd100k").metrics["AP"]
+    assert json.loads(out)["metrics"]["AP"] == [wanted] * 2
+    page = tmp_path / "report.html"
+    assert run("report", *paths["person"], "-p", "bdd100k", "-o", page)[0] == 0
+    text = page.read_text()
+    assert ">pedestrian<" in text
+    assert ">person<" not in text
+
+
 def test_explain_names_the_change_of_class_names(tmp_path: Path) -> None:
     """Both ends are those of `evaluate`, also where a protocol reads fewer classes of the file."""
     truth = [{"name": "a.jpg", "labels": [label("car", 100), label("other vehicle", 400)]}]
