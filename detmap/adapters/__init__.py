@@ -235,7 +235,7 @@ def detection_reader(
         if format is None and not preferred_format and path.is_dir():
             from detmap.adapters.voc import result_files
 
-            format = "voc" if result_files.are_of_classes(path, truth) else None
+            format = "voc" if result_files.are_of_classes(path, truth, policy) else None
         row = registry.choose(
             registry.FORMATS, path, lambda row: row.detections_look, format, preferred_format
         )

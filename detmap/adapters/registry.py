@@ -122,7 +122,8 @@ def choose_noted(
         if row.name == preferred:  # and it is a file, or for one label file a folder
             what = f"{here}, but the benchmark's format {row.name} is {row.place}"
             files = {each.name: each.what for each in FORMATS}[row.name]
-            raise DataError(shown(path), what, f"give {row.place} ({files})")
+            other = "for other files, name the format: --truth-format or --detections-format"
+            raise DataError(shown(path), what, f"give {row.place} ({files}); {other}")
     best = [row for row, each in zip(rows, sure, strict=True) if each and each == max(sure)]
     if len(best) != 1:
         like = [row.name for row in best]

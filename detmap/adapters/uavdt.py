@@ -37,6 +37,8 @@ LENGTHS = {
     "M1303": 445, "M1401": 1050,
 }  # fmt: skip
 """Frames of the test sequences. Others end with the last frame of their ground truth."""
+NO_REGIONS = ("M0209", "M0801")
+"""Test sequences without ignored regions: the toolkit reads no file of regions of them (`pass`)."""
 
 
 def truth_looks(path: Path) -> int:
@@ -60,7 +62,11 @@ def read_truth(path: Path) -> Truth:
     names = [file.name.removesuffix(TRUTH) for file in files]
     lines, frame, boxes = _read(files)[:3]
     places = [path / f"{name}{IGNORED}" for name in names]
-    known = [i for i, place in enumerate(places) if place.is_file()]
+    there = [i for i, place in enumerate(places) if place.is_file()]
+    known = [i for i in there if names[i] not in NO_REGIONS]
+    unread = [places[i].name for i in there if i not in known and places[i].stat().st_size]
+    text = "files of ignored regions are not read, because the toolkit does not ({names})"
+    note = Note("regions-unread", text, len(unread), shown(path), listed_names(unread))
     ignored, at, region_boxes = _read([places[i] for i in known])[:3]
     sequence = np.array(known, dtype=np.int32)[ignored.file]
     last = np.array([LENGTHS.get(name, 0) for name in names], dtype=np.int64)
@@ -91,6 +97,7 @@ def read_truth(path: Path) -> Truth:
         family="coco",
         source=shown(path),
         regions=Regions("inside", places_of_regions[order], region_boxes[order]),
+        notes=(note,) * bool(unread),
     )
 
 

@@ -44,7 +44,11 @@ SWITCHES = (
     Switch("classes", "names of classes", ("classes.renamed", "classes.ignored_as")),
     Switch("overlap", "kind of overlap", ("iou.of",)),
     Switch("extent", "box convention", ("boxes.extent", "boxes.clip", "boxes.area")),
-    Switch("shift", "offset and width of objects", ("boxes.object_shift", "boxes.aspect")),
+    Switch(
+        "shift",
+        "offset and width of objects",
+        ("boxes.object_shift", "boxes.aspect", "boxes.aspect_of"),
+    ),
     Switch(
         "numbers",
         "float32 or float64",

@@ -56,14 +56,16 @@ def match_subsets(
         for name in named_attributes(protocol)
     }
     truth = replace(truth, attributes={**truth.attributes, **values})
-    parts = []
+    parts, found = [], detections
+    if protocol.boxes.aspect and protocol.boxes.aspect_of == "both":
+        found = with_aspect(detections, protocol.boxes.aspect)
     alone = _alone(protocol)
     for a in range(len(protocol.subsets)):
         shaped = truth
         if protocol.boxes.aspect:
             find = object_words(truth, protocol).find & np.uint64(1 << a) != 0
-            shaped = with_aspect(truth, find, protocol.boxes.aspect)
-        parts.append(engine.match(shaped, detections, alone(a), threads=threads))
+            shaped = with_aspect(truth, protocol.boxes.aspect, find)
+        parts.append(engine.match(shaped, found, alone(a), threads=threads))
     whole = parts[0]
     return replace(
         whole,

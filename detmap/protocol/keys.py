@@ -101,6 +101,7 @@ _LATER = (
     "scope.unknown",
     "ap.samples",
     "boxes.aspect",
+    "boxes.aspect_of",
     "detections.margins",
     "detections.score_order",
     "detections.score_scale",

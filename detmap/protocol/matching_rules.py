@@ -135,6 +135,15 @@ class Boxes(Value):
             0.0,
         ),
     ]
+    aspect_of: Annotated[
+        str,
+        Key(
+            "what `boxes.aspect` changes: `objects` alone, or `both`, objects and all detections",
+            choice("objects", "both"),
+            "objects: dbEval.m in CSP; both: dbEval.m of Caltech 3.2.1, loadDt",
+            "objects",
+        ),
+    ]
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -8,11 +8,14 @@ of `detmap.adapters.label_hierarchy`.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.tables import Columns, Detections, Images, Truth, boxes_as
+
+Table = TypeVar("Table", Truth, Detections)
 
 
 def clip_boxes(table: Truth | Detections, images: Images) -> NDArray[np.float64]:
@@ -42,13 +45,15 @@ def with_box_areas(truth: Truth, share: float) -> Truth:
     )
 
 
-def with_aspect(truth: Truth, chosen: NDArray[np.bool_], aspect: float) -> Truth:
-    """Makes chosen objects, (G,) bool, `aspect` times as wide as they are high.
+def with_aspect(table: Table, aspect: float, chosen: NDArray[np.bool_] | None = None) -> Table:
+    """Makes boxes, or the chosen ones, (n,) bool, `aspect` times as wide as they are high.
 
     Source: Piotr's toolbox, bbApply.m, resize.
     """
-    boxes = boxes_as(truth.boxes, truth.box_format, "xywh").copy()
-    change = np.where(chosen, boxes[:, 3] * aspect - boxes[:, 2], 0.0)
+    boxes = boxes_as(table.boxes, table.box_format, "xywh").copy()
+    change = boxes[:, 3] * aspect - boxes[:, 2]
+    if chosen is not None:
+        change[~chosen] = 0.0
     boxes[:, 0] -= change / 2
     boxes[:, 2] += change
-    return replace(truth, boxes=boxes_as(boxes, "xywh", truth.box_format))
+    return replace(table, boxes=boxes_as(boxes, "xywh", table.box_format))

@@ -215,6 +215,28 @@ def test_the_error_analysis_and_one_class_use_the_new_names(tmp_path: Path) -> N
     assert "other vehicle" not in out
 
 
+@pytest.mark.slow
+def test_compare_and_report_use_the_new_names(tmp_path: Path) -> None:
+    """Results with names of 2018 have the numbers of those with names of 2020."""
+    truth = [{"name": f"{i}.jpg", "labels": [label("pedestrian", 100)]} for i in range(6)]
+    paths = {}
+    for name in ("pedestrian", "person"):
+        rows = [label(name, 100 + 3 * i, 0.9 - 0.1 * i) for i in range(6)]
+        results = [{"name": f"{i}.jpg", "labels": [rows[i]]} for i in range(6)]
+        (tmp_path / name).mkdir()
+        paths[name] = written(tmp_path / name, truth=truth, results=results)
+    files = (*paths["person"], paths["pedestrian"][1], "-p", "bdd100k")
+    code, out, _ = run("compare", *files, "--format", "json")
+    assert code == 0
+    wanted = detmap.evaluate(*paths["pedestrian"], "bdd100k").metrics["AP"]
+    assert json.loads(out)["metrics"]["AP"] == [wanted] * 2
+    page = tmp_path / "report.html"
+    assert run("report", *paths["person"], "-p", "bdd100k", "-o", page)[0] == 0
+    text = page.read_text()
+    assert ">pedestrian<" in text
+    assert ">person<" not in text
+
+
 def test_explain_names_the_change_of_class_names(tmp_path: Path) -> None:
     """Both ends are those of `evaluate`, also where a protocol reads fewer classes of the file."""
     truth = [{"name": "a.jpg", "labels": [label("car", 100), label("other vehicle", 400)]}]
@@ -240,6 +262,39 @@ def test_a_name_of_the_results_may_be_another_spelling(tmp_path: Path) -> None:
     results[0]["labels"] = [label("tram", 100, 0.9)]
     with pytest.raises(detmap.DataError, match="tram"):
         detmap.evaluate(*written(tmp_path, truth=truth, results=results), "bdd100k")
+
+
+@pytest.mark.parametrize("form", ["comp4_det_test_{}.txt", "{}.txt"])
+def test_voc_text_is_named_by_any_spelling_of_a_class(form: str, tmp_path: Path) -> None:
+    """A file per class, also two files whose names become one class."""
+    spellings = (("person", "pedestrian"), ("motor", "motorcycle"), ("van", "caravan", "car"))
+    truth, results, files = [], [], dict[str, list[str]]()
+    for i in range(6):
+        frame = {"name": f"{i}.jpg"}
+        own, given = zip(*((names[0], names[i % len(names)]) for names in spellings), strict=True)
+        truth.append(frame | {"labels": [label(name, 100) for name in own]})
+        scores = [0.9 - 0.01 * i, 0.8 - 0.02 * i, 0.7]
+        rows = [label(c, 100 + 3 * i, s) for c, s in zip(given, scores, strict=True)]
+        results.append(frame | {"labels": rows})
+        for row in rows:
+            box = " ".join(str(row["box2d"][side] + 1) for side in ("x1", "y1", "x2", "y2"))
+            files.setdefault(row["category"], []).append(f"{i} {row['score']} {box}")
+    paths = written(tmp_path, truth=truth, results=results)
+    folder = tmp_path / "voc"
+    folder.mkdir()
+    for name, lines in files.items():
+        (folder / form.format(name)).write_text("\n".join(lines) + "\n")
+    options = ("-p", "bdd100k", "--detections-format", "voc")
+    whole = run("eval", *paths, "-p", "bdd100k", "--format", "json")
+    found = run("eval", paths[0], folder, *options, "--format", "json")
+    assert whole[0] == found[0] == 0
+    one, other = (json.loads(out)["metrics"] for _, out, _ in (whole, found))
+    assert one == other
+    assert 0 < one["AP"] < 1
+    (folder / form.format("tram")).write_text("0 0.5 1 1 9 9\n")
+    code, _, error = run("eval", paths[0], folder, *options)
+    assert code == 2
+    assert "class 'tram' is not in" in error
 
 
 def test_results_of_2018_have_a_record_per_box(tmp_path: Path) -> None:

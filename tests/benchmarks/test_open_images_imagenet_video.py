@@ -1,11 +1,13 @@
 """Goldens of Open Images, ImageNet DET and VID, BDD100K, VisDrone and UAVDT by their own code."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import detmap
+from tests.benchmarks.small_cases import UAVDT
 from tests.support.real_data import data_path
 
 
@@ -98,3 +100,16 @@ def test_uavdt(case: int) -> None:
     assert 100 * result.metrics["mAP"] == pytest.approx(want["AP70"], abs=1e-11, rel=0)
     assert (counts["tp"], counts["fp"]) == (want["n_tp"], want["n_fp"])
     assert counts["objects"] == want["n_objects"]
+
+
+@pytest.mark.parametrize(("name", "fp"), [("M0203", 2), ("M0209", 3), ("M0801", 3)])
+def test_uavdt_reads_regions_of_the_sequences_that_the_toolkit_lists(
+    name: str, fp: int, tmp_path: Path
+) -> None:
+    """CalculateDetectionPR_overall.m, pass."""
+    for file, content in UAVDT.items():
+        (tmp_path / file.replace("M1", name)).write_text(str(content))
+    result = detmap.evaluate(tmp_path, tmp_path, "uavdt")
+    assert result.counts()["fp"] == fp
+    unread = [note for note in result.notes if note.code == "regions-unread"]
+    assert [f"{name}_gt_ignore.txt" in note.text for note in unread] == [True] * (fp == 3)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +33,46 @@ def test_goldens(case: str) -> None:
         metrics = detmap.evaluate(*paths, "coco-bbox", settings=settings).metrics
         for name, value in known["SAM 3 99d02f2 coco_eval_offline.py"][key].items():
             assert abs(metrics[name] - value) <= goldens.WITHIN
+
+
+def test_the_limit_of_mmdetection_is_a_setting(tmp_path: Path) -> None:
+    """OVCocoMetric sets maxDets to 100, 300 and 1,000; all but the mean AP are of the last."""
+    coco = pytest.importorskip("pycocotools.coco")
+    cocoeval = pytest.importorskip("pycocotools.cocoeval")
+    rng = np.random.default_rng(5)
+    names = ("person", "cup")  # a base and a novel class
+    boxes = np.concatenate([rng.integers(0, 900, (160, 2)), np.full((160, 2), 40)], axis=1)
+    rows = [
+        {"image_id": 1, "category_id": 1 + i % 2, "bbox": box}
+        for i, box in enumerate(np.repeat(boxes, 2, axis=0).tolist())
+    ]
+    truth = {
+        "images": [{"id": 1, "width": 1000, "height": 1000}],
+        "categories": [{"id": k, "name": name} for k, name in enumerate(names, start=1)],
+        "annotations": [
+            {**row, "id": i, "area": 1600, "iscrowd": 0} for i, row in enumerate(rows, start=1)
+        ],
+    }
+    scores = rng.permutation(len(rows)) / len(rows)
+    found = [{**row, "score": float(s)} for row, s in zip(rows, scores, strict=True)]
+    paths = tmp_path / "truth.json", tmp_path / "found.json"
+    for path, tree in zip(paths, (truth, found), strict=True):
+        path.write_text(json.dumps(tree))
+    index = coco.COCO(str(paths[0]))
+    reference = cocoeval.COCOeval(index, index.loadRes(str(paths[1])), "bbox")
+    reference.params.maxDets = [100, 300, 1000]
+    reference.evaluate()
+    reference.accumulate()
+    reference.summarize()
+    precision = reference.eval["precision"]
+    wanted = {"AP50-base": precision[0, :, 0, 0, -1].mean(), "AP50": reference.stats[1]}
+    wanted |= {"AP50-novel": precision[0, :, 1, 0, -1].mean(), "AP75": reference.stats[2]}
+    wanted |= {"AP-base": precision[:, :, 0, 0, -1].mean()}
+    many = detmap.evaluate(*paths, "ov-coco", settings={"limits.max_dets": [1000]}).metrics
+    few = detmap.evaluate(*paths, "ov-coco").metrics
+    assert {name: many[name] for name in wanted} == pytest.approx(wanted, abs=1e-12)
+    assert few["AP"] == pytest.approx(reference.stats[0], abs=1e-12)
+    assert few["AP50-novel"] < many["AP50-novel"]
 
 
 def tables() -> tuple[detmap.Truth, detmap.Detections]:

@@ -33,6 +33,12 @@ NUMBERS: dict[str, tuple[Data, dict[str, Any], dict[str, float]]] = {
     ),
     # An object of 10 x 10 as 4.1 x 10 around its center is the detection.
     "boxes.aspect": (data([A], [(2.95, 0, 4.1, 10)]), {}, {"0": 0.0, "0.41": 1.0}),
+    # A detection of 1 x 10 around the center of the object becomes 4.1 x 10 too.
+    "boxes.aspect_of": (
+        data([A], [(4.5, 0, 1, 10)]),
+        {"boxes.aspect": 0.41},
+        {"objects": 0.0, "both": 1.0},
+    ),
     # The false positive of 10 x 12 before the true one is dropped, or not.
     "detections.margins": (
         data([A], [(50, 0, 10, 12), A]),

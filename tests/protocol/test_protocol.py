@@ -131,6 +131,7 @@ CHANGES = {
     "operating.smooth": 0,
     "ap.samples": 100,
     "boxes.aspect": 0.41,
+    "boxes.aspect_of": "both",
     "detections.margins": {"all": 2.0},
     "detections.score_order": "input",
     "detections.score_scale": "min_max",

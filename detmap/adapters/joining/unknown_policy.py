@@ -114,13 +114,26 @@ class Policy(NamedTuple):
         if not (self.new_names and lost and len(names)):
             return label
         new, known, found = self.new_names, self.class_names or {}, label.copy()
-        place: dict[Any, int] = {}
-        for k, name in enumerate(truth.categories.names):
-            place.setdefault(new.get(name, name), k)
+        place = self._positions_by_new_name(truth)
         for i in lost:
             name = known.get(names[i], names[i])
             found[i] = place.get(new.get(name, name), -1)
         return found
+
+    def names_of_classes(self, truth: Truth) -> dict[str, int]:
+        """Returns the position of the class for each name that detections may give it: its own,
+        and each that becomes the same new name.
+        """
+        place = self._positions_by_new_name(truth)
+        aliases = {name: place[new] for name, new in (self.new_names or {}).items() if new in place}
+        return aliases | {name: k for k, name in enumerate(truth.categories.names)}
+
+    def _positions_by_new_name(self, truth: Truth) -> dict[Any, int]:
+        new: Mapping[str, str] = self.new_names or {}
+        place: dict[Any, int] = {}
+        for k, name in enumerate(truth.categories.names):
+            place.setdefault(new.get(name, name), k)
+        return place
 
     def refuse_class_names(self, where: str) -> None:
         """Raises `DataError` if class names were given for named classes."""

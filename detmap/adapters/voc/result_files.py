@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from detmap.adapters import folder_files, text_fields
@@ -37,7 +38,8 @@ def find(
     """
     files = [file for file in _files(path) if DETECTION_FILE.fullmatch(file.name)]
     nested = folder_files.unread(path, TEXT)
-    if not files and _are_named_by_classes(path, truth):
+    classes = policy.names_of_classes(truth)
+    if not files and _are_named_by_classes(path, truth, classes):
         return _class_files(path, truth, policy), nested
     if not files:
         raise DataError(
@@ -45,23 +47,24 @@ def find(
             "no files such as comp4_det_test_aeroplane.txt",
             "a folder of VOC detections has one text file per class",
         )
-    listed: list[tuple[Path, str, int]] = []
+    listed: list[tuple[Path, str, str]] = []
     strange: list[tuple[Path, str]] = []
     for file in files:
         tail = _BEFORE.sub("", file.stem, count=1)
-        fitting = [i for i, name in enumerate(truth.categories.names) if tail.endswith(f"_{name}")]
+        fitting = [name for name in classes if tail.endswith(f"_{name}")]
         if fitting:
-            cuts = [(tail.removesuffix(f"_{truth.categories.names[i]}"), i) for i in fitting]
+            cuts = [(tail.removesuffix(f"_{name}"), name) for name in fitting]
             best = max(cuts, key=lambda cut: (cut[0] == truth.split, -len(cut[0])))
             listed.append((file, *best))
             continue
         own = truth.split and tail.startswith(f"{truth.split}_")
         split = truth.split if own else tail.partition("_")[0]
-        listed.append((file, split, -1))
-        strange.append((file, tail.removeprefix(f"{split}_")))
+        listed.append((file, split, tail.removeprefix(f"{split}_")))
+        strange.append((file, listed[-1][-1]))
     splits = sorted({split for _, split, _ in listed})
     wanted = truth.split if truth.split in splits or len(splits) > 1 else splits[0]
-    chosen = [(file, label) for file, split, label in listed if split == wanted]
+    named = [(file, name) for file, split, name in listed if split == wanted]
+    chosen = [(file, classes.get(name, -1)) for file, name in named]
     if strange and policy.unknown == "error":
         raise _unknown_class(strange, truth)
     if not chosen:
@@ -71,16 +74,15 @@ def find(
             f"holds detections of the splits {', '.join(splits)}{lacking}",
             "give a folder with the files of the ground truth's split only",
         )
-    seen: dict[int, Path] = {}
-    for file, label in chosen:
-        if label in seen and label >= 0:
+    seen: dict[str, Path] = {}
+    for file, name in named:
+        if name in seen and name in classes:
             raise DataError(
                 str(file),
-                f"a second file for class {truth.categories.names[label]}, "
-                f"beside {seen[label].name}",
+                f"a second file for class {name}, beside {seen[name].name}",
                 "keep only the files of one detector in a folder",
             )
-        seen[label] = file
+        seen[name] = file
     if truth.split and wanted != truth.split:
         text = f"files are of the split {wanted}, and the ground truth is {truth.split}"
         names = listed_names(label for _, label in chosen)
@@ -89,12 +91,13 @@ def find(
     return chosen, nested
 
 
-def are_of_classes(path: Path, truth: Truth) -> bool:
+def are_of_classes(path: Path, truth: Truth, policy: Policy) -> bool:
     """Checks if text files are named by classes and their lines begin with images.
 
     Raises `DataError` if they may as well be named by images, with lines that begin with classes.
     """
-    if not _are_named_by_classes(path, truth):
+    classes = policy.names_of_classes(truth)
+    if not _are_named_by_classes(path, truth, classes):
         return False
     stems, images = _stems(path), set(truth.images.stems)
     rows = label_files.look(path)
@@ -103,7 +106,7 @@ def are_of_classes(path: Path, truth: Truth) -> bool:
         return not rows
     if "" in names or not any(_is_pixel(word) for words in rows for word in words[-4:]):
         return False  # rows of fractions are YOLO's
-    if stems | names <= images & set(truth.categories.names):
+    if stems | names <= images & classes.keys():
         what = "the format is ambiguous: voc, a file per class, and cartucho, a file per image"
         fix = "choose the format: --detections-format voc or cartucho"
         raise DataError(shown(path), f"{what}; classes and images have the same names", fix)
@@ -119,16 +122,16 @@ def _stems(path: Path) -> set[str]:
     return {name[: -len(TEXT)] for name in folder_files.names(path, TEXT)}
 
 
-def _are_named_by_classes(path: Path, truth: Truth) -> bool:
+def _are_named_by_classes(path: Path, truth: Truth, classes: Mapping[str, int]) -> bool:
     """Checks that most text files are named by classes, and no other by an image."""
     stems = _stems(path)
-    known = stems & set(truth.categories.names)
+    known = stems & classes.keys()
     return 2 * len(known) > len(stems) and not (stems - known) & set(truth.images.stems)
 
 
 def _class_files(path: Path, truth: Truth, policy: Policy) -> list[tuple[Path, int]]:
     """Returns the files ``<class>.txt``."""
-    label = {name: i for i, name in enumerate(truth.categories.names)}
+    label = policy.names_of_classes(truth)
     files = _files(path)
     strange = [(file, file.stem) for file in files if file.stem not in label]
     if strange and policy.unknown == "error":
