@@ -133,7 +133,7 @@ def _read_rows(path: Path) -> tuple[str, dict[str, str]]:
         cells = [cell.strip() for cell in row]
         if not any(cells):
             continue
-        if number == 1 and len(cells) == 2 and cells[1].lower() == "group":
+        if number == 1 and len(cells) == 2:
             header = csv_parquet.spelled(cells[0])
             if header in ("image", *csv_parquet.IMAGE, *ID_COLUMNS, *FILE_COLUMNS):
                 continue

@@ -31,7 +31,10 @@ OPTIONS = {
     "image": "choose: --image-key id or --image-key name (in Python image_key=)",
     "class": "choose: --class-key id or --class-key name (in Python class_key=)",
 }
-COLUMNS = {"image": "image_id or file_name", "class": "category_id or class_name"}
+COLUMNS: dict[Kind, dict[Key, str]] = {
+    "image": {"id": "image_id", "name": "file_name"},
+    "class": {"id": "category_id", "name": "class_name"},
+}
 
 
 ID_COLUMNS = ("imageid", "imgid", "id", "imageids")
@@ -164,7 +167,8 @@ def _two_meanings(column: Column, evidence: Evidence) -> DataError:
     if evidence.apart is not None:
         value, by_id, by_name = evidence.apart
         what = f"{_short(value)} is {column.thing(by_id)} by id and {column.thing(by_name)} by name"
-        fix = option if column.fix else f"{option}, or name the column {COLUMNS[kind]}"
+        names = " or ".join(COLUMNS[kind].values())
+        fix = option if column.fix else f"{option}, or name the column {names}"
         lacking = [
             f"no {kind} {_short(evidence.unknown[key])} by {key}"
             for key in KEYS
@@ -178,7 +182,8 @@ def _two_meanings(column: Column, evidence: Evidence) -> DataError:
     if column.preferred is not None and column.preferred in evidence.missed:
         key = column.preferred
         fix = f"name every {kind} by {key}"
-        fix += f", or rename the column to {COLUMNS[kind]}" if column.named else f"; or {option}"
+        other = COLUMNS[kind]["name" if key == "id" else "id"]
+        fix += f", or rename the column to {other}" if column.named else f"; or {option}"
     return DataError(column.where, what, fix)
 
 

@@ -18,6 +18,7 @@ from detmap import DataError
 from detmap.adapters import pieces
 from detmap.adapters.coco import scan_json
 from detmap.adapters.tabular import parquet_pieces
+from detmap.statistics.sampling_units import groups_of
 from detmap.tables.join_keys import KEYS, Column, Evidence, choose
 from tests.support import builders as make
 from tests.support.running import run
@@ -387,3 +388,20 @@ def test_convert_refuses_names_that_readers_would_shorten(tmp_path: Path) -> Non
     assert "'cat '" in outcome.err
     assert run("convert", gt, tmp_path / "kept", "--to", "yolo").code == 0
     assert '"cat "' in (tmp_path / "kept" / "data.yaml").read_text()
+
+
+@pytest.mark.parametrize("header, groups", [("image_id", "abcd"), ("file_name", "bacd")])
+def test_the_header_of_a_list_of_groups_decides(tmp_path: Path, header: str, groups: str) -> None:
+    """The second column has any name; an error names the other header."""
+    names = ["2.jpg", "1.jpg", "3.jpg", "im4.jpg"]
+    images = [make.image(id=i, file_name=name) for i, name in enumerate(names, 1)]
+    truth = detmap.read_truth(make.write(tmp_path / "gt.json", make.instances(images=images)))
+    file = tmp_path / "g.csv"
+    rows = ["1", "2", "3", "4" if header == "image_id" else "im4"]
+    file.write_text("\n".join([f"{header},clip", *map(",".join, zip(rows, "abcd", strict=True))]))
+    assert "".join(groups_of(file, truth)[i] for i in (1, 2, 3, 4)) == groups
+    wrong = "im4" if header == "image_id" else "4"
+    file.write_text(f"{header},clip\n1,a\n{wrong},b\n")
+    other = {"image_id": "file_name", "file_name": "image_id"}[header]
+    with pytest.raises(DataError, match=f"rename the column to {other}"):
+        groups_of(file, truth)
