@@ -405,3 +405,17 @@ def test_the_header_of_a_list_of_groups_decides(tmp_path: Path, header: str, gro
     other = {"image_id": "file_name", "file_name": "image_id"}[header]
     with pytest.raises(DataError, match=f"rename the column to {other}"):
         groups_of(file, truth)
+
+
+@pytest.mark.parametrize("value", [[0.9], "0.9", {"a": 0.9}, True])
+@pytest.mark.parametrize("lines", [False, True])
+def test_a_key_in_the_place_of_the_score_is_a_number(
+    tmp_path: Path, value: Any, lines: bool
+) -> None:
+    truth = detmap.read_truth(make.write(tmp_path / "gt.json", make.instances()))
+    record = make.detection(scores=value)
+    del record["score"]
+    file = tmp_path / ("dt.jsonl" if lines else "dt.json")
+    file.write_text(json.dumps(record) + "\n" if lines else json.dumps([record]))
+    with pytest.raises(DataError, match="no score, and scores is .*, not a number"):
+        detmap.read_detections(file, truth)

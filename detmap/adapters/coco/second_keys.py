@@ -17,7 +17,7 @@ from detmap.tables import Note, Truth
 
 def is_scored(row: Mapping[str, Any]) -> bool:
     """Checks that no other key takes the place of the score."""
-    return row.get("score") is not None or not any(_is_number(row.get(key)) for key in SCORES)
+    return row.get("score") is not None or all(row.get(key) is None for key in SCORES)
 
 
 def require_agreement(
@@ -66,6 +66,8 @@ def set_scores(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note
     """
     used = [key for key in SCORES[1:] if any(_is_number(row.get(key)) for row in rows)]
     without = [i for i, row in enumerate(rows) if row.get("score") is None]
+    if not used and without:
+        _require_numbers(path, group, rows, without)
     if not used or not without:
         return ()
     lacking = {
@@ -87,6 +89,18 @@ def set_scores(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note
         row["score"] = row[whole[0]]
     text = f"detections have no key score: {whole[0]} is read as the score"
     return (Note("score-key", text, len(rows), shown(path)),)
+
+
+def _require_numbers(
+    path: Path, group: str, rows: list[dict[str, Any]], without: list[int]
+) -> None:
+    """Raises `DataError` for a key in the place of the score that holds no number."""
+    for i in without:
+        for key in SCORES[1:]:
+            if (value := rows[i].get(key)) is not None:
+                what = f"no score, and {key} is {record_errors.short(value)}, not a number"
+                fix = 'write the score of each detection as a number: "score": 0.9'
+                raise DataError(record_errors.place(path, group, i), what, fix)
 
 
 def _is_number(value: Any) -> bool:
