@@ -417,5 +417,5 @@ def test_a_key_in_the_place_of_the_score_is_a_number(
     del record["score"]
     file = tmp_path / ("dt.jsonl" if lines else "dt.json")
     file.write_text(json.dumps(record) + "\n" if lines else json.dumps([record]))
-    with pytest.raises(DataError, match="no score, and scores is .*, not a number"):
+    with pytest.raises(DataError, match=r"no score, and scores is .*, not a number"):
         detmap.read_detections(file, truth)
