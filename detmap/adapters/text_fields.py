@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from detmap.base import open_files
+from detmap.base import json_faults, open_files
 from detmap.errors import DataError
 
 SPACE = " \t"
@@ -76,10 +76,12 @@ def decoded(path: Path) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         line = len(LINE_END.findall(data[: error.start].decode())) + 1
+        where = f"{open_files.shown(path)}: line {line}"
+        if json_faults.is_cut_character(error):
+            what = "truncated: the file ends in the middle of a character"
+            raise DataError(where, what, json_faults.WRITE_AGAIN) from None
         raise DataError(
-            f"{open_files.shown(path)}: line {line}",
-            f"not UTF-8: {error.reason}",
-            "write the file as plain text in UTF-8",
+            where, f"not UTF-8: {error.reason}", "write the file as plain text in UTF-8"
         ) from None
 
 

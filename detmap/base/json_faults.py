@@ -29,13 +29,17 @@ def last_line(text: str | bytes) -> int:
             text = text.decode("utf-8-sig")
         json.loads(text)
     except UnicodeDecodeError as error:
-        at_end = error.end == len(error.object) and error.reason == "unexpected end of data"
-        return last_line(error.object[: error.start]) if at_end else 0
+        return last_line(error.object[: error.start]) if is_cut_character(error) else 0
     except json.JSONDecodeError as error:
         return 1 + error.doc.rstrip().count("\n") if is_truncated(error) else 0
     except (ValueError, RecursionError):
         pass
     return 0
+
+
+def is_cut_character(error: UnicodeDecodeError) -> bool:
+    """Checks if the last character of a text in UTF-8 is not whole."""
+    return error.end == len(error.object) and error.reason == "unexpected end of data"
 
 
 def is_truncated(error: json.JSONDecodeError) -> bool:

@@ -129,7 +129,8 @@ class Archive:
 
 WRITE_AGAIN = "write it again"
 BEGIN, END = b"PK\x03\x04", b"PK\x05\x06"  # of a zip archive
-MOST_END = (1 << 16) + 22  # bytes of the record of its end, with a comment
+END_SIZE = 22  # bytes of the record of its end
+MOST_END = (1 << 16) + END_SIZE  # with a comment
 
 
 @contextmanager
@@ -193,7 +194,9 @@ def _unreadable(content: bytes, error: Exception) -> str:
     """Says why an archive cannot be opened: its directory is at the end, so a part has none."""
     if not content:
         return "the file is empty"
-    if content.startswith(BEGIN) and END not in content[-MOST_END:]:
+    is_begun = content.startswith(BEGIN) or BEGIN.startswith(content)
+    at = content.rfind(END, -MOST_END)
+    if is_begun and (at < 0 or len(content) < at + END_SIZE):
         return "the file is truncated: its end is missing"
     return str(error) or type(error).__name__
 

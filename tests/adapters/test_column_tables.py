@@ -138,7 +138,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "encoding": (GOOD.encode() + b"\xe4\n", "line 3: not UTF-8"),
     "utf-16": (GOOD.encode("utf-16"), "text in UTF-16"),
     "garbage": (b"\x89PMG\r\n\x1a\n\x00\xff" * 50, "line 1: not UTF-8"),
-    "quote": (GOOD + '"a,cat,.5,1,2,3,4\n', "columns, the header has 7|not CSV"),
+    "quote": (GOOD + '"a,cat,.5,1,2,3,4\n', "truncated: the file ends inside a quoted cell"),
     "long": (GOOD + "a" * 200_000 + ",cat,.5,1,2,3,4\n", "not CSV: field larger"),
 }
 

@@ -364,6 +364,9 @@ def _not_json(path: Path, error: json.JSONDecodeError) -> DataError:
 
 
 def _not_utf8(where: str, error: UnicodeDecodeError) -> DataError:
+    if json_faults.is_cut_character(error):
+        what = "truncated: the file ends in the middle of a character"
+        return DataError(where, what, json_faults.WRITE_AGAIN)
     return DataError(where, f"not UTF-8: {error.reason}", "write the file as UTF-8")
 
 

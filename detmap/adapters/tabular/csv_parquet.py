@@ -23,7 +23,7 @@ from detmap.adapters import folder_files, text_fields
 from detmap.adapters.coded_names import CodedNames, coded
 from detmap.adapters.tabular import csv_cells, parquet_footer
 from detmap.adapters.tabular.csv_cells import Cells
-from detmap.base import arguments, memory, open_files
+from detmap.base import arguments, json_faults, memory, open_files
 from detmap.base.open_files import shown
 from detmap.base.sums import add_integers
 from detmap.errors import DataError, few
@@ -36,6 +36,8 @@ _IGNORED = re.compile(r"[\s_.\-]+")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 CELL = 100  # bytes of memory that a cell takes while it is read, as a Python object
 IN_MEMORY = 12  # bytes of memory that a byte of Parquet takes, roughly: it is compressed
+_LAST = "\x1e"  # a row that is put behind the last one
+_PARQUET = b"PAR1"  # begins and ends a Parquet file
 PLENTY = 1 << 28  # bytes of memory that any Parquet file may take
 MOST_COLUMNS = 1000
 PARQUET = (".parquet", ".pq")
@@ -276,6 +278,7 @@ def is_of_image(file: Path) -> bool:
 
 def _read_csv(path: Path, content: str, delimiter: str, header: Sequence[str] = ()) -> Sheet:
     """As `read_csv`, of any CSV text."""
+    _require_closed_quotes(path, content, delimiter)
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter)
     try:
         rows = list(reader)
@@ -292,8 +295,12 @@ def _read_csv(path: Path, content: str, delimiter: str, header: Sequence[str] = 
     names = list(header) or _named(path, rows[0] if rows else [])
     for line, row in zip(lines, rows, strict=True):
         if len(row) != len(names):
+            where = f"{shown(path)}: line {line}"
+            if row is rows[-1] and len(row) < len(names) and not content.endswith(("\n", "\r")):
+                what = f"truncated: the file ends in the middle of a row ({len(row)} columns)"
+                raise DataError(where, what, json_faults.WRITE_AGAIN)
             raise DataError(
-                f"{shown(path)}: line {line}",
+                where,
                 f"{len(row)} columns, {'a row' if header else 'the header'} has {len(names)}",
                 f"write one cell per column{': ' * bool(header)}{', '.join(header)}",
             )
@@ -315,6 +322,22 @@ def _named(path: Path, header: Sequence[str]) -> list[str]:
     return names
 
 
+def _require_closed_quotes(path: Path, content: str, delimiter: str) -> None:
+    """Raises `DataError` if the text ends inside a quoted cell, which `csv` accepts."""
+    if content.count('"') % 2 == 0:
+        return
+    before = last = 0
+    final: list[str] = []
+    reader = csv.reader(io.StringIO(f"{content}\n{_LAST}", newline=""), delimiter=delimiter)
+    with suppress(csv.Error):  # the reader of rows reports it
+        for row in reader:
+            before, last, final = last, reader.line_num, row
+        if final != [_LAST]:
+            where = f"{shown(path)}: line {before + 1}"
+            what = "truncated: the file ends inside a quoted cell"
+            raise DataError(where, what, json_faults.WRITE_AGAIN)
+
+
 @contextmanager
 def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
     """Opens a Parquet file for reading; `times` is the memory that a byte of it takes.
@@ -323,6 +346,8 @@ def parquet_file(path: Path, times: int = IN_MEMORY) -> Iterator[Any]:
     """
     parquet = pyarrow_parquet(path)
     data = open_files.read_bytes(path, times=times)
+    if data[:4] == _PARQUET and (data[-4:] != _PARQUET or len(data) < 12):
+        raise DataError(shown(path), "truncated: its end is missing", json_faults.WRITE_AGAIN)
     with explained(path):
         import pyarrow
 
