@@ -94,7 +94,7 @@ class Detectron2:
         return dict(metrics) == {}
 
 
-HOSTS = {"mmengine": MMEngine, "detectron2": Detectron2}
+HOSTS: dict[str, Any] = {"mmengine": MMEngine, "detectron2": Detectron2}
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_a_failure_of_another_rank_is_a_warning(
     run = stand_ins.training_run("mmengine")
     metrics = run(lambda: first.metric.compute_metrics([None]))
     assert set(map(str, metrics.values())) == {"nan"}
-    comm = sys.modules["detectron2.utils"].comm  # type: ignore[attr-defined]
+    comm = sys.modules["detectron2.utils"].comm
     monkeypatch.setattr(comm, "gather", lambda rows, dst: [rows, None])
     assert second.is_missing(stand_ins.training_run("detectron2")(second.epoch))
     assert len(logged) == 2
@@ -165,8 +165,8 @@ def test_the_trainer_of_transformers_continues(
     monkeypatch.setitem(sys.modules, "torch", torch)
     from detmap.integrations.transformers import compute_metrics
 
-    processor = SimpleNamespace(post_process_object_detection=lambda *_, **__: [found])
     found = {"boxes": np.array([[0, 0, 5, 5.0]]), "scores": np.array([0.5]), "labels": [0]}
+    processor = SimpleNamespace(post_process_object_detection=lambda *_, **__: [found])
     label = {"boxes": np.array([[0.25, 0.25, 0.5, 0.5]]), "class_labels": np.array([0])}
     label |= {"image_id": np.array([1]), "orig_size": np.array([10, 10])}
     arrays = (np.zeros((1, 1, 2)), np.zeros((1, 1, 4)))
