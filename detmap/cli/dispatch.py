@@ -59,7 +59,7 @@ ALL_COMMANDS = {
         "detmap.cli.checks.parity", "compare with pycocotools or another tool on the same files"
     ),
     "tools": Command(
-        "detmap.cli.checks.tools", "evaluate the same files under the rules of 51 tools"
+        "detmap.cli.checks.tools", "evaluate the same files under the rules of 54 tools"
     ),
     "reproduce": Command(
         "detmap.cli.checks.reproduce", "search for the rules that reproduce a published number"

@@ -7,13 +7,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import detmap
-from detmap.errors import DetmapError
+from detmap.errors import DataError, DetmapError
+from detmap.integrations import host_errors
 from detmap.integrations.host_errors import HostError, value_errors
 from detmap.integrations.inputs import coco_rows, field_values
 
@@ -30,6 +32,9 @@ NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl")
 
 class DetmapEvaluator(DatasetEvaluator):  # type: ignore[misc]
     """COCO AP of boxes, masks and keypoints, from 0 to 100; NaN where undefined.
+
+    In a training run (`TrainerBase.train`) an error is one warning, and the run continues: the
+    evaluator returns empty results from then on. Elsewhere errors are `ValueError`.
 
     Parameters
     ----------
@@ -54,14 +59,29 @@ class DetmapEvaluator(DatasetEvaluator):  # type: ignore[misc]
         with value_errors("DetmapEvaluator"):
             self._ids = coco_rows.class_ids(detmap.read_truth(truth), class_names)
         self.results: dict[str, detmap.Result] = {}
+        warn = logging.getLogger("detectron2.detmap").warning
+        self._guard = host_errors.TrainingGuard("DetmapEvaluator", warn)
         self.reset()
 
     def reset(self) -> None:
         """Removes all images."""
         self._rows: dict[Any, dict[str, list[coco_rows.Row]]] = {}
+        self._incomplete = False
 
     def process(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Adds a batch."""
+        training = host_errors.in_training("detectron2")
+        if training and self._guard.failed:
+            self._incomplete = True
+            return
+        with self._guard.running(training):
+            try:
+                self._add(inputs, outputs)
+            except Exception:
+                self._incomplete = training
+                raise
+
+    def _add(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         if len(inputs) != len(outputs):
             what = f"{len(outputs)} for {len(inputs)} inputs"
             raise HostError("DetmapEvaluator.process: outputs", what, "give one per image")
@@ -80,16 +100,28 @@ class DetmapEvaluator(DatasetEvaluator):  # type: ignore[misc]
                 }
 
     def evaluate(self) -> OrderedDict[str, dict[str, float]] | None:
-        """Evaluates the images of all ranks, each once; None except on the main rank."""
-        gathered = comm.gather(self._rows, dst=0)
+        """Evaluates the images of all ranks, each once; None except on the main rank.
+
+        After a failure in a training run the results are empty.
+        """
+        # Every rank takes part, also one that failed: the others wait for it.
+        gathered = comm.gather(None if self._incomplete else self._rows, dst=0)
         if not comm.is_main_process():
             return None
+        training = host_errors.in_training("detectron2")
+        if not (training and self._guard.failed):
+            with self._guard.running(training):
+                if None in gathered:
+                    raise DataError("ranks", "a rank failed", "see its warning")
+                return self._numbers(gathered)
+        return OrderedDict()
+
+    def _numbers(self, gathered: Sequence[Any]) -> OrderedDict[str, dict[str, float]]:
         images = {image: rows for rank in gathered for image, rows in rank.items()}
         metrics: OrderedDict[str, dict[str, float]] = OrderedDict()
         for task in self.tasks:
             rows = [row for image in sorted(images) for row in images[image][task]]
-            with value_errors("DetmapEvaluator"):
-                result = coco_rows.evaluate(self.truth, rows, task, self.protocol)
+            result = coco_rows.evaluate(self.truth, rows, task, self.protocol)
             self.results[task] = result
             names = NAMES if self.protocol is None else tuple(result.metrics)
             metrics[task] = {

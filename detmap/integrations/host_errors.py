@@ -4,11 +4,13 @@ a warning.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from detmap.errors import DetmapError
+from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 
 
@@ -57,8 +59,30 @@ class TrainingGuard:
             self.failed = True
 
 
+def in_training(host: str) -> bool:
+    """Whether the caller runs inside a function ``train`` of the package `host`: a training run.
+
+    Hosts do not pass this to a metric.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if frame.f_code.co_name == "train" and package == host:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
 def require_protocol(place: str, protocol: Any) -> None:
     """Raises `HostError` for an unknown protocol, before an epoch is lost. None is the default."""
     if protocol is not None:
         with value_errors(place):
             prepare(protocol)
+
+
+def undefined_metrics(protocol: str | Protocol) -> dict[str, float]:
+    """The metrics of a protocol, all NaN: what an evaluation that failed in a training run
+    returns. A host that reads a metric by name finds it.
+    """
+    rows, _ = prepare(protocol).rows()
+    return {row.name: float("nan") for row in rows}

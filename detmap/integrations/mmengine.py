@@ -8,17 +8,20 @@ In a configuration::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import detmap
-from detmap.errors import require
+from detmap.errors import DataError, require
+from detmap.integrations import host_errors
 from detmap.integrations.host_errors import HostError, require_protocol, value_errors
 from detmap.integrations.inputs import coco_rows, field_values
 
 _BaseMetric: Any = require("mmengine.evaluator", "mmengine").BaseMetric
 _registry = require("mmengine.registry", "mmengine")
+_print_log: Any = require("mmengine.logging", "mmengine").print_log
 
 KEYS = {"AP": "", "AP50": "_50", "AP75": "_75", "APs": "_s", "APm": "_m", "APl": "_l"}
 FIELDS = {"bbox": "bboxes", "segm": "masks", "keypoints": "keypoints"}
@@ -29,6 +32,9 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
     """COCO AP of boxes, masks or keypoints.
 
     ``results_by_kind`` holds a `detmap.Result` per kind after an evaluation, on the main rank.
+
+    In a training run (`Runner.train`) an error is one warning, and the run continues: the metrics
+    of that run are NaN from then on. Elsewhere errors are `ValueError`.
 
     Parameters
     ----------
@@ -63,22 +69,30 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
         self.protocol, self.outfile_prefix = protocol, outfile_prefix
         self.results_by_kind: dict[str, detmap.Result] = {}
         self._ids: list[int] | None = None
+        self._guard = host_errors.TrainingGuard("DetmapMetric", _warn)
 
     def process(self, data_batch: Any, data_samples: Sequence[Any]) -> None:
         """Adds a batch: one entry per image, since mmengine drops padded images by count."""
-        for sample in data_samples:
-            found, image = sample["pred_instances"], sample["img_id"]
-            where = f"image {image!r}"
-            with value_errors("pred_instances"):
-                labels = field_values.field(found, "labels", where)
-                labels = field_values.label_list(labels, f"{where}: labels")
-                categories = self._categories(labels, f"{where}: labels")
-                entry = {}
-                for kind in self.metrics:
-                    scores = field_values.field(found, _scores(kind, found), where)
-                    shapes = field_values.field(found, FIELDS[kind], where)
-                    entry[kind] = coco_rows.rows(image, scores, categories, kind, shapes)
-                self.results.append(entry)
+        training = host_errors.in_training("mmengine")
+        if not (training and self._guard.failed):
+            with self._guard.running(training), value_errors("pred_instances"):
+                self.results += [self._entry(sample) for sample in data_samples]
+                return
+        # mmengine counts the entries. None also informs the main rank of the failure.
+        self.results += [None] * len(data_samples)
+
+    def _entry(self, sample: Any) -> dict[str, list[coco_rows.Row]]:
+        found, image = sample["pred_instances"], sample["img_id"]
+        where = f"image {image!r}"
+        labels = field_values.field(found, "labels", where)
+        labels = field_values.label_list(labels, f"{where}: labels")
+        categories = self._categories(labels, f"{where}: labels")
+        entry = {}
+        for kind in self.metrics:
+            scores = field_values.field(found, _scores(kind, found), where)
+            shapes = field_values.field(found, FIELDS[kind], where)
+            entry[kind] = coco_rows.rows(image, scores, categories, kind, shapes)
+        return entry
 
     def _categories(self, labels: Sequence[int], where: str) -> list[int]:
         if self._ids is None:
@@ -88,21 +102,47 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
         return coco_rows.categories(labels, self._ids, where, fix)
 
     def compute_metrics(self, results: list[Any]) -> dict[str, float]:
-        """Evaluates the rows of all ranks; undefined metrics are -1, as in mmdet."""
+        """Evaluates the rows of all ranks; undefined metrics are -1, as in mmdet.
+
+        After a failure in a training run they are NaN, which is never the best checkpoint.
+        """
+        training = host_errors.in_training("mmengine")
+        if not (training and self._guard.failed):
+            with self._guard.running(training):
+                if None in results:
+                    raise DataError("results", "a rank failed", "see its warning")
+                return self._numbers(results)
+        return self._failed_numbers()
+
+    def _numbers(self, results: list[dict[str, list[coco_rows.Row]]]) -> dict[str, float]:
         metrics: dict[str, float] = {}
         for kind in self.metrics:
             rows = [row for image in results for row in image[kind]]
             file = self.outfile_prefix and f"{self.outfile_prefix}.{kind}.json"
-            with value_errors("DetmapMetric"):
-                result = coco_rows.evaluate(self.ann_file, rows, kind, self.protocol, file)
+            result = coco_rows.evaluate(self.ann_file, rows, kind, self.protocol, file)
             self.results_by_kind[kind] = result
-            named = {f"{kind}_mAP{KEYS[k]}": v for k, v in result.metrics.items() if k in KEYS}
-            if self.protocol is not None:
-                named = {f"{kind}_{name}": value for name, value in result.metrics.items()}
+            named = self._named(kind, result.metrics)
             if self.classwise:
                 named |= {f"{row['name']}_precision": row["AP"] for row in result.per_class}
             metrics |= {name: -1.0 if value != value else value for name, value in named.items()}
         return metrics
+
+    def _named(self, kind: str, metrics: Mapping[str, float]) -> dict[str, float]:
+        if self.protocol is not None:
+            return {f"{kind}_{name}": value for name, value in metrics.items()}
+        return {f"{kind}_mAP{KEYS[name]}": metrics[name] for name in KEYS if name in metrics}
+
+    def _failed_numbers(self) -> dict[str, float]:
+        """The names of the metrics, all NaN; without those of classes."""
+        metrics: dict[str, float] = {}
+        for kind in self.metrics:
+            rules = self.protocol or coco_rows.PROTOCOLS[kind]
+            metrics |= self._named(kind, host_errors.undefined_metrics(rules))
+        return metrics
+
+
+def _warn(text: str) -> None:
+    _print_log(text, logger="current", level=logging.WARNING)
 
 
 def _scores(kind: str, found: Any) -> str:

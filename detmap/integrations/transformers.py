@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +17,10 @@ import numpy as np
 
 import detmap
 from detmap.errors import require
-from detmap.integrations.host_errors import HostError, value_errors
+from detmap.integrations import host_errors
+from detmap.integrations.host_errors import HostError
 from detmap.integrations.inputs import field_values
+from detmap.results.flat_metrics import flat
 
 REQUIRED = ("boxes", "class_labels", "image_id", "orig_size")
 FIX = (
@@ -39,6 +42,9 @@ def compute_metrics(
     Its attribute ``result`` is the `detmap.Result` of the last evaluation. Areas are those of the
     boxes, because processors rescale the areas of the ground truth.
 
+    In a training run (`Trainer.train`) an error is one warning, and the run continues: the metrics
+    of that run are NaN from then on, without those of classes. Elsewhere errors are `ValueError`.
+
     Parameters
     ----------
     processor : has ``post_process_object_detection``
@@ -49,31 +55,42 @@ def compute_metrics(
     """
     torch = require("torch", "torch")
 
+    warn = logging.getLogger("transformers.detmap").warning
+    guard = host_errors.TrainingGuard("compute_metrics", warn)
+    with host_errors.value_errors("compute_metrics"):
+        names = flat(dict.fromkeys(host_errors.undefined_metrics(protocol), 0.0), [], "", None)
+
     def compute(evaluated: Any) -> dict[str, float]:
+        training = host_errors.in_training("transformers")
+        if not (training and guard.failed):
+            with guard.running(training):
+                result = evaluate(evaluated)
+                compute.result = result  # type: ignore[attr-defined]
+                return result.flat(classes=classes)
+        return dict.fromkeys(names, float("nan"))  # found by `metric_for_best_model`
+
+    def evaluate(evaluated: Any) -> detmap.Result:
         evaluator = detmap.Evaluator(protocol, classes={int(k): v for k, v in id2label.items()})
         outputs, labels = evaluated.predictions, evaluated.label_ids
         if not isinstance(outputs, list) or not isinstance(labels, list | tuple):
-            raise HostError("compute_metrics", "batches were concatenated", FIX)
+            raise HostError("predictions", "batches were concatenated", FIX)
+        if len(outputs) != len(labels):
+            what = f"{len(labels)} batches of labels for {len(outputs)} of predictions"
+            raise HostError("label_ids", what, FIX)
         predictions: list[Any] = []
         targets: list[Any] = []
-        with value_errors("compute_metrics"):
-            if len(outputs) != len(labels):
-                what = f"{len(labels)} batches of labels for {len(outputs)} of predictions"
-                raise HostError("label_ids", what, FIX)
-            for i, (batch, annotated) in enumerate(zip(outputs, labels, strict=True)):
-                logits, boxes = _logits_and_boxes(f"predictions[{i}]", batch, len(annotated))
-                known = [_fields(f"label_ids[{i}][{k}]", each) for k, each in enumerate(annotated)]
-                found = processor.post_process_object_detection(
-                    SimpleNamespace(logits=torch.tensor(logits), pred_boxes=torch.tensor(boxes)),
-                    threshold=threshold,
-                    target_sizes=[[int(side) for side in each["orig_size"]] for each in known],
-                )
-                predictions += found
-                targets += map(_target, known)
-            evaluator.update(predictions, targets)
-            result = evaluator.compute()
-        compute.result = result  # type: ignore[attr-defined]
-        return result.flat(classes=classes)
+        for i, (batch, annotated) in enumerate(zip(outputs, labels, strict=True)):
+            logits, boxes = _logits_and_boxes(f"predictions[{i}]", batch, len(annotated))
+            known = [_fields(f"label_ids[{i}][{k}]", each) for k, each in enumerate(annotated)]
+            found = processor.post_process_object_detection(
+                SimpleNamespace(logits=torch.tensor(logits), pred_boxes=torch.tensor(boxes)),
+                threshold=threshold,
+                target_sizes=[[int(side) for side in each["orig_size"]] for each in known],
+            )
+            predictions += found
+            targets += map(_target, known)
+        evaluator.update(predictions, targets)
+        return evaluator.compute()
 
     return compute
 

@@ -36,13 +36,39 @@ voc-devkit-07 voc-devkit-12 chainercv-07 chainercv-12 gluoncv-07 gluoncv-12 rafa
 rafaelpadilla-odm-area rafaelpadilla-review-11 rafaelpadilla-review-area rafaelpadilla-review-coco
 cartucho supervision fiftyone tfod-pascal tfod-weighted tfod-oidv2 tfod-oidchallenge darknet-0
 darknet-11 darknet-101 tide keras-retinanet ssd-pytorch-07 ssd-pytorch-12 globox od-metrics bes-dev
-podm-11 podm-area
+podm-11 podm-area supervision-0.30.7 supervision-0.31.0 supervision-0.31.1
 """
 """Tools that people know by these names: none is ever renamed."""
 
 
 def test_every_named_tool_is_a_protocol() -> None:
     assert set(NAMED.split()) <= set(protocol.tools())
+
+
+def test_versions_of_supervision() -> None:
+    """What changed between its releases; the name without a version is the newest."""
+    rules = [
+        (rule.boxes.form, rule.ap.epsilon, rule.boxes.precision, rule.ap.stored)
+        for rule in map(
+            detmap.load_protocol,
+            ("supervision", *(f"supervision-0.{each}" for each in ("31.1", "31.0", "30.7"))),
+        )
+    ]
+    single, newest = float(np.finfo(np.float32).eps), ("edges", float(np.spacing(1)))
+    both = ("float32", "float32")
+    assert rules == [
+        (*newest, *both),
+        (*newest, *both),
+        ("sides", newest[1], *both),
+        ("sides", single, *both),
+    ]
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], categories={1: "a"})
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [0.5])
+    perfect = [
+        detmap.evaluate(truth, found, name).metrics["mAP"]
+        for name in ("supervision", "supervision-0.30.7")
+    ]
+    assert perfect == [1, float(np.float32(1 / (1 + single)))]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Evaluate the same files under the rules of 51 tools (pycocotools, Ultralytics, torchmetrics,
+"""Evaluate the same files under the rules of 54 tools (pycocotools, Ultralytics, torchmetrics,
 mmdetection, detectron2, Cartucho ...) and report the difference to the default protocol.
 """
 
