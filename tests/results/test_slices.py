@@ -191,7 +191,7 @@ BAD = {
     "a blank column": ("a.csv", "image, \n000001,a\n", "a column without a name"),
     "mixed ids": ("s.json", '{"a": [1, "000002"]}', "not all images are strings"),
     "no ids": ("s.json", '{"a": [null]}', "not all images are strings"),
-    "broken": ("s.json", '{"a": [1', "not JSON"),
+    "broken": ("s.json", '{"a": [1', "truncated"),
     "deep": ("s.json", '{"a": ' + "[" * 100_000, "nested too deeply"),
     "a number": ("s.json", '{"a": [1e400]}', "not all images"),
     "huge": ("s.json", f'{{"a": [{2**70}]}}', "not all images"),
