@@ -79,3 +79,13 @@ def test_kitti_with_the_score_after_the_class(last: str, tmp_path: Path) -> None
     file.write_text(f"cat 0.9 0 0 0 {REST} -1.5 0.75\n".replace(" 20 ", " "))
     found = detmap.read_detections(file.parent, truth, format="kitti")
     assert (found.score.tolist(), found.boxes.tolist()) == ([0.75], [[0, 10, 11, 20]])
+
+
+def test_classes_of_yolo_may_be_written_as_floats(tmp_path: Path) -> None:
+    truth = one_class(tmp_path)
+    file = make.write(tmp_path / "labels" / "a.txt", "0.0 0.5 0.5 0.2 0.2 0.9\n")
+    found = detmap.read_detections(file.parent, truth, class_names=["cat"])
+    assert (found.score.tolist(), found.label.tolist()) == ([0.9], [0])
+    file.write_text("0.5 0.5 0.5 0.2 0.2 0.9\n")
+    with pytest.raises(DataError, match="the format is ambiguous"):
+        detmap.read_detections(file.parent, truth, class_names=["cat"])

@@ -7,6 +7,7 @@ images with invalid rows; here they are an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +40,7 @@ FOR_TRUTH = "a row is: class x_center y_center width height, in fractions of the
 FOR_DETECTIONS = (
     "a row is: class x_center y_center width height confidence (save_txt=True save_conf=True)"
 )
+_CLASS = re.compile(r"[0-9]+(?:\.0*)?")  # arrays of floats are written as 0.0
 TRACK_IDS = (
     "the last column looks like track ids (class x_center y_center width height id): save the "
     "labels with save_conf=True, and remove the column of ids after the confidence"
@@ -72,7 +74,7 @@ def _rows_of(path: Path) -> list[list[str]]:
 
 def _fits(words: list[str], outside: float) -> bool:
     """Checks for a class counted from 0, and fractions."""
-    if len(words) < BOX or not words[0].isdigit() or not label_files.are_numbers(words):
+    if len(words) < BOX or not label_files.are_numbers(words) or not _CLASS.fullmatch(words[0]):
         return False
     return all(-outside <= float(word) <= 1 + outside for word in words[1:BOX])
 
