@@ -164,6 +164,11 @@ COLUMNS: tuple[tuple[tuple[str, ...], Seen], ...] = (
 )
 VERTEX = Seen("import CSV of Vertex AI", CONVERT)
 YOLO_KERAS = Seen("lists of keras-yolo3 (path x1,y1,x2,y2,class ...)", _panlabel("yolo-keras"))
+MOT = Seen(
+    "text of MOT (frame,id,x,y,w,h,confidence,-1,-1,-1)",
+    "write CSV with the header image,class,x,y,w,h,score and the file name of each frame's image",
+)
+MOT_ROW = re.compile(r"\d+, *-?\d+(?:, *-?[\d.]+(?:[eE][-+]?\d+)?){5}(?:, *-1){3}")
 MARKED_FOLDERS: tuple[tuple[str, Seen], ...] = (
     ("*.tfrecord*", TFRECORD),
     ("meta.json", Seen("a project of Supervisely", f"export COCO, or {CONVERT}")),
@@ -293,6 +298,8 @@ def _recognize_folder(path: Path) -> Seen | None:
     texts = [file for file in files if file.suffix.lower() in (".txt", ".csv", ".xml")]
     if any(map(_is_utf16, texts[:TEXTS_LOOKED_AT])):
         return Seen("a folder with text in UTF-16", UTF16.fix)
+    if texts and _recognize_file(texts[0]) is MOT:
+        return Seen(f"a folder with {MOT.name}", MOT.fix)
     files = [file for file in files if file.suffix.lower() in (".json", ".jsonl", ".ndjson")]
     for file in files[:FILES_LOOKED_AT]:
         one = None if any(readings(file).values()) else _recognize_file(file)
@@ -347,6 +354,8 @@ def _recognize_lines(text: str) -> Seen | None:
         return VERTEX
     if re.fullmatch(r"\S.*?(?: -?[\d.]+(?:,-?[\d.]+){3},\d+)+", first):
         return YOLO_KERAS
+    if MOT_ROW.fullmatch(first):
+        return MOT
     names = {cell.strip(' "') for cell in re.split("[,;\t]", first)}
     return next((seen for marks, seen in COLUMNS if names >= set(marks)), None)
 

@@ -89,3 +89,17 @@ def test_classes_of_yolo_may_be_written_as_floats(tmp_path: Path) -> None:
     file.write_text("0.5 0.5 0.5 0.2 0.2 0.9\n")
     with pytest.raises(DataError, match="the format is ambiguous"):
         detmap.read_detections(file.parent, truth, class_names=["cat"])
+
+
+@pytest.mark.parametrize("name", ["det.txt", "det.csv", ""])
+def test_mot_text_is_named(name: str, tmp_path: Path) -> None:
+    truth = one_class(tmp_path)
+    rows = "1,1,11,11,49,49,0.9,-1,-1,-1\n2,-1,11,11,49,49,8.5e-1,-1,-1,-1\n"
+    make.write(tmp_path / "mot" / (name or "seq.txt"), rows)
+    with pytest.raises(DataError, match="text of MOT") as refused:
+        detmap.read_detections(tmp_path / "mot" / name, truth)
+    assert "ambiguous" not in str(refused.value)
+    assert "image,class,x,y,w,h,score" in refused.value.fix
+    table = "image,class,x,y,w,h,score\na.jpg,cat,11,11,49,49,0.9\n"
+    found = detmap.read_detections(make.write(tmp_path / "dt.csv", table), truth)
+    assert (found.boxes.tolist(), found.score.tolist()) == ([[11, 11, 49, 49]], [0.9])
