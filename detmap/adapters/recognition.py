@@ -20,6 +20,7 @@ import msgspec
 
 from detmap.adapters import registry, text_fields
 from detmap.adapters.joining import image_names
+from detmap.adapters.text_per_image import label_files
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
@@ -183,6 +184,9 @@ def better_error(path: Path, kind: str, error: DataError) -> DataError | None:
     """Returns the error that names what a path is; None if its reader knows more."""
     try:
         read = readings(path)
+        blank = None if any(read.values()) or kind == "truth" else _without_detections(path)
+        if blank:
+            return DataError(shown(path), *blank)
         known = [row for rows in read.values() for row in rows if row not in GENERAL]
         seen = None if known else recognized(path)
     except (OSError, DataError):
@@ -211,8 +215,20 @@ def better_error(path: Path, kind: str, error: DataError) -> DataError | None:
         formats = ", ".join(row.name for row in registry.FORMATS)
         ambiguous = error.what.startswith("the format is ambiguous")  # its fix lists the formats
         more = "" if ambiguous else f"; the formats are {formats}"
+        if kind == "detections" and not _files(path):
+            more = f"; {label_files.NO_DETECTIONS}"
         fix = f"give {inside}" if inside else f"{error.fix}{more}"
         return DataError(error.where, f"{error.what}; the folder has {_content(path)}", fix)
+    return None
+
+
+def _without_detections(path: Path) -> tuple[str, str] | None:
+    """Returns what is wrong with a folder without a line of text, and the fix; else None."""
+    suffixes = {file.suffix.lower() for file in _files(path) if not image_names.is_image(file.name)}
+    alone = suffixes == {label_files.TEXT}
+    if alone and any(label_files.are_blank(place) for place in (path, path / "labels")):
+        what = "all text files are empty, so that none shows the format"
+        return what, "name it: --detections-format yolo, cartucho, kitti or another"
     return None
 
 
@@ -432,5 +448,8 @@ def _is_coco(path: Path, kind: str) -> bool:
         return False
     with open_files.opened(path) as file:
         text = file.read(0, HEAD).decode("utf-8", "replace").lstrip()
-        seen = _match_keys(_json(path, file.size, text))
+        data = _json(path, file.size, text)
+    if data == []:
+        return kind == "detections"  # of a detector without detections
+    seen = _match_keys(data)
     return seen == READ[0 if kind == "truth" else 1]

@@ -9,6 +9,7 @@ import pytest
 import detmap
 from detmap import DataError
 from tests.support import builders as make
+from tests.support.running import run
 
 REST = "10 11 30 31 1.5 1.6 3.9 1 1.7 20"
 PERCENT = "if these are confidences in percent, divide them by 100"
@@ -103,3 +104,31 @@ def test_mot_text_is_named(name: str, tmp_path: Path) -> None:
     table = "image,class,x,y,w,h,score\na.jpg,cat,11,11,49,49,0.9\n"
     found = detmap.read_detections(make.write(tmp_path / "dt.csv", table), truth)
     assert (found.boxes.tolist(), found.score.tolist()) == ([[11, 11, 49, 49]], [0.9])
+
+
+@pytest.mark.parametrize("inside", ["", "labels"])
+def test_a_folder_of_empty_files_asks_for_the_format(inside: str, tmp_path: Path) -> None:
+    truth = one_class(tmp_path)
+    for stem in "ab":
+        make.write(tmp_path / "dt" / inside / f"{stem}.txt", " \n" * (stem == "a"))
+    with pytest.raises(DataError, match="all text files are empty") as refused:
+        detmap.read_detections(tmp_path / "dt", truth)
+    assert "--detections-format yolo, cartucho, kitti" in refused.value.fix
+    assert len(detmap.read_detections(tmp_path / "dt", truth, format="yolo")) == 0
+    make.write(tmp_path / "dt" / "dt.json", [make.detection()])  # of a folder with other marks
+    with pytest.raises(DataError) as refused:
+        detmap.read_detections(tmp_path / "dt", truth)
+    assert "all text files are empty" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", [None, "yolo", "cartucho", "kitti"])
+def test_a_folder_without_files_says_what_to_give(name: str | None, tmp_path: Path) -> None:
+    truth = one_class(tmp_path)
+    (tmp_path / "labels").mkdir()
+    with pytest.raises(DataError, match="a JSON file that holds"):
+        detmap.read_detections(tmp_path / "labels", truth, format=name)
+    nothing = make.write(tmp_path / "dt.json", "[]")
+    assert len(detmap.read_detections(nothing, truth)) == 0
+    outcome = run("inspect", nothing)
+    assert outcome.code == 0
+    assert "detections in the format coco" in outcome.out

@@ -140,7 +140,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     and lines.
     """
     folder = _folder(path, RESULTS)
-    files = label_files.required(folder, FOLDERS)
+    files = label_files.required(folder, f"{FOLDERS}; {label_files.NO_DETECTIONS}")
     lines = label_files.read(files)
     numbers_at = lines.count - (NUMBERS + 1)
     if (numbers_at < 1).any():

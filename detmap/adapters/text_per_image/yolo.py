@@ -151,7 +151,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     folder = path
     if not data_yaml.has_labels(path) and (path / "labels").is_dir():
         folder = path / "labels"
-    files = label_files.required(folder, "save them with save_txt=True save_conf=True")
+    fix = f"save them with save_txt=True save_conf=True; {label_files.NO_DETECTIONS}"
+    files = label_files.required(folder, fix)
     files = [file for file in files if file.name not in data_yaml.NAMES_FILES]
     lines = label_files.read(files)
     rows = _rows(lines, None, scored=True)
@@ -193,7 +194,8 @@ def _labels(
     path: Path, folder: Path, truth: Truth, classes: NDArray[np.int64], policy: Policy
 ) -> NDArray[np.int32]:
     """Returns positions of classes that count from 0; -1 if unknown."""
-    if policy.class_names is not None or predictions_json.counts_from_zero(truth):
+    known = policy.class_names is not None or predictions_json.counts_from_zero(truth)
+    if known or not len(classes):
         return join.classes_by_id(truth, classes, shown(path), policy)
     names_files = [folder / name for name in data_yaml.NAMES_FILES if (folder / name).is_file()]
     if not names_files:
@@ -207,8 +209,8 @@ def _labels(
         )
     names = data_yaml.names_in(names_files[0])
     place = join.classes_by_id(truth, list(names), shown(names_files[0]))
-    known = np.append(place, np.int32(-1))
-    return known[np.minimum(classes, len(names))]
+    labels = np.append(place, np.int32(-1))
+    return labels[np.minimum(classes, len(names))]
 
 
 # --- rows -----------------------------------------------------------------------------------------
