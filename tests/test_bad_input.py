@@ -968,7 +968,7 @@ TEXT: dict[str, tuple[dict[str, str | bytes], str, str, str]] = {
         "such as '000001'",
     ),
     "other names": (
-        {"cat": ""},
+        {"cat": "x\n"},
         "",
         "no files such as comp4_det_test_aeroplane.txt",
         "one text file per class",

@@ -20,6 +20,7 @@ import msgspec
 
 from detmap.adapters import registry, text_fields
 from detmap.adapters.joining import image_names
+from detmap.adapters.text_per_image import label_files
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
@@ -164,6 +165,11 @@ COLUMNS: tuple[tuple[tuple[str, ...], Seen], ...] = (
 )
 VERTEX = Seen("import CSV of Vertex AI", CONVERT)
 YOLO_KERAS = Seen("lists of keras-yolo3 (path x1,y1,x2,y2,class ...)", _panlabel("yolo-keras"))
+MOT = Seen(
+    "text of MOT (frame,id,x,y,w,h,confidence,-1,-1,-1)",
+    "write CSV with the header image,class,x,y,w,h,score and the file name of each frame's image",
+)
+MOT_ROW = re.compile(r"\d+, *-?\d+(?:, *-?[\d.]+(?:[eE][-+]?\d+)?){5}(?:, *-1){3}")
 MARKED_FOLDERS: tuple[tuple[str, Seen], ...] = (
     ("*.tfrecord*", TFRECORD),
     ("meta.json", Seen("a project of Supervisely", f"export COCO, or {CONVERT}")),
@@ -178,6 +184,9 @@ def better_error(path: Path, kind: str, error: DataError) -> DataError | None:
     """Returns the error that names what a path is; None if its reader knows more."""
     try:
         read = readings(path)
+        blank = None if any(read.values()) or kind == "truth" else _without_detections(path)
+        if blank:
+            return DataError(shown(path), *blank)
         known = [row for rows in read.values() for row in rows if row not in GENERAL]
         seen = None if known else recognized(path)
     except (OSError, DataError):
@@ -206,8 +215,20 @@ def better_error(path: Path, kind: str, error: DataError) -> DataError | None:
         formats = ", ".join(row.name for row in registry.FORMATS)
         ambiguous = error.what.startswith("the format is ambiguous")  # its fix lists the formats
         more = "" if ambiguous else f"; the formats are {formats}"
+        if kind == "detections" and not _files(path):
+            more = f"; {label_files.NO_DETECTIONS}"
         fix = f"give {inside}" if inside else f"{error.fix}{more}"
         return DataError(error.where, f"{error.what}; the folder has {_content(path)}", fix)
+    return None
+
+
+def _without_detections(path: Path) -> tuple[str, str] | None:
+    """Returns what is wrong with a folder without a line of text, and the fix; else None."""
+    suffixes = {file.suffix.lower() for file in _files(path) if not image_names.is_image(file.name)}
+    alone = suffixes == {label_files.TEXT}
+    if alone and any(label_files.are_blank(place) for place in (path, path / "labels")):
+        what = "all text files are empty, so that none shows the format"
+        return what, "name it: --detections-format yolo, cartucho, kitti or another"
     return None
 
 
@@ -293,6 +314,8 @@ def _recognize_folder(path: Path) -> Seen | None:
     texts = [file for file in files if file.suffix.lower() in (".txt", ".csv", ".xml")]
     if any(map(_is_utf16, texts[:TEXTS_LOOKED_AT])):
         return Seen("a folder with text in UTF-16", UTF16.fix)
+    if texts and _recognize_file(texts[0]) is MOT:
+        return Seen(f"a folder with {MOT.name}", MOT.fix)
     files = [file for file in files if file.suffix.lower() in (".json", ".jsonl", ".ndjson")]
     for file in files[:FILES_LOOKED_AT]:
         one = None if any(readings(file).values()) else _recognize_file(file)
@@ -347,6 +370,8 @@ def _recognize_lines(text: str) -> Seen | None:
         return VERTEX
     if re.fullmatch(r"\S.*?(?: -?[\d.]+(?:,-?[\d.]+){3},\d+)+", first):
         return YOLO_KERAS
+    if MOT_ROW.fullmatch(first):
+        return MOT
     names = {cell.strip(' "') for cell in re.split("[,;\t]", first)}
     return next((seen for marks, seen in COLUMNS if names >= set(marks)), None)
 
@@ -423,5 +448,8 @@ def _is_coco(path: Path, kind: str) -> bool:
         return False
     with open_files.opened(path) as file:
         text = file.read(0, HEAD).decode("utf-8", "replace").lstrip()
-        seen = _match_keys(_json(path, file.size, text))
+        data = _json(path, file.size, text)
+    if data == []:
+        return kind == "detections"  # of a detector without detections
+    seen = _match_keys(data)
     return seen == READ[0 if kind == "truth" else 1]

@@ -11,6 +11,7 @@ Source: fizyr/keras-retinanet, keras_retinanet/preprocessing/csv_generator.py.
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from detmap.adapters import text_fields
 from detmap.adapters.joining import image_names
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.tabular import column_tables, csv_parquet
+from detmap.adapters.text_per_image import column_layouts
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
@@ -57,7 +59,11 @@ def read_detections(
 ) -> Detections:
     """Reads a file of detections. Raises `DataError` for invalid rows and unknown images."""
     sheet = csv_parquet.read_csv(path, SCORED)
-    return column_tables.read_detections(sheet, truth, box_format, policy)
+    found = column_tables.read_detections(sheet, truth, box_format, policy)
+    score, image = sheet.numbers("score"), sheet.names("image").code
+    column_layouts.require_confidences(score, image, sheet.place, column_layouts.LAST_TRACK_IDS)
+    notes = column_layouts.equal_scores(score, sheet.source)
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def _first_row(path: Path) -> list[str]:

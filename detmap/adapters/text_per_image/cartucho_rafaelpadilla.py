@@ -117,7 +117,7 @@ class Tool:
     ) -> Detections:
         """Reads a folder of detections; see `read_truth`."""
         box_format = self._box_format(path, box_format)
-        lines = label_files.read(label_files.required(path))
+        lines = label_files.read(label_files.required(path, label_files.NO_DETECTIONS))
         _require(lines, 6, "class score a b c d", "6 words")
         stems, names = lines.stems(), lines.column(0)
         image = join.images_by_stem(truth, stems, shown(path), policy.file_key)

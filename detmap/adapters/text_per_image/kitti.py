@@ -28,7 +28,7 @@ from detmap.adapters import box_conventions, folder_files, text_fields
 from detmap.adapters.coded_names import CodedNames, coded
 from detmap.adapters.joining import image_names, image_sizes, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy, positions_by_unique_name
-from detmap.adapters.text_per_image import label_files
+from detmap.adapters.text_per_image import column_layouts, label_files
 from detmap.adapters.text_per_image.label_files import Lines
 from detmap.base import memory
 from detmap.base.open_files import shown
@@ -47,6 +47,10 @@ RESULTS = ("data", "results")
 IMAGES = ("image_2", "images", "data")  # beside the labels
 _FRAME = re.compile(r"([0-9]{2}_[0-9]{3})_([0-9]{6})")  # DeepStream's names: stream and frame
 FOLDERS = "give the folder label_2, or that of the results"
+SECOND_SCORE = (
+    "it looks like class score truncated occluded alpha left top right bottom and 7 numbers: write "
+    "the score as the last number"
+)
 FORM = "a line is: class truncated occluded alpha left top right bottom and 7 numbers of the 3D box"
 
 
@@ -136,13 +140,16 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     and lines.
     """
     folder = _folder(path, RESULTS)
-    files = label_files.required(folder, FOLDERS)
+    files = label_files.required(folder, f"{FOLDERS}; {label_files.NO_DETECTIONS}")
     lines = label_files.read(files)
     numbers_at = lines.count - (NUMBERS + 1)
     if (numbers_at < 1).any():
         raise _wrong_line(lines, int(np.argmax(numbers_at < 1)), f"{FORM}, and the score")
     numbers = replace(lines, first=lines.first + numbers_at).numbers(READ)
     score = replace(lines, first=lines.first + numbers_at + NUMBERS).numbers(("score",))[:, 0]
+    column_layouts.require_score_last(numbers, score, lines.place, SECOND_SCORE)
+    last_ids = column_layouts.LAST_TRACK_IDS
+    column_layouts.require_confidences(score, lines.file, lines.place, last_ids)
     names, name_notes = _known_names(truth, _names(lines, numbers_at), shown(path))
     if policy.unknown != "drop":
         _refuse_more_words(lines, numbers_at, names, policy.positions_by_name(truth, shown(path)))
@@ -162,6 +169,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         notes=(
             *image_notes,
             *name_notes,
+            *column_layouts.equal_scores(score, shown(path)),
             *_unread_note(lines, numbers_at, shown(path)),
             *label_files.unread(folder),
         ),

@@ -25,6 +25,7 @@ from detmap.tables.notes import listed_names
 FILES_LOOKED_AT, BYTES_LOOKED_AT = 40, 1 << 12
 BYTES_AT_ONCE = 1 << 20  # of a text; larger arrays take longer to get than to fill
 TEXT = ".txt"
+NO_DETECTIONS = "for a detector without detections, give a JSON file that holds []"
 LF, CR = b"\n\r"
 _GAPS = np.isin(np.arange(256), list(b" \t\n\r"))
 
@@ -278,6 +279,17 @@ def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
         lines = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()
         rows += [words for words in map(str.split, lines) if words]
     return rows
+
+
+def are_blank(folder: Path) -> bool:
+    """Checks that a folder has text files, and that none has a line with words."""
+    files = [folder / name for name in folder_files.names(folder, TEXT)]
+    return bool(files) and not any(map(_has_words, files))
+
+
+def _has_words(file: Path) -> bool:
+    with open_files.opened(file) as opened:
+        return bool(opened.read(0, BYTES_LOOKED_AT).strip()) or opened.size > BYTES_LOOKED_AT
 
 
 def are_numbers(words: Iterable[str]) -> bool:

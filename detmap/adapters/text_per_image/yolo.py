@@ -7,6 +7,7 @@ images with invalid rows; here they are an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +40,7 @@ FOR_TRUTH = "a row is: class x_center y_center width height, in fractions of the
 FOR_DETECTIONS = (
     "a row is: class x_center y_center width height confidence (save_txt=True save_conf=True)"
 )
+_CLASS = re.compile(r"[0-9]+(?:\.0*)?")  # arrays of floats are written as 0.0
 TRACK_IDS = (
     "the last column looks like track ids (class x_center y_center width height id): save the "
     "labels with save_conf=True, and remove the column of ids after the confidence"
@@ -72,7 +74,7 @@ def _rows_of(path: Path) -> list[list[str]]:
 
 def _fits(words: list[str], outside: float) -> bool:
     """Checks for a class counted from 0, and fractions."""
-    if len(words) < BOX or not words[0].isdigit() or not label_files.are_numbers(words):
+    if len(words) < BOX or not label_files.are_numbers(words) or not _CLASS.fullmatch(words[0]):
         return False
     return all(-outside <= float(word) <= 1 + outside for word in words[1:BOX])
 
@@ -149,7 +151,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     folder = path
     if not data_yaml.has_labels(path) and (path / "labels").is_dir():
         folder = path / "labels"
-    files = label_files.required(folder, "save them with save_txt=True save_conf=True")
+    fix = f"save them with save_txt=True save_conf=True; {label_files.NO_DETECTIONS}"
+    files = label_files.required(folder, fix)
     files = [file for file in files if file.name not in data_yaml.NAMES_FILES]
     lines = label_files.read(files)
     rows = _rows(lines, None, scored=True)
@@ -191,7 +194,8 @@ def _labels(
     path: Path, folder: Path, truth: Truth, classes: NDArray[np.int64], policy: Policy
 ) -> NDArray[np.int32]:
     """Returns positions of classes that count from 0; -1 if unknown."""
-    if policy.class_names is not None or predictions_json.counts_from_zero(truth):
+    known = policy.class_names is not None or predictions_json.counts_from_zero(truth)
+    if known or not len(classes):
         return join.classes_by_id(truth, classes, shown(path), policy)
     names_files = [folder / name for name in data_yaml.NAMES_FILES if (folder / name).is_file()]
     if not names_files:
@@ -205,8 +209,8 @@ def _labels(
         )
     names = data_yaml.names_in(names_files[0])
     place = join.classes_by_id(truth, list(names), shown(names_files[0]))
-    known = np.append(place, np.int32(-1))
-    return known[np.minimum(classes, len(names))]
+    labels = np.append(place, np.int32(-1))
+    return labels[np.minimum(classes, len(names))]
 
 
 # --- rows -----------------------------------------------------------------------------------------
