@@ -11,7 +11,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.doctor.raw_rows import Key, Raw, are_numbers, image_places
+from detmap.doctor.raw_rows import ImageKey, Key, Raw, are_numbers, image_places
 from detmap.doctor.repair import Repair
 from detmap.errors import few
 from detmap.results.findings import Finding
@@ -28,7 +28,7 @@ def repairs(raw: Raw, truth: Truth) -> tuple[Repair, ...]:
         return ()
     used = tuple(raw.images[code] for code in codes)
     files = tuple(raw.files[code] for code in codes if raw.files)
-    return (*_beside(used, files, truth), *readings(used, raw.by_stem, truth))
+    return (*_beside(used, files, truth), *readings(used, raw.key, truth))
 
 
 def _beside(used: tuple[Key, ...], files: tuple[str, ...], truth: Truth) -> Iterator[Repair]:
@@ -36,7 +36,7 @@ def _beside(used: tuple[Key, ...], files: tuple[str, ...], truth: Truth) -> Iter
     if not files:
         return
     by_file = _index_stems(files, truth)
-    as_is = image_places(truth, used, False)
+    as_is = image_places(truth, used, "any")
     apart = np.flatnonzero((by_file >= 0) & (by_file != as_is)).tolist()
     if (by_file >= 0).mean() >= KNOWN and apart:
         text = (
@@ -52,13 +52,13 @@ def _use_file_names(raw: Raw, truth: Truth) -> Raw:
     nobody: Key = "" if ids and isinstance(ids[0], str) else -(2**62)
     places = _index_stems(raw.files, truth).tolist()
     images = tuple(ids[place] if place >= 0 else nobody for place in places)
-    return replace(raw, images=images, by_stem=False, files=())
+    return replace(raw, images=images, key="id", files=())
 
 
 @lru_cache(maxsize=4)
-def readings(used: tuple[Key, ...], stems: bool, truth: Truth) -> tuple[Repair, ...]:
+def readings(used: tuple[Key, ...], key: ImageKey, truth: Truth) -> tuple[Repair, ...]:
     """Other readings of the names of images; an examination clears this at its end."""
-    return tuple(_readings(used, image_places(truth, used, stems), truth))
+    return tuple(_readings(used, image_places(truth, used, key), truth))
 
 
 def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> Iterator[Repair]:
@@ -92,7 +92,7 @@ def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> 
     if truth.images.ids.dtype.kind == "i":
         first, last = int(truth.images.ids[0]), int(truth.images.ids[-1])
         for step in sorted({1, -1, first - low, last - high} - {0}):
-            place = image_places(truth, tuple(int(i) + step for i in numbers), False)
+            place = image_places(truth, tuple(int(i) + step for i in numbers), "id")
             if (place >= 0).mean() >= KNOWN:
                 text = f"image ids are {abs(step)} too {'low' if step > 0 else 'high'}"
                 yield Repair("images-shifted", text, _repair(used, place, truth), 1)
@@ -109,7 +109,7 @@ def renamed(raw: Raw, truth: Truth, *, known: dict[Key, Key]) -> Raw:
     del truth
     nobody: Key = "" if any(isinstance(i, str) for i in known.values()) else -(2**62)
     images = tuple(known.get(key, nobody) for key in raw.images)
-    return replace(raw, images=images, by_stem=False, files=())
+    return replace(raw, images=images, key="id", files=())
 
 
 def stem(name: str) -> str:
@@ -158,7 +158,7 @@ def _number(name: str) -> int | None:
 
 def strangers(raw: Raw, truth: Truth) -> Iterator[Finding]:
     """Rows on images that the ground truth lacks, of which no numbering makes sense."""
-    place = image_places(truth, raw.images, raw.by_stem)
+    place = image_places(truth, raw.images, raw.key)
     unknown = place[raw.image] < 0
     if not len(raw) or unknown.mean() < OTHER:
         return

@@ -222,4 +222,4 @@ def _texts(path: Path, truth: Truth) -> Raw | None:
     classes, label = keyed(names)
     columns = np.array(numbers, dtype=np.float64)
     boxes, score = np.ascontiguousarray(columns[:, 1:]), np.ascontiguousarray(columns[:, 0])
-    return Raw(images, classes, image, label, boxes, score, "voc", True, shown(path))
+    return Raw(images, classes, image, label, boxes, score, "voc", "stem", shown(path))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from detmap.overlaps.row_overlaps import Met, best_overlaps
 from detmap.tables import MAX_PIXEL, BoxFormat, Detections, Truth, reversed_boxes
 
 Key = int | str
+ImageKey = Literal["any", "stem", "id"]
+"""How rows name images: by what a reader would find, by file stem as VOC's text does, or by the
+ground truth's own ids and nothing else, as after a repair."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +38,7 @@ class Raw:
     boxes : (D, 4) float64, four numbers in the meaning of `box_format`, if they are right
     score : (D,) float64
     box_format : see `detmap.tables.BoxFormat`
-    by_stem : whether the format names images by file stem, as VOC's text does
+    key : how `images` name images, see `ImageKey`
     source : the path, for messages
     files : the file name beside each of `images`, if every row has both; a key is listed once per
         file name
@@ -48,7 +51,7 @@ class Raw:
     boxes: NDArray[np.float64]
     score: NDArray[np.float64]
     box_format: BoxFormat
-    by_stem: bool = False
+    key: ImageKey = "any"
     source: str = "detections"
     files: tuple[str, ...] = ()
 
@@ -69,7 +72,7 @@ class Raw:
         """Positions in the ground truth of each row's image and class, -1 where it has none
         such.
         """
-        image = image_places(truth, self.images, self.by_stem)
+        image = image_places(truth, self.images, self.key)
         label = class_places(truth, self.classes)
         return image[self.image], label[self.label]
 
@@ -127,7 +130,7 @@ def from_table(detections: Detections) -> Raw:
         detections.boxes,
         detections.score,
         detections.box_format,
-        by_stem,
+        "stem" if by_stem else "id",
         detections.source,
     )
 
@@ -172,24 +175,23 @@ def restricted(
     used, code = np.unique(image[rows], return_inverse=True)
     ids = tuple(truth.images.ids[used].tolist())
     image = code.astype(np.int32)
-    return replace(raw.take(rows), images=ids, image=image, by_stem=False, files=())
+    return replace(raw.take(rows), images=ids, image=image, key="id", files=())
 
 
 @lru_cache(maxsize=8)  # used many times in one examination, which clears it at its end
-def image_places(truth: Truth, keys: tuple[Key, ...], by_stem: bool) -> NDArray[np.int32]:
-    """Positions of images by id, or as VOC's text names them; -1 where there is none."""
+def image_places(truth: Truth, keys: tuple[Key, ...], key: ImageKey) -> NDArray[np.int32]:
+    """Positions of images that are named so; -1 where there is none."""
+    if key == "id":
+        place = {each: i for i, each in enumerate(truth.images.ids.tolist())}
+        return np.array([place.get(each, -1) for each in keys], dtype=np.int32)
     nothing = np.full(len(keys), -1, dtype=np.int32)
     numbers = are_numbers(keys)
-    if not by_stem and not numbers:
-        place = {each: i for i, each in enumerate(truth.images.ids.tolist())} | {"": -1}
-        if all(key in place for key in keys):
-            return np.array([place[key] for key in keys], dtype=np.int32)
     try:
-        if by_stem:
-            return joining.images_by_stem(truth, [str(key) for key in keys], "")
+        if key == "stem":
+            return joining.images_by_stem(truth, [str(each) for each in keys], "")
         if not numbers and truth.images.ids.dtype.kind != "U":
             return nothing
-        given: Any = np.array(keys, dtype=np.int64) if numbers else [str(key) for key in keys]
+        given: Any = np.array(keys, dtype=np.int64) if numbers else [str(each) for each in keys]
         return joining.images_by_id(truth, given, "")
     except (DataError, OverflowError):
         return nothing

@@ -170,7 +170,7 @@ def test_traps_of_wild_files_are_refused_or_noted(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="choose a split: a, b"):
         detmap.read_truth(two)
     dt = tmp_path / "dt"
-    make.write(dt / "circle.txt", "")
+    make.write(dt / "circle.txt", f"{STEMS[0]} .9 10 10 60 60\n")
     make.write(dt / "square.txt", "")
     make.write(dt / "cirle.txt", "")
     with pytest.raises(DataError, match=r"'cirle' is not in .*did you mean 'circle'"):

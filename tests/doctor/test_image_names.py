@@ -86,9 +86,6 @@ def test_no_note_where_names_have_one_meaning(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    strict=True, reason="the doctor says images-shuffled: its trial of the other reading fails"
-)
 def test_the_doctor_tries_ids_in_text(truth: Path, tmp_path: Path) -> None:
     by_id = voc_text(tmp_path / "ids", {i: i for i in IDS})
     (finding,) = detmap.doctor(truth, by_id)
@@ -126,19 +123,7 @@ def test_the_doctor_joins_by_a_file_name_beside_the_id_of_another_image(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(
-            int,
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="the doctor says images-shuffled: its trial of the other reading fails",
-            ),
-        ),
-        str,
-    ],
-)
+@pytest.mark.parametrize("kind", [int, str])
 def test_ids_that_are_stems_of_other_images(kind: type, truth: Path, tmp_path: Path) -> None:
     rows = [{**row, "image_id": kind(OTHER[row["image_id"]])} for row in ROWS]
     (finding,) = detmap.doctor(truth, write(tmp_path / "results.json", rows))
