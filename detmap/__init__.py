@@ -26,7 +26,7 @@ _HOMES = {
     "detmap.doctor": ("Finding", "doctor"),
     "detmap.errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
     "detmap.evaluate": ("evaluate", "match", "summarize"),
-    "detmap.explaining": ("explain",),
+    "detmap.reproducibility.explaining": ("explain",),
     "detmap.matching.matches": ("Matches",),
     "detmap.protocol": ("Protocol", "load as load_protocol"),
     "detmap.results.result": ("Result",),

@@ -18,10 +18,10 @@ from detmap.errors import ProtocolError as ProtocolError
 from detmap.evaluate import evaluate as evaluate
 from detmap.evaluate import match as match
 from detmap.evaluate import summarize as summarize
-from detmap.explaining import explain as explain
 from detmap.matching.matches import Matches as Matches
 from detmap.protocol import Protocol as Protocol
 from detmap.protocol import load as _load
+from detmap.reproducibility.explaining import explain as explain
 from detmap.results.result import Result as Result
 from detmap.streaming import distributed as distributed
 from detmap.streaming.evaluator import Evaluator as Evaluator

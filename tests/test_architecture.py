@@ -22,7 +22,7 @@ from tests.support.package_source import MODULES, PACKAGE, nodes
 
 # A module imports only from layers above its own.
 LAYERS = (
-    ("errors", "version", "peers"),
+    ("errors", "version"),
     ("wings",),
     ("base",),
     ("kernels", "output"),
@@ -36,22 +36,31 @@ LAYERS = (
     ("bounded",),
     ("evaluate",),
     ("compare", "streaming"),
-    ("distributed",),
     ("warmup",),
     ("benchmarks", "compat", "doctor", "ranking"),
-    ("diagnosis", "parity", "suites"),
-    ("explaining", "html_report"),
-    ("reproducing",),
-    ("cli", "integrations"),
+    ("diagnosis", "suites"),
+    ("html_report",),
+    ("cli",),
+    ("reproducibility",),
+    ("integrations",),
 )
 WINGS = (
     *("detmap.compat", "detmap.integrations", "detmap.ranking"),
     *("detmap.diagnosis", "detmap.doctor", "detmap.html_report", "detmap.cli.browser"),
     *("detmap.cli.commands.diagnose", "detmap.cli.commands.doctor", "detmap.cli.commands.report"),
     "detmap.cli.doctor_consultation",
-    *("detmap.explaining", "detmap.parity", "detmap.peers", "detmap.reproducing"),
-    *("detmap.cli.checks", "detmap.cli.explained_records", "detmap.cli.replay"),
-    "detmap.results.citation",
+    *(
+        "detmap.reproducibility.explaining",
+        "detmap.reproducibility.parity",
+        "detmap.reproducibility.peers",
+        "detmap.reproducibility.reproducing",
+    ),
+    *(
+        "detmap.reproducibility.commands",
+        "detmap.reproducibility.commands.explained_records",
+        "detmap.reproducibility.commands.replay",
+    ),
+    "detmap.reproducibility.citation",
     *("detmap.benchmarks", "detmap.suites", "detmap.cli.commands.suite"),
     *("detmap.adapters.coco.sa_co", "detmap.adapters.coco.whole_body", "detmap.adapters.ilsvrc"),
     *("detmap.adapters.label_hierarchy", "detmap.adapters.mat_file", "detmap.adapters.open_images"),

@@ -142,7 +142,7 @@ def test_a_single_value_is_cut_in_every_message(folder: Path, length: int) -> No
 
 def test_json_nested_too_deeply_for_readers_of_clients(folder: Path) -> None:
     from detmap.compat.coco_api import COCO
-    from detmap.peers.boxes import per_image
+    from detmap.reproducibility.peers.boxes import per_image
 
     nest = "[" * 100_000 + "]" * 100_000
     whole = json.dumps(make.instances())

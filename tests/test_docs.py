@@ -120,7 +120,12 @@ def test_a_central_type_opens_with_a_synopsis_that_runs(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["detmap.parity.restated_tools", "detmap.reproducing.search", "detmap.ranking"]
+    "name",
+    [
+        "detmap.reproducibility.parity.restated_tools",
+        "detmap.reproducibility.reproducing.search",
+        "detmap.ranking",
+    ],
 )
 def test_a_module_opens_with_an_example_that_runs(name: str) -> None:
     if name != "detmap.ranking" and not __cpu_features__["AVX512_SKX"]:

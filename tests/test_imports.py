@@ -15,8 +15,18 @@ SAMPLE = folder("datasets") / "shapes"
 PATHS = [str(SAMPLE / "instances_test.json"), str(SAMPLE / "detections" / "contours.json")]
 ELSEWHERE = (
     *("detmap.compat", "detmap.diagnosis", "detmap.doctor.examine", "detmap.doctor.fixes"),
-    *("detmap.explaining", "detmap.html_report", "detmap.parity", "detmap.ranking"),
-    *("detmap.reproducing", "detmap.statistics", "detmap.streaming", "detmap.warmup"),
+    *(
+        "detmap.reproducibility.explaining",
+        "detmap.html_report",
+        "detmap.reproducibility.parity",
+        "detmap.ranking",
+    ),
+    *(
+        "detmap.reproducibility.reproducing",
+        "detmap.statistics",
+        "detmap.streaming",
+        "detmap.warmup",
+    ),
     *("detmap.adapters.annotation_tools.cvat", "detmap.adapters.scalabel"),
     *("detmap.adapters.people.odgt", "detmap.adapters.coco.sa_co", "detmap.suites"),
     *("detmap.benchmarks.image_pairs", "detmap.benchmarks.kitti", "detmap.benchmarks.warmup"),

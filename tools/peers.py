@@ -1,5 +1,5 @@
-"""The evaluators that the benchmark measures: detmap, its drop-in, and those of `detmap.peers` that
-give pycocotools' numbers.
+"""The evaluators that the benchmark measures: detmap, its drop-in, and those of
+`detmap.reproducibility.peers` that give pycocotools' numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 # By its path: what is measured of a process includes what it imports, and no peer needs detmap.
-FOLDER = Path(__file__).resolve().parents[1] / "detmap" / "peers"
+FOLDER = Path(__file__).resolve().parents[1] / "detmap" / "reproducibility" / "peers"
 spec = importlib.util.spec_from_file_location("detmap_peers", FOLDER / "__init__.py")
 assert spec is not None
 assert spec.loader is not None

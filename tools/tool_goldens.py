@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.parity.restated_tools import MatchedOnce
+from detmap.reproducibility.parity.restated_tools import MatchedOnce
 from detmap.tables import Categories, Detections, Images, Truth
 
 LIMIT = 1e-14

@@ -56,23 +56,30 @@ ALL_COMMANDS = {
     ),
     "rank": Command("detmap.cli.commands.rank", "evaluate the scores of an image-level classifier"),
     "parity": Command(
-        "detmap.cli.checks.parity", "compare with pycocotools or another tool on the same files"
+        "detmap.reproducibility.commands.parity",
+        "compare with pycocotools or another tool on the same files",
     ),
     "tools": Command(
-        "detmap.cli.checks.tools", "evaluate the same files under the rules of 54 tools"
+        "detmap.reproducibility.commands.tools",
+        "evaluate the same files under the rules of 54 tools",
     ),
     "reproduce": Command(
-        "detmap.cli.checks.reproduce", "search for the rules that reproduce a published number"
+        "detmap.reproducibility.commands.reproduce",
+        "search for the rules that reproduce a published number",
     ),
     "published": Command(
-        "detmap.cli.checks.published", "list published results, or verify one from its files"
+        "detmap.reproducibility.commands.published",
+        "list published results, or verify one from its files",
     ),
-    "verify": Command("detmap.cli.checks.verify", "verify a receipt written by `eval`"),
+    "verify": Command(
+        "detmap.reproducibility.commands.verify", "verify a receipt written by `eval`"
+    ),
     "cite": Command(
-        "detmap.cli.checks.cite", "print a citation and methods sentence from a receipt"
+        "detmap.reproducibility.commands.cite",
+        "print a citation and methods sentence from a receipt",
     ),
     "explain": Command(
-        "detmap.cli.checks.explain",
+        "detmap.reproducibility.commands.explain",
         "explain why two evaluators, or two runs, give different numbers",
     ),
     "show": Command("detmap.cli.commands.show", "list the protocols, or print one with its source"),

@@ -13,7 +13,7 @@ import pytest
 import detmap
 from detmap import protocol
 from detmap.base.resources import folder
-from detmap.parity import restated_tools
+from detmap.reproducibility.parity import restated_tools
 from tests.support.drawing_rules import PROTOCOLS, draw_data
 from tests.support.running import run
 

@@ -14,9 +14,9 @@ import pytest
 from pycocotools.cocoeval import COCOeval as imported_before  # noqa: N813
 
 import detmap.compat
-from detmap import parity
 from detmap.compat import COCO, COCOeval, patch_pycocotools
 from detmap.errors import DetmapError
+from detmap.reproducibility import parity
 from tests.compat.both import Classes, assert_same, evaluation, load
 from tests.compat.test_cocoeval import finish, records
 

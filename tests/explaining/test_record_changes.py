@@ -14,8 +14,8 @@ import pytest
 import detmap
 from detmap import protocol
 from detmap.base.resources import folder
-from detmap.explaining.records import signature_record
 from detmap.protocol import load_toml as reading
+from detmap.reproducibility.explaining.records import signature_record
 from detmap.results import receipt
 from tests.support import builders as make
 from tests.support.running import Outcome, run

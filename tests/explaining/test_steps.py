@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import explaining, protocol
+from detmap import protocol
 from detmap.base.resources import folder
-from detmap.explaining import shapley
-from detmap.explaining.deciding_examples import GONE
-from detmap.explaining.record_changes import compared
-from detmap.explaining.records import signature_record
 from detmap.overlaps.box_edges import written
+from detmap.reproducibility import explaining
+from detmap.reproducibility.explaining import shapley
+from detmap.reproducibility.explaining.deciding_examples import GONE
+from detmap.reproducibility.explaining.record_changes import compared
+from detmap.reproducibility.explaining.records import signature_record
 from tests.protocol.test_keys import FAR, A, B, data
 from tests.support.running import run
 

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from detmap import explaining, parity
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.base import crowding
 from detmap.errors import CrowdedError
-from detmap.explaining import explain
-from detmap.parity.restated_tools import EVALUATIONS, numbers
 from detmap.protocol import load
-from detmap.reproducing.search import reproduce
+from detmap.reproducibility import explaining, parity
+from detmap.reproducibility.explaining import explain
+from detmap.reproducibility.parity.restated_tools import EVALUATIONS, numbers
+from detmap.reproducibility.reproducing.search import reproduce
 
 
 def test_tools_of_too_crowded_images_have_no_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,6 @@
-"""`detmap parity --with`: each tool of `detmap.peers` that is installed, beside its protocol."""
+"""`detmap parity --with`: each tool of `detmap.reproducibility.peers` that is installed, beside
+its protocol.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detmap import parity, peers
 from detmap.base.resources import folder
 from detmap.errors import DetmapError
+from detmap.reproducibility import parity, peers
 from tests.cli.test_commands import AWKWARD, small
 from tests.reference import official
 from tests.support import builders as make

@@ -17,8 +17,8 @@ import detmap
 from detmap import protocol
 from detmap.adapters.truth_by_protocol import truth_by_protocol
 from detmap.errors import DataError
-from detmap.parity.restated_tools import headline, numbers
-from detmap.reproducing.search import reproduce
+from detmap.reproducibility.parity.restated_tools import headline, numbers
+from detmap.reproducibility.reproducing.search import reproduce
 from tests.support.builders import write
 from tests.support.running import run
 

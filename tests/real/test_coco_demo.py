@@ -9,7 +9,7 @@ import pytest
 
 import detmap
 from detmap.cli import main
-from detmap.parity import compare
+from detmap.reproducibility.parity import compare
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import pytest
 from numpy._core._multiarray_umath import __cpu_features__
 
 import detmap
-from detmap.parity.restated_tools import MatchedOnce
+from detmap.reproducibility.parity.restated_tools import MatchedOnce
 from tools.tool_goldens import LIMIT, TOOLS, compared, tables
 
 pytestmark = pytest.mark.slow

@@ -16,9 +16,9 @@ import pytest
 
 import detmap
 from detmap.doctor.hypothesis_names import HYPOTHESES
-from detmap.reproducing import changed_inputs as supposed
-from detmap.reproducing.changed_inputs import suppositions
-from detmap.reproducing.search import KINDS, Search, reproduce
+from detmap.reproducibility.reproducing import changed_inputs as supposed
+from detmap.reproducibility.reproducing.changed_inputs import suppositions
+from detmap.reproducibility.reproducing.search import KINDS, Search, reproduce
 from detmap.tables import Detections, Truth, selection
 from tests.support import builders as make
 from tests.support.running import run
@@ -144,7 +144,7 @@ def test_it_is_what_it_says(key: tuple[str, str]) -> None:
 def few_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other inputs under the benchmark's rules and the seven that come closest."""
     rows = {"input": 1, "input and change": 50_000_000}
-    monkeypatch.setattr(sys.modules["detmap.reproducing.search"], "MOST_ROWS", rows)
+    monkeypatch.setattr(sys.modules["detmap.reproducibility.reproducing.search"], "MOST_ROWS", rows)
 
 
 def search(tables: Tables, number: float, depth: int = 1) -> Search:
@@ -180,7 +180,7 @@ def test_an_input_and_a_changed_rule_are_found_where_nothing_else_is(
 
 @pytest.mark.slow
 def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["detmap.reproducing.search"]
+    module = sys.modules["detmap.reproducibility.reproducing.search"]
     told: list[tuple[str, int, int]] = []
     monkeypatch.setattr(module, "MOST_ROWS", {"input": 1, "input and change": 1})
     monkeypatch.setattr(module.changed_rules, "SWITCHES", module.changed_rules.SWITCHES[:1])
@@ -237,7 +237,7 @@ def test_boxes_that_are_read_as_others() -> None:
 
 @pytest.mark.slow
 def test_the_command_tells_the_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["detmap.reproducing.search"]
+    module = sys.modules["detmap.reproducibility.reproducing.search"]
     monkeypatch.setattr(module, "MOST_ROWS", {"input": 1, "input and change": 1})
     monkeypatch.setattr(module.changed_rules, "SWITCHES", ())
     make.write_voc(
@@ -283,7 +283,7 @@ def test_other_splits(tmp_path: Path) -> None:
 def test_a_cut_of_a_real_detector_is_found_from_the_number_alone(
     voc2007: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = sys.modules["detmap.reproducing.search"]
+    module = sys.modules["detmap.reproducibility.reproducing.search"]
     monkeypatch.setattr(module, "MOST_ROWS", {"input": 3_000_000})  # eight rules an input
     monkeypatch.setattr(module.changed_rules, "SWITCHES", module.changed_rules.SWITCHES[:2])
     truth = detmap.read_truth(voc2007 / "VOCdevkit" / "VOC2007")

@@ -10,8 +10,8 @@ import pytest
 
 import detmap
 from detmap.errors import DataError
-from detmap.reproducing import published
-from detmap.reproducing.published import Number
+from detmap.reproducibility.reproducing import published
+from detmap.reproducibility.reproducing.published import Number
 from tests.parity.test_truth_by_protocol import FLAGGED, draw
 from tests.support import builders as make
 from tests.support.running import run

@@ -10,11 +10,11 @@ import pytest
 
 import detmap
 from detmap.errors import DataError
-from detmap.parity.restated_tools import numbers
 from detmap.protocol import tools
-from detmap.reproducing import search
-from detmap.reproducing.printed_numbers import parse
-from detmap.reproducing.search import MOST_ROWS, reproduce
+from detmap.reproducibility.parity.restated_tools import numbers
+from detmap.reproducibility.reproducing import search
+from detmap.reproducibility.reproducing.printed_numbers import parse
+from detmap.reproducibility.reproducing.search import MOST_ROWS, reproduce
 from detmap.tables import Detections, Truth
 from tests.support import builders as make
 from tests.support.running import run
@@ -65,7 +65,9 @@ def test_every_tool_is_found_from_its_number(sample: tuple[Truth, Detections]) -
 def test_a_changed_rule_is_found(
     sample: tuple[Truth, Detections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["detmap.reproducing.search"], "MOST_ROWS", {"input": 0})
+    monkeypatch.setattr(
+        sys.modules["detmap.reproducibility.reproducing.search"], "MOST_ROWS", {"input": 0}
+    )
     changed = detmap.evaluate(*sample, "voc2007", settings={"iou.thresholds": [0.6]})
     text = f"{100 * changed.metrics['mAP']:.4f}"
     search = reproduce(text, *sample, depth=1)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from detmap.errors import few
-from detmap.explaining.records import Record
-from detmap.explaining.switches import changed
+from detmap.reproducibility.explaining.records import Record
+from detmap.reproducibility.explaining.switches import changed
 
 ITSELF = "itself: "
 """Prefix of the name of a part that a receipt contains twice."""

@@ -1,4 +1,6 @@
-"""Runs a tool of `detmap.peers` in this process without output, and reports its errors."""
+"""Runs a tool of `detmap.reproducibility.peers` in this process without output, and reports its
+errors.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 
 from detmap.base import atomic_files, parallel
 from detmap.errors import DataError, DetmapError, hint
-from detmap.peers import Classes, Peer, Settings, numbers
+from detmap.reproducibility.peers import Classes, Peer, Settings, numbers
 from detmap.tables import Detections, Truth, boxes_as
 
 

@@ -8,10 +8,12 @@ import argparse
 from pathlib import Path
 
 from detmap.base.printable import shown
-from detmap.cli import options, receipt_files, replay, streams
+from detmap.cli import options, receipt_files, streams
 from detmap.errors import DataError, few
-from detmap.explaining import record_changes
-from detmap.results import citation, receipt_contradictions
+from detmap.reproducibility import citation
+from detmap.reproducibility.commands import replay
+from detmap.reproducibility.explaining import record_changes
+from detmap.results import receipt_contradictions
 from detmap.results.receipt import Receipt
 
 EXAMPLES = (

@@ -1,12 +1,13 @@
 """The numbers of named tools for the same files, and their differences from a protocol's.
 
 >>> import detmap
->>> import detmap.parity.restated_tools
+>>> import detmap.reproducibility.parity.restated_tools
 >>> from detmap.base.resources import folder
 >>> sample = folder("datasets") / "shapes"
 >>> truth = detmap.read_truth(sample)
 >>> found = detmap.read_detections(sample / "detections" / "contours", truth)
->>> rows = detmap.parity.restated_tools.numbers(truth, found, detmap.load_protocol("voc2012"))
+>>> numbers = detmap.reproducibility.parity.restated_tools.numbers
+>>> rows = numbers(truth, found, detmap.load_protocol("voc2012"))
 >>> {row.tool: round(row.value, 4) for row in rows if row.tool.startswith("ultralytics")}
 {'ultralytics-8.3': 0.6187, 'ultralytics-8.4': 0.6038}
 """

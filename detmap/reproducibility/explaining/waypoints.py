@@ -13,12 +13,12 @@ from typing import Any
 from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.errors import DataError
 from detmap.evaluate import summarize
-from detmap.explaining import explain
-from detmap.explaining.records import Record
-from detmap.explaining.steps import Explanation, Step, exact
 from detmap.matching.engine import match
-from detmap.parity.restated_tools import headline
 from detmap.protocol import Protocol
+from detmap.reproducibility.explaining import explain
+from detmap.reproducibility.explaining.records import Record
+from detmap.reproducibility.explaining.steps import Explanation, Step, exact
+from detmap.reproducibility.parity.restated_tools import headline
 from detmap.tables import Detections, Truth
 
 

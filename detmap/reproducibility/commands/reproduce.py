@@ -18,8 +18,8 @@ from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
     from detmap.adapters.truth_by_protocol import TruthByProtocol
-    from detmap.reproducing.changed_inputs import Supposition
-    from detmap.reproducing.search import Search
+    from detmap.reproducibility.reproducing.changed_inputs import Supposition
+    from detmap.reproducibility.reproducing.search import Search
 
 EXAMPLES = (
     "detmap reproduce 72.19 VOCdevkit/VOC2007 results/",
@@ -54,8 +54,8 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, search, print."""
-    from detmap.reproducing.printed_numbers import parse
-    from detmap.reproducing.search import reproduce
+    from detmap.reproducibility.reproducing.printed_numbers import parse
+    from detmap.reproducibility.reproducing.search import reproduce
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
@@ -104,7 +104,7 @@ def _remarks(
     found: Search, truths: TruthByProtocol, detections: Detections, rules: Protocol
 ) -> list[str]:
     """Return remarks on how exactly detmap restates the tools that match."""
-    from detmap.parity import restated_tools
+    from detmap.reproducibility.parity import restated_tools
 
     names = dict.fromkeys(each.rules for each in found.found if each.kind == "named")
     mine = [name for name in names if name in protocol.tools()]
@@ -117,7 +117,7 @@ def _remarks(
 
 def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:
     """Return the other splits of the ground truth, with their detections."""
-    from detmap.reproducing.changed_inputs import splits
+    from detmap.reproducibility.reproducing.changed_inputs import splits
 
     def read(split: str) -> tuple[TruthByProtocol, Detections]:
         again = argparse.Namespace(**{**vars(arguments), "split": split, "unknown": "drop"})
@@ -129,7 +129,7 @@ def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:
 
 def _table(found: Search) -> Table:
     """Return the first matches of each kind."""
-    from detmap.reproducing.search import KINDS, described
+    from detmap.reproducibility.reproducing.search import KINDS, described
 
     digits, scale = found.wanted.digits + 2, found.wanted.scale
     rows, lines = [], []

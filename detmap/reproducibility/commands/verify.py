@@ -7,9 +7,10 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 
-from detmap.cli import receipt_files, replay, streams
-from detmap.explaining import record_changes
-from detmap.explaining.record_changes import Part
+from detmap.cli import receipt_files, streams
+from detmap.reproducibility.commands import replay
+from detmap.reproducibility.explaining import record_changes
+from detmap.reproducibility.explaining.record_changes import Part
 
 EXAMPLES = (
     "detmap verify run.json",

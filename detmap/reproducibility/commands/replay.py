@@ -10,8 +10,8 @@ from typing import NoReturn
 from detmap.cli import options, receipt_files
 from detmap.cli.commands import eval as command
 from detmap.errors import DataError
-from detmap.explaining import record_changes, records
-from detmap.explaining.record_changes import Part
+from detmap.reproducibility.explaining import record_changes, records
+from detmap.reproducibility.explaining.record_changes import Part
 from detmap.results import receipt
 from detmap.results.receipt import Receipt
 from detmap.results.result import Result

@@ -27,7 +27,7 @@ WRITTEN_IN = (
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    from detmap.peers import BY_NAME
+    from detmap.reproducibility.peers import BY_NAME
 
     evaluation_inputs.add(command)
     command.add_argument(
@@ -43,8 +43,8 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run each tool and detmap, compare, print."""
-    from detmap import parity
     from detmap.errors import DetmapError
+    from detmap.reproducibility import parity
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol, arguments.class_names)
     options.refuse_to_overwrite(arguments.output, inputs)

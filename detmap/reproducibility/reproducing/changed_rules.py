@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from detmap.errors import ProtocolError
-from detmap.parity.restated_tools import matching_rules
 from detmap.protocol import Protocol
+from detmap.reproducibility.parity.restated_tools import matching_rules
 
 Settings = Mapping[str, Any]
 

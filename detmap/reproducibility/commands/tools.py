@@ -55,8 +55,8 @@ def nearest(rows: Sequence[Row], wanted: float) -> list[Row]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate under every tool's rules, print."""
-    from detmap.parity import restated_tools
-    from detmap.reproducing.printed_numbers import parse
+    from detmap.reproducibility.parity import restated_tools
+    from detmap.reproducibility.reproducing.printed_numbers import parse
     from detmap.results.result_tables import overlaps
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.cli import (
-    command_output,
-    doctor_notes,
-    evaluation_inputs,
-    explained_records,
-    options,
-    streams,
-)
+from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
 from detmap.errors import DetmapError
-from detmap.explaining.steps import Explanation
 from detmap.protocol import Protocol
+from detmap.reproducibility.commands import explained_records
+from detmap.reproducibility.explaining.steps import Explanation
 
 LEAST_SHARED = 0.5
 """Share of common detections below which the files come from two detectors."""
@@ -87,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         fix = "give --to P, --other-truth T, --other-detections D, or a receipt"
         raise DetmapError("explain", "needs two rules or two inputs", fix)
     truth, detections, start = doctor_notes.read(arguments)
-    from detmap.explaining import explain
+    from detmap.reproducibility.explaining import explain
 
     streams.progress("evaluating each step")
     found = explain(

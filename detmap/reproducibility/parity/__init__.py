@@ -1,6 +1,7 @@
 """Compares detmap with a tool on the same files: all common numbers, and the time.
 
-The tools are the rows of `detmap.peers`; each is compared with the protocol that restates it.
+The tools are the rows of `detmap.reproducibility.peers`; each is compared with the protocol that
+restates it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from detmap.base import open_files
 from detmap.curves.scores import coco_arrays
 from detmap.errors import DataError, DetmapError, ProtocolError, few
 from detmap.evaluate import evaluate
-from detmap.parity.restated_tools import limit_crowds
-from detmap.parity.run_tool import Found, StoppedError, coco_files, imported, run
-from detmap.parity.tool_comparison import Array, Number, Parity, tables
-from detmap.peers import BOXES, BY_NAME, KEYPOINTS, MASKS, Peer, Settings
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
 from detmap.protocol.protocol_digest import protocol_digest
+from detmap.reproducibility.parity.restated_tools import limit_crowds
+from detmap.reproducibility.parity.run_tool import Found, StoppedError, coco_files, imported, run
+from detmap.reproducibility.parity.tool_comparison import Array, Number, Parity, tables
+from detmap.reproducibility.peers import BOXES, BY_NAME, KEYPOINTS, MASKS, Peer, Settings
 from detmap.results.result import Result
 from detmap.tables import Categories, Detections, Truth
 
@@ -62,7 +63,7 @@ def compare(
     ----------
     truth_path, detections_path, split, unknown, class_names : as in `read_truth` and
         `read_detections`
-    tool : a name of `detmap.peers`
+    tool : a name of `detmap.reproducibility.peers`
     protocol : one that restates the tool; by default the one for boxes
     settings : changed keys, for tools with pycocotools' parameters
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from detmap.base.sums import add_floats
-from detmap.explaining.steps import MOST_EXACT, Step, exact
+from detmap.reproducibility.explaining.steps import MOST_EXACT, Step, exact
 
 ORDERS = 64
 """Orders that are drawn where there are too many switches for all."""

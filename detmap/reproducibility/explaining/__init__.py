@@ -15,17 +15,17 @@ from detmap.adapters import options_of, read_detections
 from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol, summarize
-from detmap.explaining import input_changes
-from detmap.explaining.deciding_examples import Side, classes_moved, decided, number
-from detmap.explaining.shapley import averaged
-from detmap.explaining.steps import ClassMove, Decided, Explanation, Step, walk
-from detmap.explaining.switches import SWITCHES, Switch, between, changed
 from detmap.matching.engine import match
 from detmap.matching.matches import Matches
 from detmap.overlaps import kind_of
-from detmap.parity.restated_tools import MatchedOnce, headline, limit_crowds
 from detmap.protocol import Protocol
 from detmap.protocol.default_protocol import prepare
+from detmap.reproducibility.explaining import input_changes
+from detmap.reproducibility.explaining.deciding_examples import Side, classes_moved, decided, number
+from detmap.reproducibility.explaining.shapley import averaged
+from detmap.reproducibility.explaining.steps import ClassMove, Decided, Explanation, Step, walk
+from detmap.reproducibility.explaining.switches import SWITCHES, Switch, between, changed
+from detmap.reproducibility.parity.restated_tools import MatchedOnce, headline, limit_crowds
 from detmap.tables import FLAGS, Detections, Truth
 from detmap.tables.extension import extended
 from detmap.tables.grouping import positions

@@ -13,7 +13,7 @@ from detmap.base.resources import folder
 from detmap.errors import DataError
 from detmap.evaluate import evaluate
 from detmap.protocol import load
-from detmap.reproducing.printed_numbers import parse
+from detmap.reproducibility.reproducing.printed_numbers import parse
 from detmap.tables import Detections, Truth
 from detmap.tables.digests import content_digests
 

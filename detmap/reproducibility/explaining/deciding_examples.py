@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from detmap.curves.aggregation import per_class
 from detmap.errors import DataError
-from detmap.explaining.input_changes import Alignment
-from detmap.explaining.steps import ClassMove, Decided
 from detmap.matching.matches import Matches
 from detmap.matching.scope import objects_that_take_part
-from detmap.parity.restated_tools import NOTHING, headline
+from detmap.reproducibility.explaining.input_changes import Alignment
+from detmap.reproducibility.explaining.steps import ClassMove, Decided
+from detmap.reproducibility.parity.restated_tools import NOTHING, headline
 from detmap.results.result import Result
 from detmap.tables import Detections, Truth
 from detmap.tables.grouping import group, labels

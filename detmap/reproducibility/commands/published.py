@@ -12,7 +12,7 @@ from detmap.errors import DetmapError
 from detmap.output.table import Table
 
 if TYPE_CHECKING:
-    from detmap.reproducing.published import Published
+    from detmap.reproducibility.reproducing.published import Published
 
 EXAMPLES = (
     "detmap published",
@@ -38,7 +38,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """List, or check."""
-    from detmap.reproducing import published
+    from detmap.reproducibility.reproducing import published
 
     inputs = (arguments.truth, arguments.detections, arguments.images)
     options.refuse_to_overwrite(arguments.output, inputs)
@@ -84,7 +84,7 @@ def _check(entry: Published, arguments: argparse.Namespace) -> int:
     from detmap.adapters import read_detections, read_images, read_truth
     from detmap.adapters.truth_by_protocol import truth_by_protocol
     from detmap.protocol import load
-    from detmap.reproducing import published
+    from detmap.reproducibility.reproducing import published
     from detmap.tables import selection
 
     streams.progress(f"reading {arguments.truth}")

@@ -1,12 +1,12 @@
 """Searches for the rules behind a published number: tools, changed rules and changed inputs.
 
 >>> import detmap
->>> import detmap.reproducing.search
+>>> import detmap.reproducibility.reproducing.search
 >>> from detmap.base.resources import folder
 >>> sample = folder("datasets") / "shapes"
 >>> truth = detmap.read_truth(sample)
 >>> found = detmap.read_detections(sample / "detections" / "contours", truth)
->>> search = detmap.reproducing.search.reproduce("60.43", truth, found, depth=0)
+>>> search = detmap.reproducibility.reproducing.search.reproduce("60.43", truth, found, depth=0)
 >>> [each.rules for each in search.found][:2]
 ['voc2012', 'cartucho']
 """
@@ -20,13 +20,13 @@ from typing import Any
 from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.base.sums import add_floats, add_integers
 from detmap.errors import DataError, DetmapError
-from detmap.parity.restated_tools import MatchedLast, count_pairs, limit_crowds
 from detmap.protocol import Protocol, load, names, tools
 from detmap.protocol.default_protocol import choose_protocol
 from detmap.protocol.protocol_digest import protocol_digest
-from detmap.reproducing import changed_rules
-from detmap.reproducing.changed_inputs import Supposition, suppositions
-from detmap.reproducing.printed_numbers import Wanted, parse
+from detmap.reproducibility.parity.restated_tools import MatchedLast, count_pairs, limit_crowds
+from detmap.reproducibility.reproducing import changed_rules
+from detmap.reproducibility.reproducing.changed_inputs import Supposition, suppositions
+from detmap.reproducibility.reproducing.printed_numbers import Wanted, parse
 from detmap.statistics.ties import ties
 from detmap.tables import Detections, Truth
 
@@ -153,8 +153,8 @@ def reproduce(
     metric : name of the number; by default the first metric, AP50 and AP75
     depth : 0: named protocols and tools, and their orders of tied scores; 1: also one change of the
         default protocol and of the closest tools, and changed inputs under the named tools
-        (`detmap.reproducing.changed_inputs`); 2: if nothing was found, also two changes of the
-        default protocol, and changed inputs with one change
+        (`detmap.reproducibility.reproducing.changed_inputs`); 2: if nothing was found, also two
+        changes of the default protocol, and changed inputs with one change
     others : further inputs, such as another split
     threads : how many to use
     progress : callback with kind, done and total

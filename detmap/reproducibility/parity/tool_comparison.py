@@ -10,7 +10,7 @@ from typing import Any
 from detmap.errors import few
 from detmap.output.cell_text import or_none
 from detmap.output.table import Table
-from detmap.peers import Peer
+from detmap.reproducibility.peers import Peer
 
 
 @dataclass(frozen=True, slots=True)

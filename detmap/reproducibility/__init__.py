@@ -1,0 +1,1 @@
+"""Where a number comes from: explain, reproduce, published numbers, receipts, other tools."""
