@@ -6,11 +6,11 @@ from detmap.adapters import read_truth as read_truth
 from detmap.adapters.in_memory.arrays import detections_from_arrays as detections_from_arrays
 from detmap.adapters.in_memory.arrays import truth_from_arrays as truth_from_arrays
 from detmap.adapters.tabular.slice_lists import read_slices as read_slices
+from detmap.analysis.diagnosis import Diagnosis as Diagnosis
+from detmap.analysis.diagnosis import diagnose as diagnose
+from detmap.analysis.doctor import Finding as Finding
+from detmap.analysis.doctor import doctor as doctor
 from detmap.compare import compare as compare
-from detmap.diagnosis import Diagnosis as Diagnosis
-from detmap.diagnosis import diagnose as diagnose
-from detmap.doctor import Finding as Finding
-from detmap.doctor import doctor as doctor
 from detmap.errors import DataError as DataError
 from detmap.errors import DetmapError as DetmapError
 from detmap.errors import MergeError as MergeError

@@ -120,7 +120,7 @@ STEPS = (
     "detmap.warmup:evaluate_next_to_no_shapes",
     "detmap.warmup:doubt_next_to_nothing",
     "detmap.warmup:compare_next_to_nothing",
-    "detmap.diagnosis.warmup:diagnose_next_to_nothing",
+    "detmap.analysis.diagnosis.warmup:diagnose_next_to_nothing",
     "detmap.warmup:integrate_next_to_nothing",
     "detmap.ranking.warmup:rank_next_to_nothing",
     "detmap.compat.warmup:evaluate_like_pycocotools",

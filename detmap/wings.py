@@ -20,11 +20,11 @@ from typing import Any
 from detmap.errors import DetmapError
 
 HOOKS = {
-    "examine_given": "detmap.doctor:examine_given",
-    "is_suspicious": "detmap.doctor.quick_checks:is_suspicious",
-    "fixed": "detmap.cli.doctor_consultation:fixed",
-    "consult": "detmap.cli.doctor_consultation:consult",
-    "write_errors": "detmap.cli.commands.diagnose:write_errors",
+    "examine_given": "detmap.analysis.doctor:examine_given",
+    "is_suspicious": "detmap.analysis.doctor.quick_checks:is_suspicious",
+    "fixed": "detmap.analysis.commands.doctor_consultation:fixed",
+    "consult": "detmap.analysis.commands.doctor_consultation:consult",
+    "write_errors": "detmap.analysis.commands.diagnose:write_errors",
 }
 """Functions of wings that the core calls while it evaluates."""
 

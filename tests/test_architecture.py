@@ -37,18 +37,27 @@ LAYERS = (
     ("evaluate",),
     ("compare", "streaming"),
     ("warmup",),
-    ("benchmarks", "compat", "doctor", "ranking"),
-    ("diagnosis", "suites"),
-    ("html_report",),
+    ("benchmarks", "compat", "ranking"),
+    ("suites",),
     ("cli",),
+    ("analysis",),
     ("reproducibility",),
     ("integrations",),
 )
 WINGS = (
     *("detmap.compat", "detmap.integrations", "detmap.ranking"),
-    *("detmap.diagnosis", "detmap.doctor", "detmap.html_report", "detmap.cli.browser"),
-    *("detmap.cli.commands.diagnose", "detmap.cli.commands.doctor", "detmap.cli.commands.report"),
-    "detmap.cli.doctor_consultation",
+    *(
+        "detmap.analysis.diagnosis",
+        "detmap.analysis.doctor",
+        "detmap.analysis.html_report",
+        "detmap.analysis.commands.browser",
+    ),
+    *(
+        "detmap.analysis.commands.diagnose",
+        "detmap.analysis.commands.doctor",
+        "detmap.analysis.commands.report",
+    ),
+    "detmap.analysis.commands.doctor_consultation",
     *(
         "detmap.reproducibility.explaining",
         "detmap.reproducibility.parity",

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from numpy._core._multiarray_umath import __cpu_features__
 
 import detmap
-from detmap.diagnosis import Diagnosis
+from detmap.analysis.diagnosis import Diagnosis
 from detmap.matching.matches import Matches
 from detmap.protocol import keys
 from tests.support.drawing import CocoData, coco_data, many_detections, round_recall

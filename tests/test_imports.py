@@ -14,10 +14,15 @@ from detmap.kernels import native
 SAMPLE = folder("datasets") / "shapes"
 PATHS = [str(SAMPLE / "instances_test.json"), str(SAMPLE / "detections" / "contours.json")]
 ELSEWHERE = (
-    *("detmap.compat", "detmap.diagnosis", "detmap.doctor.examine", "detmap.doctor.fixes"),
+    *(
+        "detmap.compat",
+        "detmap.analysis.diagnosis",
+        "detmap.analysis.doctor.examine",
+        "detmap.analysis.doctor.fixes",
+    ),
     *(
         "detmap.reproducibility.explaining",
-        "detmap.html_report",
+        "detmap.analysis.html_report",
         "detmap.reproducibility.parity",
         "detmap.ranking",
     ),
@@ -44,14 +49,22 @@ ELSEWHERE = (
     *(f"detmap.overlaps.{name}" for name in ("mask_reader", "polygon_iou", "polygons", "probiou")),
     *(f"detmap.overlaps.{name}" for name in ("ragged_runs", "rotated_boxes", "rotated_pairs")),
     "detmap.overlaps.shape_records",
-    *("detmap.cli.commands.compare", "detmap.cli.commands.diagnose", "detmap.cli.commands.doctor"),
-    *("detmap.cli.commands.report", "detmap.cli.doctor_consultation", "detmap.cli.receipt_files"),
+    *(
+        "detmap.cli.commands.compare",
+        "detmap.analysis.commands.diagnose",
+        "detmap.analysis.commands.doctor",
+    ),
+    *(
+        "detmap.analysis.commands.report",
+        "detmap.analysis.commands.doctor_consultation",
+        "detmap.cli.receipt_files",
+    ),
     *(f"detmap.output.{name}" for name in ("data_frames", "plot_panels", "plots")),
 )
 """Parts of detmap that other commands, options and formats use."""
 SHOWN = ("detmap.matching.matches_overview", "detmap.output", "detmap.results.result_tables")
 """Parts that show a result."""
-DOCTOR, RAW_ROWS = "detmap.doctor", "detmap.doctor.raw_rows"
+DOCTOR, RAW_ROWS = "detmap.analysis.doctor", "detmap.analysis.doctor.raw_rows"
 PACKAGES = (
     *("IPython", "PIL", "cv2", "jinja2", "llvmlite", "matplotlib", "numba", "pandas", "polars"),
     *("pyarrow", "pycocotools", "pytest", "rich", "shtab", "torch", "xml", "yaml"),

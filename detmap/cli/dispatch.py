@@ -33,14 +33,14 @@ class Command(NamedTuple):
 ALL_COMMANDS = {
     "eval": Command("detmap.cli.commands.eval", "evaluate detections against ground truth"),
     "diagnose": Command(
-        "detmap.cli.commands.diagnose", "analyze errors: which kinds cost how much AP"
+        "detmap.analysis.commands.diagnose", "analyze errors: which kinds cost how much AP"
     ),
     "doctor": Command(
-        "detmap.cli.commands.doctor",
+        "detmap.analysis.commands.doctor",
         "check files for common mistakes (box format, class ids, scores ...)",
     ),
     "report": Command(
-        "detmap.cli.commands.report",
+        "detmap.analysis.commands.report",
         "write an HTML report about one detector or a comparison of two",
     ),
     "match": Command(

@@ -49,8 +49,8 @@ def read_detections(
     arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol, spent: float = 0.0
 ) -> Detections:
     """As `reading.read_detections_of`, with fixes and findings; the doctor takes no longer than
-    reading did, except for `detmap.doctor.ROWS`. `spent` is the processor time of reading the
-    ground truth (seconds).
+    reading did, except for `detmap.analysis.doctor.ROWS`. `spent` is the processor time of reading
+    the ground truth (seconds).
     """
     begin = time.process_time() - spent
 

@@ -2,7 +2,8 @@
 
 Detections with equal scores share a threshold. Ignored detections and those beyond the detection
 limit are excluded. *micro* pools all classes; *macro* is the mean over classes with objects at one
-threshold (`detmap.diagnosis.operating_sweep` adds *classwise*, with a threshold per class).
+threshold (`detmap.analysis.diagnosis.operating_sweep` adds *classwise*, with a threshold per
+class).
 """
 
 from __future__ import annotations

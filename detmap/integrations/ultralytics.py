@@ -378,7 +378,7 @@ def _publish(
 def _write_report(
     path: Path, truth: detmap.Truth, found: detmap.Detections, rules: detmap.Protocol
 ) -> None:
-    from detmap import html_report
+    from detmap.analysis import html_report
 
     path.write_bytes(html_report.report(truth, {"val": found}, rules))
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis.tide import tide
-from detmap.html_report import report
+from detmap.analysis.diagnosis.tide import tide
+from detmap.analysis.html_report import report
 from detmap.overlaps.keypoints import Keypoints
 from detmap.overlaps.rotated_boxes import RotatedBoxes
 from detmap.protocol import names

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis import diagnose, merge, overlapping_pairs
-from detmap.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS
-from detmap.diagnosis.mistakes import suspects
-from detmap.diagnosis.tide import ERRORS, tide, tidecv
+from detmap.analysis.diagnosis import diagnose, merge, overlapping_pairs
+from detmap.analysis.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS
+from detmap.analysis.diagnosis.mistakes import suspects
+from detmap.analysis.diagnosis.tide import ERRORS, tide, tidecv
 from detmap.errors import DataError, MergeError
 from tests.diagnosis.troublesome_tables import tables
 from tests.diagnosis.twin import iou, tide_counts

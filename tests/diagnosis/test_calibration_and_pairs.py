@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis import Diagnosis, confusion, diagnose
-from detmap.diagnosis.breakdowns import slices
-from detmap.diagnosis.calibration import FEATURES, POSITION, SIZE, calibration
-from detmap.diagnosis.tide import tidecv
+from detmap.analysis.diagnosis import Diagnosis, confusion, diagnose
+from detmap.analysis.diagnosis.breakdowns import slices
+from detmap.analysis.diagnosis.calibration import FEATURES, POSITION, SIZE, calibration
+from detmap.analysis.diagnosis.tide import tidecv
 
 WIDTH, HEIGHT = 200, 80
 

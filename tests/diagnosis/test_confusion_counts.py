@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.analysis.diagnosis import confusion as module
+from detmap.analysis.diagnosis.confusion import Confusion
+from detmap.analysis.diagnosis.diagnosis_tables import confused_table
+from detmap.analysis.html_report import confusion_figures
 from detmap.base import memory
-from detmap.diagnosis import confusion as module
-from detmap.diagnosis.confusion import Confusion
-from detmap.diagnosis.diagnosis_tables import confused_table
 from detmap.errors import DataError
-from detmap.html_report import confusion_figures
 
 
 def drawn(seed: int, n_classes: int, n_cases: int = 60) -> Confusion:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis.confusion import confusion
+from detmap.analysis.diagnosis.confusion import confusion
 from detmap.tables import Detections, Truth
 from tests.support.tier import drawn
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis import Diagnosis, breakdowns, diagnose, diagnosis_intervals, tide
-from detmap.diagnosis.summary import parts
+from detmap.analysis.diagnosis import Diagnosis, breakdowns, diagnose, diagnosis_intervals, tide
+from detmap.analysis.diagnosis.summary import parts
 from detmap.statistics.resampled_numbers import less, resample_ap
 from detmap.statistics.sampling_units import units
 

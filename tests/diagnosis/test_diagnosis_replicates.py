@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-from detmap.diagnosis import Diagnosis, diagnose, tide
-from detmap.diagnosis import breakdowns as slicing
-from detmap.diagnosis import diagnosis_replicates as sampling
-from detmap.diagnosis.calibration import bins, calibration
-from detmap.diagnosis.confusion import confusion
-from detmap.diagnosis.olrp import olrp, overlap_taken
-from detmap.diagnosis.operating_sweep import OVERALL, operating_points
+from detmap.analysis.diagnosis import Diagnosis, diagnose, tide
+from detmap.analysis.diagnosis import breakdowns as slicing
+from detmap.analysis.diagnosis import diagnosis_replicates as sampling
+from detmap.analysis.diagnosis.calibration import bins, calibration
+from detmap.analysis.diagnosis.confusion import confusion
+from detmap.analysis.diagnosis.olrp import olrp, overlap_taken
+from detmap.analysis.diagnosis.operating_sweep import OVERALL, operating_points
 from detmap.statistics.replicates import draws
 from detmap.statistics.resampled_numbers import differences, less, resample_ap, resample_fractions
 from detmap.statistics.sampling_units import units

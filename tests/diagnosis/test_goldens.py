@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis import Diagnosis, diagnose
-from detmap.diagnosis.calibration import calibration, deviation_in_bins, feature
-from detmap.diagnosis.confusion import confusion
-from detmap.diagnosis.olrp import LRP_GRID, olrp
-from detmap.diagnosis.tide import tidecv
+from detmap.analysis.diagnosis import Diagnosis, diagnose
+from detmap.analysis.diagnosis.calibration import calibration, deviation_in_bins, feature
+from detmap.analysis.diagnosis.confusion import confusion
+from detmap.analysis.diagnosis.olrp import LRP_GRID, olrp
+from detmap.analysis.diagnosis.tide import tidecv
 from detmap.tables import Detections, Truth
 from tests.support import builders as make
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.analysis.diagnosis import confusion as module
+from detmap.analysis.diagnosis import diagnose, mistakes, overlapping_pairs
+from detmap.analysis.diagnosis.confusion import confusion
 from detmap.base import crowding
-from detmap.diagnosis import confusion as module
-from detmap.diagnosis import diagnose, mistakes, overlapping_pairs
-from detmap.diagnosis.confusion import confusion
 from detmap.errors import CrowdedError
 from detmap.kernels.diagnosis import Rows, pair_by_class
 from detmap.overlaps.row_overlaps import edges, ious

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis import diagnose
-from detmap.diagnosis.breakdowns import slices
-from detmap.diagnosis.calibration import calibration
-from detmap.diagnosis.confusion import RULES, confusion
-from detmap.diagnosis.mistakes import doubt, errors, images, suspects
-from detmap.diagnosis.olrp import olrp, overlap_taken
-from detmap.diagnosis.operating_sweep import OVERALL, best_f1, operating_points, sweeps
-from detmap.diagnosis.summary import parts, sentences, summary
-from detmap.diagnosis.tide import tide, tidecv
+from detmap.analysis.diagnosis import diagnose
+from detmap.analysis.diagnosis.breakdowns import slices
+from detmap.analysis.diagnosis.calibration import calibration
+from detmap.analysis.diagnosis.confusion import RULES, confusion
+from detmap.analysis.diagnosis.mistakes import doubt, errors, images, suspects
+from detmap.analysis.diagnosis.olrp import olrp, overlap_taken
+from detmap.analysis.diagnosis.operating_sweep import OVERALL, best_f1, operating_points, sweeps
+from detmap.analysis.diagnosis.summary import parts, sentences, summary
+from detmap.analysis.diagnosis.tide import tide, tidecv
+from detmap.analysis.html_report import gather as content
 from detmap.errors import DataError
-from detmap.html_report import gather as content
 from tests.diagnosis.troublesome_tables import tables
 from tests.html_report import two_detectors
 from tests.support.tier import drawn

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis import diagnose
-from detmap.diagnosis.summary import summary
-from detmap.diagnosis.tide import tide, tidecv
+from detmap.analysis.diagnosis import diagnose
+from detmap.analysis.diagnosis.summary import summary
+from detmap.analysis.diagnosis.tide import tide, tidecv
 from detmap.protocol import names, tools
 from tests.diagnosis.troublesome_tables import tables
 from tests.protocol import test_keys, test_tool_keys

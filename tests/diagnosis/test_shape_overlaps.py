@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.diagnosis import diagnose, merge
-from detmap.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS
-from detmap.diagnosis.olrp import overlap_taken
-from detmap.diagnosis.shape_overlaps import overlap_of_pairs
-from detmap.diagnosis.summary import summary
+from detmap.analysis.diagnosis import diagnose, merge
+from detmap.analysis.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS
+from detmap.analysis.diagnosis.olrp import overlap_taken
+from detmap.analysis.diagnosis.shape_overlaps import overlap_of_pairs
+from detmap.analysis.diagnosis.summary import summary
 from detmap.overlaps.keypoints import Keypoints
 from tests.diagnosis.troublesome_tables import tables
 from tests.support import builders as make

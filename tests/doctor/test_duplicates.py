@@ -7,7 +7,7 @@ import pytest
 
 import detmap
 from detmap import Detections
-from detmap.doctor import duplicates as doubles
+from detmap.analysis.doctor import duplicates as doubles
 
 
 def stacked(n: int) -> Detections:

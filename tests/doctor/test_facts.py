@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.analysis.doctor.class_hypotheses import COCO_GAPS, assigned
+from detmap.analysis.doctor.known_benchmarks import VOC, differences
+from detmap.analysis.doctor.trial import trial_of
 from detmap.base.resources import folder
-from detmap.doctor.class_hypotheses import COCO_GAPS, assigned
-from detmap.doctor.known_benchmarks import VOC, differences
-from detmap.doctor.trial import trial_of
 from detmap.protocol import load
 from detmap.results.findings import Finding
 from tests.doctor.mistakes import Columns, columns

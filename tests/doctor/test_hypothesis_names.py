@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import detmap
-from detmap.doctor import hypothesis_names as hypotheses
+from detmap.analysis.doctor import hypothesis_names as hypotheses
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [each.name for each in hypotheses.HYPOTHESES]
@@ -18,7 +18,7 @@ def test_the_page_has_the_table() -> None:
 
 
 def test_the_table_names_what_the_code_finds() -> None:
-    folder = Path(detmap.__file__).parent / "doctor"
+    folder = Path(detmap.__file__).parent / "analysis" / "doctor"
     source = "".join(file.read_text() for file in sorted(folder.glob("*.py")))
     found = set(re.findall(rf'"((?:{KINDS})-[a-z-]*[a-z])"', source)) | {
         "duplicates",

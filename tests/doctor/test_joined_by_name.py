@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from detmap.adapters import read_truth
-from detmap.doctor import loose_readers
+from detmap.analysis.doctor import loose_readers
 
 SHAPES = Path(__file__).resolve().parents[2] / "datasets" / "shapes"
 

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.analysis.commands import doctor_consultation
+from detmap.analysis.doctor import ROWS, clock, examine_quickly, trial
+from detmap.analysis.doctor.clock import CROWD_PAIRS, Clock, OutOfTimeError
+from detmap.analysis.doctor.examine import Examination
+from detmap.analysis.doctor.quick_checks import is_suspicious
+from detmap.analysis.doctor.raw_rows import from_table
+from detmap.analysis.doctor.trial import trial_of
 from detmap.base.resources import folder
-from detmap.cli import doctor_consultation, doctor_notes, evaluation_inputs
-from detmap.doctor import ROWS, clock, examine_quickly, trial
-from detmap.doctor.clock import CROWD_PAIRS, Clock, OutOfTimeError
-from detmap.doctor.examine import Examination
-from detmap.doctor.quick_checks import is_suspicious
-from detmap.doctor.raw_rows import from_table
-from detmap.doctor.trial import trial_of
+from detmap.cli import doctor_notes, evaluation_inputs
 from detmap.matching.engine import match
 from detmap.overlaps import row_overlaps
 from detmap.protocol import load

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import html_report as page
+from detmap.analysis import html_report as page
 from tests.html_report.test_page import BOTH, COCO, HOSTILE, PICTURES, hostile
 from tests.support.running import run
 
@@ -358,7 +358,7 @@ def test_axe_finds_no_fault(browser: Any, pages: Path, tmp_path: Path, scheme: s
 
 
 def test_it_prints_as_pdf(sample: Path) -> None:
-    from detmap.cli import browser as chromium
+    from detmap.analysis.commands import browser as chromium
 
     made = chromium.pdf(sample.read_bytes())
     assert made.startswith(b"%PDF")
@@ -368,7 +368,7 @@ def test_it_prints_as_pdf(sample: Path) -> None:
 def test_it_is_a_picture_of_the_whole_page(sample: Path) -> None:
     from PIL import Image
 
-    from detmap.cli import browser as chromium
+    from detmap.analysis.commands import browser as chromium
 
     width, height = Image.open(io.BytesIO(chromium.png(sample.read_bytes()))).size
     assert (width, height > 5000) == (chromium.WIDTH, True)

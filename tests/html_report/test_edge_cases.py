@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import html_report as page
-from detmap.html_report import charts
-from detmap.html_report.figures import multiples, operating
-from detmap.html_report.gather import Run, gather
-from detmap.html_report.markdown import text as comment
-from detmap.html_report.what_changed import changed, class_differences, difference
+from detmap.analysis import html_report as page
+from detmap.analysis.html_report import charts
+from detmap.analysis.html_report.figures import multiples, operating
+from detmap.analysis.html_report.gather import Run, gather
+from detmap.analysis.html_report.markdown import text as comment
+from detmap.analysis.html_report.what_changed import changed, class_differences, difference
 from detmap.tables import Detections, Truth
 
 BOX = [10.0, 10, 20, 20]

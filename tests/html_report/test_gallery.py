@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import detmap
-from detmap.diagnosis import Diagnosis, diagnose
-from detmap.html_report import gallery, image_files
-from detmap.html_report.gather import gather
-from detmap.html_report.image_files import OTHER, SCALED, SEVERAL, TURNED, Pictures
+from detmap.analysis.diagnosis import Diagnosis, diagnose
+from detmap.analysis.html_report import gallery, image_files
+from detmap.analysis.html_report.gather import gather
+from detmap.analysis.html_report.image_files import OTHER, SCALED, SEVERAL, TURNED, Pictures
 from tests.support import builders as make
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)

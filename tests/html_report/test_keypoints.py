@@ -7,8 +7,8 @@ import json
 import pytest
 
 import detmap
-from detmap import html_report as page
-from detmap.diagnosis.summary import summary
+from detmap.analysis import html_report as page
+from detmap.analysis.diagnosis.summary import summary
 from detmap.tables import Detections, Truth
 
 POINTS = 17

@@ -9,7 +9,7 @@ import pytest
 
 import detmap
 from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-from detmap.html_report import gather, report_tables
+from detmap.analysis.html_report import gather, report_tables
 from detmap.results.result import Result
 
 

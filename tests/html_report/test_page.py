@@ -17,11 +17,11 @@ import pytest
 from PIL import Image
 
 import detmap
-from detmap import html_report as page
+from detmap.analysis import html_report as page
+from detmap.analysis.html_report import charts
+from detmap.analysis.html_report import gather as content
+from detmap.analysis.html_report import what_changed as changes
 from detmap.errors import DetmapError
-from detmap.html_report import charts
-from detmap.html_report import gather as content
-from detmap.html_report import what_changed as changes
 from detmap.tables import Detections, Truth
 from tests.diagnosis.troublesome_tables import tables
 from tests.support import builders as make

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import html_report as page
-from detmap.diagnosis.mistakes import SUSPECTS
+from detmap.analysis import html_report as page
+from detmap.analysis.diagnosis.mistakes import SUSPECTS
+from detmap.analysis.html_report import suspects
+from detmap.analysis.html_report.gather import Run, gather
+from detmap.analysis.html_report.paper_figure import COLUMNS, SUFFIXES, check, picture
 from detmap.errors import DetmapError
-from detmap.html_report import suspects
-from detmap.html_report.gather import Run, gather
-from detmap.html_report.paper_figure import COLUMNS, SUFFIXES, check, picture
 from detmap.tables import Truth, boxes_as
 from tests.support import builders as make
 

@@ -9,12 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detmap.diagnosis.breakdowns import Slice
-from detmap.html_report import charts, gallery, numbers, page, report_tables, row_figures, verdict
-from detmap.html_report import what_changed as changes
-from detmap.html_report.confusion_figures import confused
-from detmap.html_report.gather import Run, nearest
-from detmap.html_report.image_files import Pictures
+from detmap.analysis.diagnosis.breakdowns import Slice
+from detmap.analysis.html_report import (
+    charts,
+    gallery,
+    numbers,
+    page,
+    report_tables,
+    row_figures,
+    verdict,
+)
+from detmap.analysis.html_report import what_changed as changes
+from detmap.analysis.html_report.confusion_figures import confused
+from detmap.analysis.html_report.gather import Run, nearest
+from detmap.analysis.html_report.image_files import Pictures
 from detmap.statistics.comparison import LEAST_UNITS
 from detmap.statistics.intervals import Interval
 from tests.html_report.two_detectors import CLASSES, N, runs

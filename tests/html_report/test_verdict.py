@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import html_report as page
-from detmap.html_report.gather import gather
-from detmap.html_report.numbers import digits, known, points
-from detmap.html_report.row_figures import ENOUGH, _ends
-from detmap.html_report.row_plots import Mark, Panel, Row, axis
-from detmap.html_report.verdict import Verdict, better, decide
+from detmap.analysis import html_report as page
+from detmap.analysis.html_report.gather import gather
+from detmap.analysis.html_report.numbers import digits, known, points
+from detmap.analysis.html_report.row_figures import ENOUGH, _ends
+from detmap.analysis.html_report.row_plots import Mark, Panel, Row, axis
+from detmap.analysis.html_report.verdict import Verdict, better, decide
 from detmap.statistics.intervals import Interval
 from detmap.tables import Truth
 from tests.html_report.test_edge_cases import every, found_by, truth_of

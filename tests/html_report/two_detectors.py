@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 import detmap
-from detmap.html_report.gather import Run, gather
+from detmap.analysis.html_report.gather import Run, gather
 from detmap.tables import Detections, Truth
 
 N = 120

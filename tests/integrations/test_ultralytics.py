@@ -268,7 +268,7 @@ HOOKS = (
     ("detmap.integrations.inputs.ultralytics_images", "image_of"),
     ("detmap.integrations.inputs.ultralytics_images", "tables"),
     ("detmap.Evaluator", "compute"),
-    ("detmap.html_report", "report"),
+    ("detmap.analysis.html_report", "report"),
     ("detmap.integrations.ultralytics", "_mixed"),
 )
 

@@ -20,13 +20,13 @@ from detmap.adapters.coco import number_lists
 from detmap.adapters.coco import scan_json as coco_scan
 from detmap.adapters.coco.scan_columns import Piece
 from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.analysis.diagnosis import diagnose
+from detmap.analysis.diagnosis.diagnosis_intervals import uncertainty
+from detmap.analysis.diagnosis.summary import parts
 from detmap.compat import drop_in_engine as engine
 from detmap.compat import matched_objects as taking
 from detmap.compat.annotation_rows import from_records
 from detmap.curves.scores import coco_arrays, sample
-from detmap.diagnosis import diagnose
-from detmap.diagnosis.diagnosis_intervals import uncertainty
-from detmap.diagnosis.summary import parts
 from detmap.kernels import curves, grouping, overlap, state
 from detmap.kernels.scanning import cell_numbers, json_skip
 from detmap.kernels.scanning import voc_scan as kernels

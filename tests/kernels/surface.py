@@ -29,8 +29,8 @@ from tests.support.drawing_shapes import draw_keypoints, draw_segm
 from tests.support.lanes import LANES, always_scan, write_mutated
 from tests.support.running import run
 
-vars(import_module("detmap.doctor"))["SECONDS"] = 3600.0
-"""What the doctor finds must not depend on speed. `detmap.doctor` is the function."""
+vars(import_module("detmap.analysis.doctor"))["SECONDS"] = 3600.0
+"""What the doctor finds must not depend on speed. `detmap.analysis.doctor` is the function."""
 
 SHAPES = folder("datasets") / "shapes"
 CROWDED: dict[str, Any] = {"n_images": 2, "n_classes": 1, "max_objects": 70, "max_detections": 80}

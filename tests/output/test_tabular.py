@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import detmap
+from detmap.analysis.doctor import Finding, Findings
 from detmap.base.resources import folder
-from detmap.doctor import Finding, Findings
 from detmap.suites import evaluate_suite
 
 SHAPES = folder("datasets") / "shapes"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.doctor.hypothesis_names import HYPOTHESES
+from detmap.analysis.doctor.hypothesis_names import HYPOTHESES
 from detmap.reproducibility.reproducing import changed_inputs as supposed
 from detmap.reproducibility.reproducing.changed_inputs import suppositions
 from detmap.reproducibility.reproducing.search import KINDS, Search, reproduce

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.html_report.numbers import known, moved
+from detmap.analysis.html_report.numbers import known, moved
 from detmap.statistics import gate as gates
 from detmap.statistics import replicates as drawing
 from detmap.statistics import support

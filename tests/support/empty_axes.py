@@ -150,7 +150,7 @@ def at_thresholds(name: str, truth: Truth, found: Detections) -> None:
 
 
 def diagnosed(name: str, truth: Truth, found: Detections) -> None:
-    from detmap.diagnosis.summary import summary
+    from detmap.analysis.diagnosis.summary import summary
 
     summary(detmap.diagnose(truth, found, name))
 

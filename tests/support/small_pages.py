@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from detmap.html_report import gather
+from detmap.analysis.html_report import gather
 
 FEW = {"REPLICATES": (96, 96), "OF_SUMS": (80, 80), "OF_LISTS": (16, 16)}
 

@@ -9,8 +9,8 @@ import json
 import random
 import re
 
+from detmap.analysis.html_report import gather
 from detmap.base import parallel
-from detmap.html_report import gather
 from tests.support.running import run
 from tools.fuzzing._scratch import scratch
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters.truth_by_protocol import TruthByProtocol
-from detmap.doctor import examine
-from detmap.doctor.box_hypotheses import PIXELS
-from detmap.doctor.duplicates import suppressed, too_many
-from detmap.doctor.known_benchmarks import VOC
-from detmap.doctor.raw_rows import Raw, from_table, joined
-from detmap.doctor.repair import Repair
-from detmap.doctor.trial import merged, sample, trial_of
+from detmap.analysis.doctor import examine
+from detmap.analysis.doctor.box_hypotheses import PIXELS
+from detmap.analysis.doctor.duplicates import suppressed, too_many
+from detmap.analysis.doctor.known_benchmarks import VOC
+from detmap.analysis.doctor.raw_rows import Raw, from_table, joined
+from detmap.analysis.doctor.repair import Repair
+from detmap.analysis.doctor.trial import merged, sample, trial_of
 from detmap.errors import DetmapError
 from detmap.tables import Detections, Truth, boxes_as, selection
 from detmap.tables.catalog import Categories

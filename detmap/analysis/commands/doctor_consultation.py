@@ -1,0 +1,69 @@
+"""The doctor's part in the commands that read detections: fixes, and findings as notes."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+from detmap.analysis.doctor import ROWS, examine_quickly
+from detmap.analysis.doctor import loose_readers as loosely
+from detmap.analysis.doctor.examine import Examination
+from detmap.analysis.doctor.fixes import repaired
+from detmap.analysis.doctor.hypothesis_names import FIXES
+from detmap.analysis.doctor.trial import trial_of
+from detmap.cli import evaluation_inputs as reading
+from detmap.cli import streams
+from detmap.errors import DataError
+from detmap.protocol import Protocol
+from detmap.results.findings import Findings
+from detmap.tables import Detections, Truth
+
+SHARE = 0.9  # of the processor time of reading that an examination may take
+
+
+def fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol) -> Detections:
+    """Read detections and apply the fixes that were asked for."""
+    raw = loosely.read(path, truth, lambda: reading.read_detections_of(arguments, path, truth))
+    names = arguments.fix
+    if _several(arguments):  # only the detectors that have the mistake
+        found = {each.name for each in Examination(trial_of(truth, rules), raw).findings}
+        names = [name for name in names if name in found or name not in FIXES]
+    made = repaired(truth, raw, names, rules, unknown=arguments.unknown)
+    if _several(arguments):  # the notes of one table are not those of a comparison
+        for each in made.repairs:
+            streams.say(f"note: {path}: detections were fixed: {each.sentence}\n")
+    return made.detections
+
+
+def _several(arguments: argparse.Namespace) -> bool:
+    """Whether a command compares detectors."""
+    return isinstance(arguments.detections, list) or bool(getattr(arguments, "other", None))
+
+
+def consult(
+    arguments: argparse.Namespace,
+    path: str,
+    truth: Truth,
+    detections: Detections | None,
+    rules: Protocol,
+    spent: float = 0.0,
+) -> None:
+    """Print the findings as notes, and keep them as `arguments.findings`."""
+    streams.progress("checking input files for common mistakes")
+    seconds = SHARE * spent
+    again = None if arguments.fix else path
+    try:
+        found = examine_quickly(
+            truth, detections, rules, path=again, seconds=seconds, rows=ROWS, whole=True
+        )
+    except DataError:  # the reader has reported it
+        return
+    if _several(arguments):
+        found = Findings((replace(each, detections=path) for each in found), found.left_out)
+    known = getattr(arguments, "findings", None) or Findings()
+    arguments.findings = Findings((*known, *found), (*known.left_out, *found.left_out))
+    for finding in found:
+        streams.say(f"note: doctor: {finding}\n")
+    if found.left_out:
+        names = ", ".join(found.left_out)
+        streams.say(f"note: doctor: no time for: {names}; `detmap doctor` checks everything\n")

@@ -1,0 +1,216 @@
+"""What the parts of a diagnosis are in replicates: the numbers that are sums over images.
+
+Scores at which a detector is run are held; the thresholds of oLRP, which is a minimum over them,
+are chosen anew in each replicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
+from detmap.analysis.diagnosis.calibration import Bins
+from detmap.analysis.diagnosis.confusion import Confusion
+from detmap.analysis.diagnosis.olrp import overlap_taken
+from detmap.analysis.diagnosis.operating_sweep import Point, found_from
+from detmap.analysis.diagnosis.ranked_lists import ranked, tie_order
+from detmap.statistics.image_sums import tally
+from detmap.statistics.resampled_numbers import Part
+
+Floats = NDArray[np.float64]
+
+
+def ratio(over: Floats, under: Floats) -> Floats:
+    """Quotients, NaN where there is nothing to divide by."""
+    found: Floats = np.full(np.shape(over), np.nan)
+    np.divide(over, under, out=found, where=np.asarray(under) > 0)
+    return found
+
+
+def _rates(tp: Floats, fp: Floats, n: Floats) -> Floats:
+    """(3, ...) precision, recall and F1."""
+    n = np.broadcast_to(n, tp.shape)
+    f1 = ratio(np.where(n > 0, 2 * tp, np.nan), tp + fp + n)
+    return np.stack([ratio(tp, tp + fp), ratio(tp, n), f1])
+
+
+def operating(diagnosis: Diagnosis, scores: Floats) -> Part:
+    """Precision, recall and F1 of all detections together, (3 P,), at P scores, highest first."""
+    detections, truth = diagnosis.detections, diagnosis.truth
+    n_images = len(truth.images)
+    place = np.searchsorted(-scores, -detections.score, "left").astype(np.int32)
+    place[_out(diagnosis) | (place == len(scores))] = -1
+    right = diagnosis.kind == TP
+    cases = tally(place, detections.image, [right, ~right], len(scores), n_images)
+    objects = tally(
+        np.where(diagnosis.to_find, 0, -1), truth.image, [np.ones(len(truth))], 1, n_images
+    )
+
+    def evaluate(weights: Floats) -> Floats:
+        tp, fp = np.cumsum(cases.totals(weights), axis=0).transpose(1, 0, 2)
+        rates = _rates(tp, fp, objects.totals(weights)[:, 0])
+        return rates.reshape(3 * len(scores), weights.shape[1])
+
+    n_units = np.full(3 * len(scores), len(np.union1d(cases.image, objects.image)))
+    return Part(_once(evaluate, n_images), evaluate, n_units)
+
+
+def classes(
+    diagnosis: Diagnosis, points: Sequence[Point], some: NDArray[np.int64] | None = None
+) -> Part:
+    """Precision, recall and F1 of k of the K classes, each at its own score, then of the mean of
+    all: (3 (k + 1),).
+
+    points : of the classes; some : (k,) positions (default: all)
+    """
+    detections, truth = diagnosis.detections, diagnosis.truth
+    n_images, n = len(truth.images), len(points)
+    chosen = np.arange(n) if some is None else some
+    score = np.array([point.score for point in points])
+    listed = ~_out(diagnosis) & (detections.score >= score[detections.label])
+    right = diagnosis.kind == TP
+    place = np.where(listed, detections.label, -1)
+    cases = tally(place, detections.image, [right, ~right], n, n_images)
+    objects = tally(
+        np.where(diagnosis.to_find, truth.label, -1),
+        truth.image,
+        [np.ones(len(truth))],
+        n,
+        n_images,
+    )
+
+    def evaluate(weights: Floats) -> Floats:
+        tp, fp = cases.totals(weights).transpose(1, 0, 2)
+        sought = objects.totals(weights)[:, 0]
+        rates = _rates(tp, fp, sought)
+        known = (sought > 0) & ~np.isnan(rates)
+        mean = ratio(np.where(known, rates, 0.0).sum(axis=1), known.sum(axis=1).astype(float))
+        both = np.concatenate([rates[:, chosen], mean[:, None]], axis=1)
+        return both.reshape(3 * both.shape[1], weights.shape[1])
+
+    on = np.append(objects.n_images()[chosen], len(np.unique(objects.image)))
+    with_rows = np.append(cases.n_images()[chosen], len(np.unique(cases.image)))
+    return Part(_once(evaluate, n_images), evaluate, np.concatenate([with_rows, on, on]))
+
+
+def calibrated(diagnosis: Diagnosis, bins: Bins) -> Part:
+    """ECE, the largest deviation of a bin, the mean one, and D-ECE: (4,)."""
+    n_images, image = len(diagnosis.truth.images), diagnosis.detections.image[bins.rows]
+    columns = [np.ones(len(image)), bins.score, bins.right]
+    of_score = tally(bins.place, image, columns, bins.n_bins, n_images)
+    box_tallies = tally(bins.cell, image, columns, int(bins.cell.max(initial=-1)) + 1, n_images)
+
+    def evaluate(weights: Floats) -> Floats:
+        n, score, right = of_score.totals(weights).transpose(1, 0, 2)
+        gap = np.abs(right - score)
+        deviation = ratio(gap, n)
+        filled = np.where(n > 0, deviation, 0.0)
+        found = [
+            ratio(gap.sum(axis=0), n.sum(axis=0)),
+            np.where((n > 0).any(axis=0), filled.max(axis=0, initial=0.0), np.nan),
+            ratio(filled.sum(axis=0), (n > 0).sum(axis=0).astype(float)),
+        ]
+        n, score, right = box_tallies.totals(weights).transpose(1, 0, 2)
+        gap = np.where(n >= bins.least, np.abs(right - score), 0.0)
+        of_boxes = ratio(gap.sum(axis=0), n.sum(axis=0))
+        found.append(of_boxes if bins.has_boxes else np.full_like(of_boxes, np.nan))
+        return np.stack(found)
+
+    return Part(_once(evaluate, n_images), evaluate, np.full(4, len(np.unique(image))))
+
+
+def localised(diagnosis: Diagnosis) -> Part:
+    """Mean overlap of the true positives: (1,)."""
+    rows = np.flatnonzero(diagnosis.kind == TP)
+    n_images = len(diagnosis.truth.images)
+    columns = [np.ones(len(rows)), overlap_taken(diagnosis, rows)]
+    image = diagnosis.detections.image[rows]
+    sums = tally(np.zeros(len(rows)), image, columns, 1, n_images)
+
+    def evaluate(weights: Floats) -> Floats:
+        n, overlap = sums.totals(weights)[0]
+        return ratio(overlap, n)[None]
+
+    return Part(_once(evaluate, n_images), evaluate, sums.n_images())
+
+
+def recalled(diagnosis: Diagnosis, objects: Sequence[NDArray[np.bool_]], score: float) -> Part:
+    """Share of some objects, S masks (G,), that detections from a score on found: (S,)."""
+    truth, n_images = diagnosis.truth, len(diagnosis.truth.images)
+    rows = [np.flatnonzero(mask) for mask in objects]
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+    place = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
+    columns = [np.ones(len(every)), found_from(diagnosis, score)[every]]
+    sums = tally(place, truth.image[every], columns, len(rows), n_images)
+
+    def evaluate(weights: Floats) -> Floats:
+        n, found = sums.totals(weights).transpose(1, 0, 2)
+        return ratio(found, n)
+
+    return Part(_once(evaluate, n_images), evaluate, sums.n_images())
+
+
+def confused(diagnosis: Diagnosis, found: Confusion, pairs: Sequence[tuple[int, int]]) -> Part:
+    """Share of the objects of a class that are taken for another, for some pairs of their
+    positions: (P,).
+    """
+    n_images, n = len(diagnosis.truth.images), len(found.classes)
+    true, predicted, image = found.cases
+    of_pair, ones = np.full(len(true), -1), np.ones(len(true))
+    for k, (i, j) in enumerate(pairs):
+        of_pair[(true == i) & (predicted == j)] = k
+    cases = tally(of_pair, image, [ones], len(pairs), n_images)
+    objects = tally(np.where(true < n, true, -1), image, [ones], n, n_images)
+    rows = np.array([i for i, _ in pairs], dtype=np.int64)
+
+    def evaluate(weights: Floats) -> Floats:
+        return ratio(cases.totals(weights)[:, 0], objects.totals(weights)[rows, 0])
+
+    return Part(_once(evaluate, n_images), evaluate, objects.n_images()[rows])
+
+
+def least_lrp(diagnosis: Diagnosis) -> Part:
+    """OLRP and its parts, each the mean of the classes: (4,)."""
+    from detmap.kernels.resampling import least as kernels
+
+    truth, n_images = diagnosis.truth, len(diagnosis.truth.images)
+    ranks = ranked(diagnosis, tie_order(diagnosis))
+    ranks = ranks.kept(~diagnosis.ignored[ranks.rows])
+    error, score = np.zeros(len(ranks.rows)), ranks.score()
+    right = np.flatnonzero(ranks.right)
+    error[right] = 1 - overlap_taken(diagnosis, ranks.rows[right])
+    last = np.ones(len(score), dtype=bool)
+    last[:-1] = score[1:] != score[:-1]
+    last[ranks.off[1:][ranks.off[1:] > 0] - 1] = True
+    image = diagnosis.detections.image[ranks.rows]
+    rows = kernels.Rows(ranks.off, image, ranks.right, error, last)
+    n = len(truth.categories)
+    place = np.where(diagnosis.to_find, truth.label, -1)
+    objects = tally(place, truth.image, [np.ones(len(truth))], n, n_images)
+
+    def evaluate(weights: Floats) -> Floats:
+        n_lanes = weights.shape[1]
+        found = np.empty((n, 4, n_lanes))
+        sought = np.ascontiguousarray(objects.totals(weights)[:, 0])
+        sums = np.empty((3, n_lanes))
+        kernels.least_errors(rows, sought, 1 - diagnosis.iou, weights, sums, found)
+        known = ~np.isnan(found)
+        return ratio(np.where(known, found, 0.0).sum(axis=0), known.sum(axis=0).astype(float))
+
+    n_units = np.full(4, len(np.unique(objects.image)))
+    return Part(_once(evaluate, n_images), evaluate, n_units)
+
+
+def _out(diagnosis: Diagnosis) -> NDArray[np.bool_]:
+    """(D,) detections that count for nothing."""
+    return np.asarray(diagnosis.ignored | (diagnosis.kind == BEYOND))
+
+
+def _once(of: Callable[[Floats], Floats], n_images: int) -> Floats:
+    """What the numbers are where every image counts once."""
+    from detmap.kernels.resampling.replicates import LANES
+
+    return of(np.ones((n_images, LANES)))[:, 0]

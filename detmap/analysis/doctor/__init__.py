@@ -1,0 +1,155 @@
+"""The doctor: what is wrong with detections, or with a ground truth, that gives a plausible bad
+number.
+
+Each hypothesis is a repair, raw rows to raw rows (`raw`), tried by AP50 (`trial`): of boxes,
+classes, images and scores; or a fact that no repair can change (`coverage`, `truth`). `examine`
+ranks what gains clearly.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from detmap.analysis.doctor.clock import Clock
+from detmap.analysis.doctor.quick_checks import is_suspicious
+from detmap.analysis.doctor.repair import BARE, NO_DETECTION, Repair
+from detmap.errors import DataError, DetmapError
+from detmap.protocol import Protocol
+from detmap.results.findings import Finding, Findings
+from detmap.tables import Detections, Truth
+
+if TYPE_CHECKING:
+    from detmap.analysis.doctor.fixes import Repaired, repaired
+    from detmap.analysis.doctor.loose_readers import Given
+
+SECONDS = 2.0
+"""Processor time of the examination of a `Result`."""
+ROWS = 300_000
+"""Objects and detections that the trials of an examination match however short its time is: about
+0.6 seconds, in which files of 3,000 detections are examined in full."""
+
+__all__ = ["Finding", "Findings", "Repair", "Repaired", "doctor", "repaired"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the fixes on first use: every evaluation imports this package for its quick checks."""
+    if name in ("Repaired", "repaired"):
+        return getattr(import_module("detmap.analysis.doctor.fixes"), name)
+    raise AttributeError(f"module 'detmap.analysis.doctor' has no attribute {name!r}")
+
+
+def doctor(
+    truth: Truth | str | Path,
+    detections: Given,
+    protocol: Protocol | str | None = None,
+    *,
+    split: str | None = None,
+    format: str | None = None,
+) -> Findings:
+    """What is wrong with detections and truth, most likely first; nothing where they are well.
+
+    >>> import detmap
+    >>> from detmap.base.resources import folder
+    >>> sample = folder("datasets") / "shapes"
+    >>> detmap.doctor(sample, sample / "detections" / "contours")
+    no findings
+
+    Parameters
+    ----------
+    truth : a table from `read_truth`, or a path that it reads
+    detections : a path, a table, a list of COCO's records, or a dict of the arrays ``image_id``,
+        ``category_id``, ``boxes`` (x, y, width, height) and ``score``; what an ordinary reader
+        refuses is read loosely
+    protocol : whose rules AP50 is computed by; by the kind of truth when left out
+    split : of a ground truth that is a VOC folder
+    format : of detections that are a path
+
+    Raises
+    ------
+    DataError : what no reader can make sense of
+    """
+    from detmap.adapters import options_of, read_detections, read_truth, read_truth_for
+    from detmap.protocol.default_protocol import prepare
+
+    if isinstance(truth, Detections):
+        raise DataError("doctor", "truth and detections are swapped", "give the ground truth first")
+    rules = None if protocol is None else prepare(protocol)
+    if isinstance(truth, Truth):
+        table = truth
+    elif rules is None or rules.iou.of != "boxes":
+        table = read_truth(truth, split=split)
+    else:
+        table = read_truth_for(truth, rules, split=split)
+
+    def strictly() -> Detections:
+        how = {} if rules is None else options_of(rules)
+        return read_detections(cast(Path, detections), table, format=format, **how)
+
+    return _examine(table, detections, strictly, rules, Clock(None))
+
+
+def examine_quickly(
+    truth: Truth,
+    detections: Detections | None,
+    protocol: Protocol,
+    *,
+    path: Given | None = None,
+    seconds: float | None = None,
+    rows: int = 0,
+    whole: bool = False,
+) -> Findings:
+    """Examine tables whose quick checks fail (`signs`), or any with `whole`.
+
+    Parameters
+    ----------
+    truth, detections : detections are None where the reader refused them
+    path : of the detections, read once more where the reader refused them or dropped rows
+    seconds : of processor time; unlimited when left out
+    rows : objects and detections that trials may match before the time matters
+    """
+    clock = Clock(seconds, rows)
+    other_rule = protocol.iou.of != "boxes" or protocol.evaluation.rule != "matching"
+    if other_rule and detections is not None and len(truth) and not len(detections):
+        return Findings([Finding(BARE, NO_DETECTION)])
+    if detections is not None and (
+        protocol.iou.of != "boxes" or not (whole or is_suspicious(truth, detections))
+    ):
+        return Findings()
+    from detmap.analysis.doctor.loose_readers import whole as is_whole
+
+    if path is None or (detections is not None and is_whole(detections)):
+        return _examine(truth, cast("Given", detections), None, protocol, clock)
+    strictly = None if detections is None else lambda: detections
+    return _examine(truth, path, strictly, protocol, clock)
+
+
+def _examine(
+    truth: Truth, given: Given, strictly: Any, protocol: Protocol | str | None, clock: Clock
+) -> Findings:
+    """Read raw rows and examine them; `strictly` returns what the ordinary reader reads."""
+    from detmap.analysis.doctor import loose_readers
+    from detmap.analysis.doctor.examine import Examination
+    from detmap.analysis.doctor.trial import trial_of
+
+    raw = loose_readers.read(given, truth, *([strictly] if strictly else []))
+    made = Examination(trial_of(truth, protocol, clock), raw)
+    return Findings(made.findings, made.left_out)
+
+
+def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -> Findings:
+    """Quick findings in tables or files, within a few seconds; `how` are options of
+    `read_detections`. None for files that are gone by now.
+    """
+    from detmap.adapters import options_of, read_detections, read_truth_for
+
+    try:
+        if not isinstance(truth, Truth):
+            truth = read_truth_for(truth, protocol)
+        if isinstance(detections, Detections):
+            return examine_quickly(truth, detections, protocol, seconds=SECONDS)
+        table = read_detections(detections, truth, **how, **options_of(protocol))
+    except DetmapError:
+        return Findings()
+    return examine_quickly(truth, table, protocol, path=detections, seconds=SECONDS)

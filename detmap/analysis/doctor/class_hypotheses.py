@@ -1,0 +1,215 @@
+"""Hypotheses about classes: how they are numbered, ordered and spelled."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.analysis.doctor.raw_rows import Key, Raw, are_numbers, class_places
+from detmap.analysis.doctor.repair import Repair
+from detmap.analysis.doctor.trial import Sample
+from detmap.base.assignment import assign_all
+from detmap.errors import few
+from detmap.tables import Categories, Truth
+
+MOST_CLASSES = 500  # of a permutation that is looked for
+LEAST_MOVED = 0.05  # share of the overlapping rows that a permutation moves,
+LEAST_SURE, TIMES_SURE = 0.01, 3  # or less, where nearly none of them fits as it is
+
+COCO_GAPS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
+"""The numbers from 1 to 90 that none of COCO's 80 classes has.
+Source: the categories of instances_val2017.json."""
+
+SAME = (
+    ("airplane", "aeroplane", "plane"),
+    ("motorcycle", "motorbike"),
+    ("couch", "sofa"),
+    ("tv", "tvmonitor", "television"),
+    ("pottedplant", "houseplant"),
+    ("diningtable", "table"),
+    ("person", "people", "pedestrian"),
+    ("cellphone", "mobilephone"),
+    ("hairdrier", "hairdryer"),
+    ("donut", "doughnut"),
+)
+"""Names that data sets give to one class, as `normalised` spells them."""
+_SYNONYM = {name: same[0] for same in SAME for name in same}
+
+
+def repairs(sample: Sample) -> Iterator[Repair]:
+    """Other readings of the classes that rows name."""
+    raw, known = sample.rows, sample.truth.categories
+    used = [raw.classes[code] for code in np.unique(raw.label).tolist()]
+    if not used:
+        return
+    if are_numbers(used):
+        yield from _numbered([int(key) for key in used], known)
+    else:
+        yield from _spelled([str(key) for key in used], known)
+    mapping = permutation(sample)
+    if mapping:
+        yield Repair(
+            "classes-permuted",
+            "the classes are in another order: by overlap, " + _moved(mapping, known),
+            partial(renamed, mapping=mapping),
+            5,
+        )
+
+
+def renamed(raw: Raw, truth: Truth, *, mapping: Mapping[Key, int]) -> Raw:
+    """The rows with other class ids; of a class that the mapping lacks none is known."""
+    least = int(truth.categories.ids.min(initial=0)) - 1
+    return replace(raw, classes=tuple(mapping.get(key, least) for key in raw.classes))
+
+
+def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
+    mapping: dict[Key, int]
+    ids = known.ids.tolist()
+    n = len(ids)
+    low, high = min(used), max(used)
+    first = ids[0] if ids else 0
+    for step, name, text in (
+        (1, "classes-zero-based", f"class ids count from {first - 1}, the objects' from {first}"),
+        (-1, "classes-one-based", f"class ids count from {first + 1}, the objects' from {first}"),
+    ):
+        mapping = {key: key + step for key in used if key + step in known.ids}
+        if len(mapping) >= 0.9 * len(used):
+            yield Repair(name, text, partial(renamed, mapping=mapping))
+    gaps = ids != list(range(first, first + n))
+    positions_by_name = sorted(range(n), key=lambda k: known.names[k])
+    for start in (0, 1):
+        if start <= low and high < start + n:
+            ends = f"from {start} to {n - 1 + start}"
+            if gaps:
+                mapping = {key: ids[key - start] for key in used}
+                yield Repair(
+                    "classes-contiguous",
+                    f"class ids are numbered through {ends}, the ground truth's go from {first} to "
+                    f"{ids[-1]} with gaps",
+                    partial(renamed, mapping=mapping),
+                )
+            if positions_by_name != list(range(n)):
+                mapping = {key: ids[positions_by_name[key - start]] for key in used}
+                yield Repair(
+                    "classes-alphabetical",
+                    f"class ids are numbered {ends} in alphabetical order of the names, the "
+                    "truth's are not",
+                    partial(renamed, mapping=mapping),
+                    2,
+                )
+    if n == 80 and not gaps and high > first + n - 1:
+        official = [number for number in range(1, 91) if number not in COCO_GAPS]
+        mapping = {key: ids[official.index(key)] for key in used if key in official}
+        yield Repair(
+            "classes-coco-ids",
+            "class ids are COCO's from 1 to 90 with gaps; those of the ground truth have no gaps",
+            partial(renamed, mapping=mapping),
+            2,
+        )
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def normalised(name: str) -> str:
+    """A name without case, separators and plural, the first of its synonyms."""
+    letters = re.sub(r"[\W_]+", "", name.casefold())
+    for each in (letters, letters.removesuffix("es"), letters.removesuffix("s")):
+        if each in _SYNONYM:
+            return _SYNONYM[each]
+    return letters.removesuffix("s")
+
+
+def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
+    if all(re.fullmatch(r"\d{1,9}", name) for name in used):
+        mapping: dict[Key, int] = {name: int(name) for name in used}
+        text = "class ids are written as text"
+        yield Repair("classes-as-text", text, partial(renamed, mapping=mapping), 1, True)
+        for repair in _numbered([int(name) for name in used], known):
+            inner = repair.apply.keywords["mapping"]  # type: ignore[attr-defined]
+            mapping = {name: inner[int(name)] for name in used if int(name) in inner}
+            text = f"{repair.sentence}, and are written as text"
+            yield Repair(repair.name, text, partial(renamed, mapping=mapping), 2, True)
+        return
+    strange = [name for name in used if name not in known.names]
+    if not strange:
+        return
+    spelled = {normalised(name): name for name in known.names}
+    meant: dict[str, str] = {}
+    for name in strange:
+        close = difflib.get_close_matches(normalised(name), spelled, n=1, cutoff=0.8)
+        same = normalised(name) if normalised(name) in spelled else next(iter(close), None)
+        if same is not None and spelled[same] not in used:
+            meant[name] = spelled[same]
+    if meant and len(set(meant.values())) == len(meant):
+        ids = dict(zip(known.names, known.ids.tolist(), strict=True))
+        wanted = {name: meant.get(name, name) for name in used}
+        mapping = {name: ids[other] for name, other in wanted.items() if other in ids}
+        pairs = few(f"{name!r} for {other!r}" for name, other in meant.items())
+        text = f"{len(meant)} class names are spelled differently in the ground truth: {pairs}"
+        yield Repair("classes-spelling", text, partial(renamed, mapping=mapping), 1, True)
+
+
+# --- a permutation --------------------------------------------------------------------------------
+
+
+def confusion(sample: Sample, images: int | None = None) -> NDArray[np.float64]:
+    """(C, K) how often rows of each class key overlap objects of each class; higher scores weigh
+    more. `images` 0 or 1 selects every second image.
+    """
+    raw, truth, met = sample.rows, sample.truth, sample.met
+    counts = np.zeros((len(raw.classes), len(truth.categories)))
+    rank = np.empty(len(raw))
+    rank[np.argsort(raw.score, kind="stable")] = np.arange(1, len(raw) + 1) / max(1, len(raw))
+    some = slice(None) if images is None else truth.image[met.place] % 2 == images
+    row, place = met.row[some], met.place[some]
+    np.add.at(counts, (raw.label[row], truth.label[place]), rank[row] ** 4)
+    return counts
+
+
+def permutation(sample: Sample) -> dict[Key, int]:
+    """Returns class ids by key that overlap suggests; empty if no class changes.
+
+    What is found on half of the images must hold on the other half.
+    """
+    known = sample.truth.categories
+    if max(len(known), len(sample.raw.classes)) > MOST_CLASSES or len(known) < 2:
+        return {}
+    as_is = class_places(sample.truth, sample.raw.classes)
+    # Keeps the class of rows that overlap nothing.
+    spare = np.where(as_is[:, None] == np.arange(len(known)), 1e-9, 0.0)
+    halves = confusion(sample, 0), confusion(sample, 1)
+    for fitted, held in (halves, halves[::-1]):
+        chosen = assigned(fitted + spare)
+        moved = np.flatnonzero((chosen >= 0) & (chosen != as_is))
+        here = held[moved, chosen[moved]].sum()
+        before = held[moved, as_is[moved]][as_is[moved] >= 0].sum()
+        most = held.sum()
+        if here <= min(before + LEAST_MOVED * most, TIMES_SURE * before + LEAST_SURE * most):
+            return {}
+    chosen = assigned(halves[0] + halves[1] + spare)
+    ids = known.ids.tolist()
+    return {
+        key: ids[place]
+        for key, place in zip(sample.raw.classes, chosen.tolist(), strict=True)
+        if place >= 0
+    }
+
+
+def assigned(gain: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(C,) the column of each row in the assignment of the highest sum, -1 for a row without."""
+    rows, columns = assign_all(gain)
+    out = np.full(gain.shape[0], -1, dtype=np.int64)
+    out[rows] = columns
+    return out
+
+
+def _moved(mapping: Mapping[Key, int], known: Categories) -> str:
+    name = dict(zip(known.ids.tolist(), known.names, strict=True))
+    return few(f"{key} is {name[i]}" for key, i in mapping.items() if key not in (i, name[i]))

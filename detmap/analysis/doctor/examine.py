@@ -1,0 +1,261 @@
+"""The examination: try every hypothesis, keep what gains clearly, the likeliest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from detmap.analysis.doctor import box_hypotheses as boxes
+from detmap.analysis.doctor import class_hypotheses as classes
+from detmap.analysis.doctor import image_hypotheses as images
+from detmap.analysis.doctor import missing_coverage as coverage
+from detmap.analysis.doctor import score_hypotheses as scores
+from detmap.analysis.doctor import truth_facts as about_truth
+from detmap.analysis.doctor import unexplained
+from detmap.analysis.doctor.clock import OutOfTimeError
+from detmap.analysis.doctor.raw_rows import Raw, image_places
+from detmap.analysis.doctor.repair import Repair
+from detmap.analysis.doctor.trial import Outcome, Sample, Trial, sample
+from detmap.results.findings import Finding
+
+GROUPS = ("images", "boxes", "classes", "scores", "duplicates")
+"""What repairs are of, and what their names begin with."""
+
+ROUNDS = 3  # repairs on top of each other
+GAIN, TIMES = 0.02, 1.25  # of AP50 that a repair has to add, and to multiply it by
+DEVIATIONS = 3.0  # of the count of found objects, by which it has to rise,
+LEAST_MORE = 10  # or objects more, where AP50 rises much
+ALIKE = 0.02  # two repairs whose AP50 differs by less are told apart by their weight
+DOUBTFUL = 0.1  # AP50 under which two repairs are tried together
+
+
+class Tried(NamedTuple):
+    """A repair, the rows as it leaves them, and what came of it on the sample."""
+
+    repair: Repair
+    rows: Raw
+    outcome: Outcome
+
+
+class Chosen(NamedTuple):
+    """Repairs that gain clearly together, the rows with them made, and what came of all rows."""
+
+    repairs: list[Repair]
+    rows: Raw
+    after: Outcome
+
+
+class Examination:
+    """Findings, most likely first, and the rows with the fixes made. Stages that do not end within
+    the trial's time are left out, and listed by its clock.
+    """
+
+    def __init__(self, trial: Trial, raw: Raw) -> None:
+        self.trial, self.rows = trial, raw
+        self.findings: list[Finding] = []
+        self.now = Outcome(0.0, 0)
+        try:
+            for name, stage in self.STAGES.items():
+                try:
+                    with np.errstate(all="ignore"):  # boxes near the limit of a float
+                        stage(self)
+                except OutOfTimeError:
+                    trial.clock.left_out.append(name)
+        finally:
+            image_places.cache_clear()
+            images.readings.cache_clear()
+        if not trial.is_own_rule:
+            self.findings = [each.without_ap50() for each in self.findings]
+
+    @property
+    def left_out(self) -> list[str]:
+        """What was not tried, or not to its end."""
+        return list(dict.fromkeys(self.trial.clock.left_out))
+
+    @property
+    def part(self) -> Sample:
+        """Rows on some images."""
+        if self._part is None or self._part.raw is not self.rows:
+            self._part = sample(self.trial, self.rows)
+        return self._part
+
+    _part: Sample | None = None
+
+    def _made(self, repair: Repair) -> None:
+        rows = repair.apply(self.rows, self.trial.truth)
+        after = self.trial.outcome(rows)
+        self.findings.append(_found(repair, self.now, after))
+        self.rows, self.now = rows, after
+
+    def _images(self) -> None:
+        self.now = self.trial.outcome(self.rows)
+        for repair in images.repairs(self.rows, self.trial.truth):
+            if repair.sure:  # the ground truth knows them by no other name
+                self._made(repair)
+                break
+
+    def _fixes(self) -> None:
+        for _ in range(ROUNDS):
+            done = {group_of(finding.name) for finding in self.findings}
+            groups = [group for group in GROUPS if group not in done]
+            chosen = best(self.trial, self.part, self.now, groups)
+            if chosen is None:
+                break
+            repairs, self.rows, after = chosen
+            self.findings += [_found(repair, self.now, after) for repair in repairs]
+            self.now = after
+
+    def _sure_ones(self) -> None:
+        """Fixes that hardly change AP50; a shift is looked for where no pixel explains it."""
+        part = self.part
+        readings = list(boxes.truth_readings(part))
+        self.findings += readings
+        if readings:  # what is off is the ground truth: moved detections would fit wrong objects
+            return
+        for repair in (*boxes.turned(self.rows), *boxes.pixels(part), *scores.repairs(part)):
+            self._make_sure(repair)
+        if not any(finding.name.startswith("boxes-") for finding in self.findings):
+            for repair in boxes.moves(self.part):
+                self._make_sure(repair)
+
+    def _make_sure(self, repair: Repair) -> None:
+        if repair.sure and repair.name not in {each.name for each in self.findings}:
+            self._made(repair)
+
+    def _coverage(self) -> None:
+        self.findings += images.strangers(self.rows, self.trial.truth)
+        self.findings += coverage.facts(self.trial, self.rows, self.now.ap50)
+
+    def _scores(self) -> None:
+        self.findings += scores.facts(self.part, self.now.ap50)
+
+    def _unexplained(self) -> None:
+        facts = [each for each in self.findings if not each.fix]
+        done = any(each.ap50_after is None or each.ap50_after >= GAIN for each in facts)
+        done = done or bool(self.left_out)
+        self.findings += unexplained.facts(self.part, self.now.ap50, explained=done)
+
+    def _truth(self) -> None:
+        image, _ = self.rows.places(self.trial.truth)
+        self.findings += about_truth.facts(self.trial, image, self.rows.score)
+
+    STAGES: ClassVar[dict[str, Callable[[Examination], None]]] = {
+        "image names": _images,
+        "fixes": _fixes,
+        "pixels and scales": _sure_ones,
+        "missing detections": _coverage,
+        "score ranges": _scores,
+        "unexplained": _unexplained,
+        "ground truth": _truth,
+    }
+
+
+def _found(repair: Repair, before: Outcome, after: Outcome) -> Finding:
+    flag = f"--fix {repair.name}"
+    return Finding(repair.name, repair.sentence, before.ap50, after.ap50, flag)
+
+
+def best(trial: Trial, part: Sample, now: Outcome, groups: Collection[str]) -> Chosen | None:
+    """The repair of some groups that gains most; two, where only both together gain; none."""
+    raw = part.raw
+    base = part.trial.outcome(part.rows)
+    tried = list(attempts(trial, part, groups))
+    for each in ranked(tried, base):
+        rows = each.repair.apply(raw, trial.truth)
+        after = trial.outcome(rows)
+        if clear(each.repair, now, after):
+            return Chosen([each.repair], rows, after)
+    if now.ap50 >= DOUBTFUL or len(groups) < len(GROUPS) - 1:
+        return None
+    return _together(trial, part, now)
+
+
+def attempts(trial: Trial, part: Sample, groups: Collection[str] = GROUPS) -> Iterator[Tried]:
+    """Every repair of some groups on the sample."""
+    for group in groups:
+        try:
+            for repair in candidates(trial, part, [group]):
+                whole = repair.name.startswith("images-")
+                rows = repair.apply(part.raw if whole else part.rows, part.truth)
+                yield Tried(repair, rows, part.trial.outcome(rows))
+        except OutOfTimeError:
+            trial.clock.left_out.append(group)
+
+
+def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[Repair]:
+    """Every repair of some groups that the rows make possible."""
+    if "images" in groups:
+        yield from images.repairs(part.raw, trial.truth)
+    if "boxes" in groups:
+        yield from boxes.repairs(part)
+        yield from boxes.moves(part)
+        yield from boxes.pixels(part)
+        yield from boxes.turned(part.raw)
+    if "classes" in groups:
+        yield from classes.repairs(part)
+    if "scores" in groups:
+        yield from scores.repairs(part)
+    if "duplicates" in groups:
+        yield from scores.duplicates(part)
+
+
+def group_of(name: str) -> str:
+    """The group of a hypothesis: what stands before its first dash."""
+    return name.partition("-")[0]
+
+
+def ranked(tried: list[Tried], base: Outcome) -> list[Tried]:
+    """Those that gain clearly; of the best ones the simplest first."""
+    good = [each for each in tried if clear(each.repair, base, each.outcome)]
+    most = max((each.outcome.ap50 for each in good), default=0.0)
+    return sorted(
+        good,
+        key=lambda each: (
+            each.outcome.ap50 < most * (1 - ALIKE) - 0.005,
+            each.repair.weight if each.outcome.ap50 >= most * (1 - ALIKE) - 0.005 else 0,
+            -each.outcome.ap50,
+        ),
+    )
+
+
+def clear(repair: Repair, before: Outcome, after: Outcome) -> bool:
+    """Whether a gain is no accident."""
+    if repair.sure and before.ap50 < 0.005:
+        return after.ap50 > max(GAIN, 2 * before.ap50)
+    if repair.name in ("duplicates", "scores-negated"):  # the rows themselves show them
+        return after.ap50 >= before.ap50 + GAIN / 2
+    more = after.found - before.found
+    if repair.name == "classes-permuted":  # held to other images; two of many classes cost little
+        return after.ap50 >= before.ap50 + GAIN and more >= LEAST_MORE
+    if after.ap50 < max(before.ap50 + GAIN, before.ap50 * TIMES):
+        return False
+    if more >= LEAST_MORE and after.ap50 >= max(2 * before.ap50, before.ap50 + 5 * GAIN):
+        return True
+    return bool(more > DEVIATIONS * (after.found + before.found) ** 0.5)
+
+
+def _together(trial: Trial, part: Sample, now: Outcome) -> Chosen | None:
+    """Boxes or images that are right but for their classes, with the repair of these."""
+    view = part.agnostic
+    outcomes = []
+    for repair in (*images.repairs(part.raw, trial.truth), *boxes.repairs(view)):
+        whole = repair.name.startswith("images-")
+        rows = repair.apply(part.raw if whole else part.rows, part.truth)
+        one_class = replace(rows, classes=(1,), label=np.zeros_like(rows.label))
+        outcomes.append(Tried(repair, rows, view.trial.outcome(one_class)))
+    for each in ranked(outcomes, view.trial.outcome(view.rows))[:2]:
+        repaired = replace(part, raw=each.rows)
+        more = [
+            Tried(repair, rows, part.trial.outcome(rows))
+            for repair in classes.repairs(repaired)
+            for rows in [repair.apply(repaired.rows, part.truth)]
+        ]
+        for other in ranked(more, part.trial.outcome(part.rows)):
+            both = other.repair.apply(each.repair.apply(part.raw, trial.truth), trial.truth)
+            after = trial.outcome(both)
+            if clear(other.repair, now, after):
+                return Chosen([each.repair, other.repair], both, after)
+    return None

@@ -1,0 +1,89 @@
+"""Applies a fix by its name. The usual reader joins the fixed rows, and a note reports the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from detmap.adapters.joining import join as joining
+from detmap.adapters.joining.unknown_policy import policy
+from detmap.analysis.doctor import examine
+from detmap.analysis.doctor.hypothesis_names import FIXES
+from detmap.analysis.doctor.raw_rows import Raw
+from detmap.analysis.doctor.repair import Repair
+from detmap.analysis.doctor.trial import sample, trial_of
+from detmap.errors import DataError
+from detmap.protocol import Protocol
+from detmap.tables import FIXED, Detections, Note, Truth
+
+
+class Repaired(NamedTuple):
+    """Detections after repairs, and these."""
+
+    detections: Detections
+    repairs: list[Repair]
+
+
+def repaired(
+    truth: Truth,
+    raw: Raw,
+    names: Sequence[str],
+    protocol: Protocol | str | None = None,
+    *,
+    unknown: str = "error",
+) -> Repaired:
+    """Detections with some repairs made, in this order.
+
+    Parameters
+    ----------
+    truth : of the detections
+    raw : their rows
+    names : of findings; what a repair has to guess is guessed anew
+    protocol : whose rules AP50 is computed by
+    unknown : "error" or "drop", of what the ground truth lacks even then
+
+    Raises
+    ------
+    DataError : no such repair, one that makes no sense of these rows, or rows that still name
+        images that the ground truth lacks
+    """
+    rules, made = trial_of(truth, protocol), []
+    for name in names:
+        if name not in FIXES:
+            raise DataError(
+                f"--fix {name}", "no such repair", f"the repairs are {', '.join(FIXES)}"
+            )
+        part = sample(rules, raw)
+        attempts = examine.attempts(rules, part, [examine.group_of(name)])
+        tried = [each for each in attempts if each.repair.name == name]
+        if not tried:
+            fix = "run `detmap doctor` on these files"
+            raise DataError(f"--fix {name}", f"makes no sense of {raw.source}", fix)
+        best = max(tried, key=lambda each: (each.outcome.ap50, -each.repair.weight))
+        raw = best.repair.apply(raw, truth)
+        made.append(best.repair)
+    image, label = raw.places(truth)
+    origin = joining.Origin(
+        raw.source,
+        lambda row: f"{raw.source}: row {row}",
+        np.array(raw.images, dtype=object)[raw.image],
+        np.array(raw.classes, dtype=object)[raw.label],
+    )
+    table = joining.joined(
+        truth,
+        image,
+        label,
+        np.ascontiguousarray(raw.boxes),
+        np.ascontiguousarray(raw.score),
+        box_format=raw.box_format,
+        origin=origin,
+        policy=policy(unknown),
+    )
+    notes = tuple(
+        Note(FIXED + each.name, f"detections were fixed: {each.sentence}", len(raw), raw.source)
+        for each in made
+    )
+    return Repaired(replace(table, notes=(*notes, *table.notes)), made)

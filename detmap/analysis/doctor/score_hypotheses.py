@@ -1,0 +1,169 @@
+"""Hypotheses about scores and the choice of detections: their scale and order, duplicates, cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.analysis.doctor.duplicates import SAME_OBJECT, doubled, suppressed
+from detmap.analysis.doctor.quick_checks import (
+    BEYOND,
+    DOUBLES,
+    LEAST_ROWS,
+    TURNED,
+    is_cut,
+    order_of,
+)
+from detmap.analysis.doctor.raw_rows import Raw
+from detmap.analysis.doctor.repair import Repair
+from detmap.analysis.doctor.trial import Sample
+from detmap.results.findings import Finding
+from detmap.tables import Truth
+
+PERCENT = 15.0  # a highest score from here to 100 is in percent; logits hardly get there
+ROUNDED = 101  # different scores at most, of rounded ones
+LEAST_ROUNDED = 500  # rows, and 5 a score
+LUCK = 0.02  # of AP50, on the order of equal scores
+SUPPRESSED = 0.65  # overlap above which suppression takes the worse box
+LEAST_CUT = 100  # rows, from which equal numbers per image are no accident
+RIGHT = 0.5  # share of the last detections of images that are right: more would come
+
+
+class Scale(NamedTuple):
+    """What the range of scores shows."""
+
+    low: float
+    high: float
+    n_different: int
+
+
+def scale(score: NDArray[np.float64]) -> Scale:
+    """The range of scores, and how many different ones there are, counted up to a few."""
+    if not len(score):
+        return Scale(0.0, 0.0, 0)
+    few_rows = score if len(score) <= 20_000 else score[:: len(score) // 10_000]
+    return Scale(float(score.min()), float(score.max()), len(np.unique(few_rows)))
+
+
+def repairs(sample: Sample) -> Iterator[Repair]:
+    """Scores of another scale or order."""
+    low, high, _ = scale(sample.raw.score)
+    order = order_of(sample.rows.score, sample.right) if high > low else 0.5
+    negative = -1 <= low < 0 and high <= 0 and order < 1 - TURNED
+    if low >= 0 and PERCENT <= high <= 100:
+        text = f"scores go up to {high:.6g}: they are in percent"
+        yield Repair("scores-percent", text, _divided, 1, True)
+    elif (low < 0 or BEYOND < high < PERCENT) and low < high and not negative:
+        text = f"scores go from {low:.6g} to {high:.6g}: they are logits, not probabilities"
+        yield Repair("scores-logits", text, _squashed, 2, True)
+    if negative or order < TURNED:
+        yield Repair(
+            "scores-negated", "the lowest score is the most confident", _negated, 1, negative
+        )
+
+
+def _divided(raw: Raw, truth: Truth) -> Raw:
+    del truth
+    return replace(raw, score=raw.score / 100)
+
+
+def _squashed(raw: Raw, truth: Truth) -> Raw:
+    del truth
+    tail = np.exp(-np.abs(raw.score))
+    return replace(raw, score=np.where(raw.score < 0, tail, 1.0) / (1 + tail))
+
+
+def _negated(raw: Raw, truth: Truth) -> Raw:
+    """The order turned round; scores that were fractions stay so."""
+    del truth
+    low, high, _ = scale(raw.score)
+    if low >= -1 and high <= 0:
+        return replace(raw, score=-raw.score)
+    return replace(raw, score=(1.0 if low >= 0 and high <= BEYOND else 0.0) - raw.score)
+
+
+def facts(sample: Sample, ap50: float) -> Iterator[Finding]:
+    """Problems of scores that cannot be fixed."""
+    raw = sample.raw
+    low, high, n_different = scale(raw.score)
+    if len(raw) >= LEAST_ROWS and low == high:
+        yield Finding(
+            "scores-equal",
+            f"all {len(raw):,} detections have the score {low:g}: their order is that of the file, "
+            "and AP means nothing",
+            ap50,
+        )
+        return
+    if n_different <= ROUNDED and len(raw) >= max(LEAST_ROUNDED, 5 * n_different):
+        change = _luck(sample)
+        if change > LUCK:
+            yield Finding(
+                "scores-rounded",
+                f"{len(raw):,} detections have only {len(np.unique(raw.score))} different scores: "
+                f"the order of equal ones changes AP50 by {change:.3f}",
+                ap50,
+            )
+    yield from _cuts(sample, ap50)
+
+
+def _luck(sample: Sample) -> float:
+    """How much of AP50 hangs on the order of equal scores: the right ones first, or last."""
+    rows, right = sample.rows, sample.right
+    least = np.diff(np.unique(rows.score)).min(initial=1.0) / 4
+    first, last = (replace(rows, score=rows.score + sign * least * right) for sign in (1, -1))
+    return sample.trial.whole(first) - sample.trial.whole(last)
+
+
+def _cuts(sample: Sample, ap50: float) -> Iterator[Finding]:
+    """Detections that were thrown away while most of their like were right."""
+    rows, met, right = sample.rows, sample.met, sample.right
+    recall = len(np.unique(met.place[right[met.row]])) / max(1, len(sample.truth))
+    cut = is_cut(rows.score, right, recall)
+    if cut is not None:
+        yield Finding(
+            "scores-cut",
+            f"no detection has a score below {cut[0]:.3g}, and {cut[1]:.0%} of the lowest ones are "
+            f"correct: a score threshold was applied; recall ends at {recall:.2f}",
+            ap50,
+        )
+    if len(rows) < LEAST_CUT:
+        return
+    image, _ = rows.places(sample.truth)
+    count = np.bincount(image, minlength=len(sample.truth.images))
+    most = int(count.max())
+    full = count == most
+    if most < 20 and full.sum() > 0.5 * (count > 0).sum() and full.sum() >= 20:
+        order = np.lexsort((rows.score, image))
+        last = order[np.unique(image[order], return_index=True)[1]]
+        last = last[full[image[last]]]
+        objects = np.bincount(sample.truth.image, minlength=len(count))
+        if right[last].mean() > RIGHT and (objects[full] >= most).mean() > 0.2:
+            yield Finding(
+                "scores-top-k",
+                f"most images have exactly {most} detections, and {right[last].mean():.0%} of the "
+                f"last ones match an object: only the top {most} per image were kept",
+                ap50,
+            )
+
+
+# --- duplicates -----------------------------------------------------------------------------------
+
+
+def duplicates(sample: Sample) -> Iterator[Repair]:
+    """Suppresses duplicates if many boxes overlap a higher-scoring box of their class."""
+    share = doubled(sample.rows)
+    if share >= DOUBLES:
+        text = (
+            f"{share:.0%} of the detections overlap a higher-scoring one of their class (IoU above "
+            f"{SAME_OBJECT:g}): duplicates were not suppressed"
+        )
+        yield Repair("duplicates", text, _suppressed, 2)
+
+
+def _suppressed(raw: Raw, truth: Truth) -> Raw:
+    del truth
+    return raw.take(np.flatnonzero(suppressed(raw, SUPPRESSED)))

@@ -1,0 +1,115 @@
+"""Facts about the ground truth: what makes its numbers other than those of its benchmark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.analysis.doctor.known_benchmarks import differences
+from detmap.analysis.doctor.quick_checks import lacks_labels
+from detmap.analysis.doctor.trial import Trial
+from detmap.errors import few
+from detmap.results.findings import Finding
+from detmap.tables import Truth, boxes_as
+
+PAIRS = ("cgf1",)
+"""Rules that list an image once per phrase, and an object once per annotator."""
+EMPTY = 0.001  # share of objects without a size, or outside of their image, that is odd
+
+
+def facts(trial: Trial, image: NDArray[np.int32], score: NDArray[np.float64]) -> Iterator[Finding]:
+    """Warnings about the ground truth; `image` and `score` are those of the detections' rows."""
+    truth = trial.truth
+    yield from _labels(truth, image, score)
+    yield from _boxes(truth)
+    yield from _flags(trial)
+    if trial.asked.evaluation.rule not in PAIRS:
+        yield from _repeated(truth)
+        yield from _images_twice(truth)
+    for known, told in differences(truth):
+        yield Finding("truth-benchmark", f"the ground truth is {known.name} {' and '.join(told)}")
+
+
+def _labels(
+    truth: Truth, image: NDArray[np.int32], score: NDArray[np.float64]
+) -> Iterator[Finding]:
+    n_images = len(truth.images)
+    n_empty = n_images - len(np.unique(truth.image))
+    known = image >= 0
+    if not len(truth) and len(score):
+        text = f"none of {n_images:,} images has an object: check the place of the label files"
+        yield Finding("truth-labels-missing", text)
+    elif lacks_labels(truth, image[known], score[known]):
+        text = (
+            f"{n_empty:,} of {n_images:,} images have no objects, and about as many high-scoring "
+            "detections as the others: probably their label files are missing or empty"
+        )
+        yield Finding("truth-labels-missing", text)
+
+
+def _boxes(truth: Truth) -> Iterator[Finding]:
+    boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
+    least = max(1, EMPTY * len(truth))
+    neutral = truth.crowd | truth.difficult | truth.role("ignore")
+    flat = ((boxes[:, 2:] <= 0).any(axis=1) & ~neutral).sum()
+    if flat >= least:
+        text = f"{flat:,} of {len(truth):,} objects have a box without a size: nobody can find them"
+        yield Finding("truth-empty-boxes", text)
+    size = np.column_stack([truth.images.width, truth.images.height])[truth.image]
+    with np.errstate(invalid="ignore"):
+        beyond = (boxes[:, :2] >= size).any(axis=1) | (boxes[:, :2] + boxes[:, 2:] <= 0).any(axis=1)
+    outside = (beyond & ~neutral & (boxes[:, 2:] > 0).all(axis=1)).sum()
+    if outside >= least:
+        text = f"{outside:,} of {len(truth):,} objects lie outside of their image"
+        yield Finding("truth-outside", text)
+
+
+def _flags(trial: Trial) -> Iterator[Finding]:
+    truth = trial.truth
+    notes = {note.code: note.count for note in truth.notes}
+    missing = notes.get("area-missing", 0)
+    by_area = any(
+        each.attribute == "area" for subset in trial.rules.subsets for each in subset.ranges
+    )
+    if missing and by_area:
+        text = f"{missing:,} of {len(truth):,} objects have no area: that of the box is used, "
+        yield Finding("truth-area-missing", f"{text}where COCO has that of the mask")
+    lacking = notes.get("iscrowd-missing", 0)
+    if lacking and lacking < len(truth):
+        text = f"{lacking:,} of {len(truth):,} objects have no crowd flag"
+        yield Finding("truth-crowd-missing", text)
+    used = dict(trial.rules.matching.neutral)
+    ignored = truth.role("ignore")
+    if ignored.any() and "ignore" not in used and not (truth.crowd[ignored]).all():
+        text = (
+            f"{ignored.sum():,} objects are marked ignore, and {trial.rules.name} does not read "
+            "that: they have to be found; set matching.neutral.ignore"
+        )
+        yield Finding("truth-ignore-unused", text)
+    if notes.get("id-zero"):
+        text = "an object has the id 0, which pycocotools takes for no match"
+        yield Finding("truth-id-zero", text)
+
+
+def _repeated(truth: Truth) -> Iterator[Finding]:
+    columns = [truth.image[:, None], truth.label[:, None], truth.boxes]
+    rows = np.concatenate([np.asarray(each, dtype=np.float64) for each in columns], axis=1)
+    rows = rows[~truth.crowd]
+    words = np.ascontiguousarray(rows).view([("", np.float64)] * rows.shape[1]).ravel()
+    again = len(words) - len(np.unique(words)) if len(words) else 0
+    if again > max(1, 0.005 * len(truth)):
+        text = f"{again:,} objects are listed twice, with the same image, class and box"
+        yield Finding("truth-duplicates", text)
+
+
+def _images_twice(truth: Truth) -> Iterator[Finding]:
+    images = truth.images
+    listed = Counter(path for path in images.files or images.stems if path)
+    names = [path for path, n in listed.items() if n > 1]
+    if names:
+        twice = listed.total() - len(listed)
+        text = f"{twice:,} images are listed again under another id: {few(names)}"
+        yield Finding("truth-images-twice", text)

@@ -1,0 +1,303 @@
+"""What the page shows of one detector, gathered once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.analysis.diagnosis import Diagnosis, diagnose
+from detmap.analysis.diagnosis.analysis import BEYOND, TP
+from detmap.analysis.diagnosis.breakdowns import Slice
+from detmap.analysis.diagnosis.calibration import Calibration, calibration
+from detmap.analysis.diagnosis.confusion import Confusion
+from detmap.analysis.diagnosis.diagnosis_intervals import Uncertainty, uncertainty
+from detmap.analysis.diagnosis.mistakes import ImageErrors, Mistake, images, worst
+from detmap.analysis.diagnosis.olrp import Lrp, olrp, overlap_taken
+from detmap.analysis.diagnosis.operating_sweep import Point, sweep
+from detmap.analysis.diagnosis.sections import SECTIONS, Choices, Known
+from detmap.analysis.diagnosis.summary import parts, sentences
+from detmap.analysis.diagnosis.tide import Tide
+from detmap.analysis.html_report.numbers import Number, known
+from detmap.curves import scores as curves
+from detmap.curves.operating_points import Points
+from detmap.errors import DataError, ProtocolError
+from detmap.evaluate import summarize
+from detmap.matching.engine import match
+from detmap.output.cell_text import scaled
+from detmap.output.table import Style, Table
+from detmap.protocol import Protocol
+from detmap.protocol.metric_rows import MetricRow
+from detmap.results.result import Result
+from detmap.statistics.intervals import Intervals, intervals
+from detmap.statistics.support import with_intervals
+from detmap.tables import Detections, Truth
+
+GRID = np.linspace(0, 1, 101)
+SCORE_BINS, OVERLAP_BINS = 25, 20
+MANY, MANY_CLASSES = 200_000, 300  # detections, classes from which on there are fewer replicates
+REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
+MOST_CLASSES = 2000  # that are listed: a page of 30,000 takes 12 MB
+CLASSES_AT_ONCE = 500  # whose curves are sampled together
+OF_SUMS, OF_LISTS = (304, 208), (64, 48)  # whole batches
+SHOWN = 160  # scores of the slider
+WORST = 8  # mistakes of each kind
+LOW = 5.0  # AP at the IoU of the diagnosis below which the files are more likely wrong
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Run:
+    """One detector.
+
+    Parameters
+    ----------
+    name : for people
+    tested : the result that has intervals and tests: of the all-point rule where the protocol's
+        11-point rule has none, else `result`
+    intervals, uncertainty : None where there are too few images, or the rules are a tool's
+    precision : (101, K) envelope of each class's curve at the threshold that is nearest to the
+        diagnosis's; NaN where it has no object
+    mean_precision : (T, 101) its mean over the classes, at every threshold
+    shown : places in `sweep` that the slider shows
+    scores : edges of the bins, and true and false positives in each
+    overlaps : the same of overlaps of true positives; overlap : their mean
+    added : tables of the sections of a diagnosis that have a title, by name
+    """
+
+    name: str
+    result: Result
+    tested: Result
+    diagnosis: Diagnosis
+    intervals: Intervals | None
+    uncertainty: Uncertainty | None
+    sentences: list[str]
+    tide: Tide
+    confusion: Confusion
+    calibration: Calibration | None
+    olrp: dict[str, Lrp]
+    points: list[Point]
+    sweep: Points
+    shown: NDArray[np.int64]
+    slices: list[Slice]
+    images: list[ImageErrors]
+    worst: list[Mistake]
+    suspects: list[Mistake]
+    precision: NDArray[np.float64]
+    mean_precision: NDArray[np.float64]
+    scores: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    overlaps: tuple[NDArray[np.float64], NDArray[np.float64]]
+    overlap: float
+    added: Mapping[str, Table]
+
+    @property
+    def restated(self) -> bool:
+        """Whether intervals are of another rule than the numbers."""
+        return self.tested is not self.result
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether so little matches that the kinds of errors mean nothing."""
+        return self.tide.ap < LOW
+
+    def metric(self, name: str) -> Number:
+        """A metric in points, with its interval where there is one."""
+        interval = None
+        if self.intervals is not None and not self.restated:
+            interval = self.intervals.metrics[name]
+        return known(self.result.metrics[name], interval)
+
+
+def gather(
+    name: str,
+    truth: Truth,
+    detections: Detections,
+    rules: Protocol,
+    *,
+    many: bool,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Run:
+    """Evaluate and diagnose a detector; `many` detections get fewer replicates."""
+    # Over 60 lines: one line per field of `Run`.
+    progress(f"evaluating {name}")
+    truth, detections = rules.classes.rename(truth, detections)
+    result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
+    result = replace(result, matched=(truth, detections))  # as in evaluate: notes on ties
+    _ = result.metrics  # cached now: with many classes this needs memory that the rest will hold
+    tested = _tested(result, threads)
+    progress(f"analyzing errors of {name}")
+    found = diagnose(truth, detections, rules, threads=threads)
+    seen = parts(found, macro=False)
+    try:
+        calibrated = calibration(found)
+    except DataError:  # scores that are no probabilities
+        calibrated = None
+    swept, best = sweep(found), seen.points[0].score
+    shown = _shown(swept)
+    progress(f"computing confidence intervals of {name}")
+    own = _intervals(tested, REPLICATES[many], seed, threads)
+    drawn = None
+    if own is not None:
+        drawn = uncertainty(
+            found,
+            seen,
+            swept.threshold[shown],
+            calibrated=calibrated is not None,
+            listed=listed_classes(found.truth),
+            replicates=OF_SUMS[many],
+            of_lists=OF_LISTS[many],
+            seed=seed,
+            threads=threads,
+        )
+    told = sentences(seen)
+    overlaps, overlap = _overlaps(found)
+    precision, mean_precision = _precision(result, found.iou, threads)
+    return Run(
+        name=name,
+        result=result,
+        tested=tested,
+        diagnosis=found,
+        intervals=own,
+        uncertainty=drawn,
+        sentences=told,
+        tide=seen.tide,
+        confusion=seen.confusion,
+        calibration=calibrated,
+        olrp=olrp(found),
+        points=seen.points,
+        sweep=swept,
+        shown=shown,
+        slices=seen.slices,
+        images=images(found, confidence=None if np.isnan(best) else best),
+        worst=worst(found, WORST),
+        suspects=seen.suspects,
+        precision=precision,
+        mean_precision=mean_precision,
+        scores=_scores(found),
+        overlaps=overlaps,
+        overlap=overlap,
+        added=_added(Known(found, seen, told, Choices())),
+    )
+
+
+def listed_classes(truth: Truth) -> NDArray[np.int64]:
+    """(k,) positions of the classes that are listed, ascending: of thousands, those with the most
+    objects.
+    """
+    n_objects = np.bincount(truth.label, minlength=len(truth.categories))
+    return np.sort(np.argsort(-n_objects, kind="stable")[:MOST_CLASSES])
+
+
+def _added(known: Known) -> dict[str, Table]:
+    """The tables of sections that the report does not draw itself, by name."""
+    tables = {
+        section.name: section.tabled({section.name: section.content(known)}, percent=True)
+        for section in SECTIONS
+        if section.title
+    }
+    percent = Style(percent=True)
+    return {
+        name: replace(
+            each, rows=tuple(tuple(scaled(cell, percent) for cell in row) for row in each.rows)
+        )
+        for name, each in tables.items()
+    }
+
+
+def _tested(result: Result, threads: int | None) -> Result:
+    """The result by a rule that has intervals."""
+    rules = with_intervals(result.protocol)
+    if rules is result.protocol:
+        return result
+    return summarize(replace(result.matches, protocol=rules), threads=threads)
+
+
+def _shown(sweep: Points) -> NDArray[np.int64]:
+    """Places of some scores, the best F1's among them."""
+    n, best = len(sweep.threshold), sweep.best()
+    some = np.linspace(0, max(n - 1, 0), min(n, SHOWN)).astype(np.int64)
+    return np.unique(some if best is None else np.append(some, best))
+
+
+def threshold_curve(rules: Protocol) -> list[MetricRow]:
+    """AP at each IoU threshold."""
+    main, most = rules.axes().main, rules.max_dets()[-1]
+    return [
+        MetricRow(f"AP at IoU {iou:g}", "AP", float(iou), main, "", most)
+        for iou in rules.thresholds()
+    ]
+
+
+def _intervals(result: Result, replicates: int, seed: int, threads: int | None) -> Intervals | None:
+    if len(result.matches.image_ids) < 2:
+        return None
+    try:
+        return intervals(
+            result.matches,
+            result.scores,
+            replicates=replicates,
+            seed=seed,
+            more=threshold_curve(result.protocol),
+            threads=threads,
+        )
+    except ProtocolError:  # rules of a tool, without influence functions
+        return None
+
+
+def nearest(thresholds: NDArray[np.float64], iou: float) -> int:
+    """Place of the threshold that is nearest to an IoU."""
+    return int(np.argmin(np.abs(thresholds - iou)))
+
+
+def _precision(
+    result: Result, iou: float, threads: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`Run.precision` and `Run.mean_precision`: of the main subset and the highest limit.
+
+    Sampled in blocks of classes: all curves of 30,000 classes take gigabytes.
+    """
+    matches, protocol = result.matches, result.protocol
+    limits = np.array(protocol.max_dets()[-1:], dtype=np.int64)
+    main, thresholds = protocol.subset(), protocol.thresholds()
+    t = nearest(thresholds, iou)
+    judged = np.flatnonzero(matches.n_objects()[:, main])
+    precision = np.full((len(GRID), len(matches.categories)), np.nan)
+    total = np.zeros((len(thresholds), len(GRID)))
+    for begin in range(0, len(judged), CLASSES_AT_ONCE):
+        some = judged[begin : begin + CLASSES_AT_ONCE]
+        part = matches.select_classes(some)
+        curve = curves.sample(part, GRID, limits, threads=threads)["precision"][..., main, 0]
+        precision[:, some] = curve[t]
+        total += curve.sum(axis=2)
+    return precision, total / (len(judged) or np.nan)
+
+
+def _scores(
+    found: Diagnosis,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    listed = ~found.ignored & (found.kind != BEYOND)
+    score, right = found.detections.score[listed], found.kind[listed] == TP
+    low, high = (float(score.min()), float(score.max())) if len(score) else (0.0, 1.0)
+    if low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    if high == low:
+        low, high = min(low, 0.0), max(high, 1.0)
+    part = np.linspace(0, 1, SCORE_BINS + 1)
+    edges = low * (1 - part) + high * part  # no difference, which may be beyond all numbers
+    edges = np.maximum.accumulate(np.clip(edges, low, high))
+    return (
+        edges,
+        np.histogram(score[right], edges)[0].astype(float),
+        np.histogram(score[~right], edges)[0].astype(float),
+    )
+
+
+def _overlaps(found: Diagnosis) -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], float]:
+    edges = np.linspace(found.iou, 1, OVERLAP_BINS + 1)
+    taken = overlap_taken(found, np.flatnonzero(found.kind == TP))
+    mean = float(taken.mean()) if len(taken) else float("nan")
+    inside = np.clip(taken, found.iou, 1)  # overlaps of equal boxes may be a bit above 1
+    return (edges, np.histogram(inside, edges)[0].astype(float)), mean
