@@ -52,7 +52,7 @@ ALL_COMMANDS = {
         "detmap.cli.commands.compare", "compare detectors on the same ground truth; fail on a drop"
     ),
     "suite": Command(
-        "detmap.cli.commands.suite", "evaluate several data sets and compute summary figures"
+        "detmap.benchmarks.commands.suite", "evaluate several data sets and compute summary figures"
     ),
     "rank": Command("detmap.cli.commands.rank", "evaluate the scores of an image-level classifier"),
     "parity": Command(

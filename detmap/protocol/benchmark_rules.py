@@ -43,23 +43,26 @@ class Extra(NamedTuple):
 
 RULES: dict[str, Rule] = {
     "matching": Rule("detmap.matching.engine:match"),
-    "kitti": Rule("detmap.benchmarks.kitti:evaluate", unselected="kept"),
-    "froc_spheres": Rule("detmap.benchmarks.froc:evaluate_spheres"),
-    "froc_boxes": Rule("detmap.benchmarks.froc:evaluate_boxes"),
-    "cgf1": Rule("detmap.benchmarks.cgf1:evaluate"),
-    "scoreless": Rule("detmap.benchmarks.scoreless:evaluate"),
-    "wholebody": Rule("detmap.benchmarks.wholebody:evaluate"),
-    "motion": Rule("detmap.benchmarks.motion:evaluate", unselected="compared"),
+    "kitti": Rule("detmap.benchmarks.kitti.rules:evaluate", unselected="kept"),
+    "froc_spheres": Rule("detmap.benchmarks.luna16.froc:evaluate_spheres"),
+    "froc_boxes": Rule("detmap.benchmarks.luna16.froc:evaluate_boxes"),
+    "cgf1": Rule("detmap.benchmarks.sa_co.cgf1:evaluate"),
+    "scoreless": Rule("detmap.benchmarks.scoreless.rules:evaluate"),
+    "wholebody": Rule("detmap.benchmarks.coco_wholebody.rules:evaluate"),
+    "motion": Rule("detmap.benchmarks.imagenet.motion:evaluate", unselected="compared"),
 }
 """``evaluation.rule``: `matching`, and rules that keys cannot express."""
 EXTRA: dict[str, Extra] = {
-    "olrp": Extra("detmap.benchmarks.olrp:olrp", ("oLRP", "oLRP-Loc", "oLRP-FP", "oLRP-FN")),
+    "olrp": Extra("detmap.benchmarks.ai_tod.olrp:olrp", ("oLRP", "oLRP-Loc", "oLRP-FP", "oLRP-FN")),
     "crowd_index": Extra(
-        "detmap.benchmarks.crowd_index:crowd_index_metrics", ("AP-easy", "AP-medium", "AP-hard")
+        "detmap.benchmarks.crowdpose.crowd_index:crowd_index_metrics",
+        ("AP-easy", "AP-medium", "AP-hard"),
     ),
-    "as_given": Extra("detmap.benchmarks.open_images:given_mean", ("mAP-as-given",)),
-    "first_recalls": Extra("detmap.benchmarks.visdrone:first_recalls", ("AR1", "AR10", "AR100")),
-    "JI": Extra("detmap.benchmarks.jaccard_index:best", ("JI",)),
+    "as_given": Extra("detmap.benchmarks.open_images.given_mean:given_mean", ("mAP-as-given",)),
+    "first_recalls": Extra(
+        "detmap.benchmarks.visdrone.first_recalls:first_recalls", ("AR1", "AR10", "AR100")
+    ),
+    "JI": Extra("detmap.benchmarks.crowdhuman.jaccard_index:best", ("JI",)),
 }
 """An entry of ``evaluation.extra``."""
 FORMAT_NAME = re.compile(r"[a-z0-9-]*")

@@ -2,7 +2,7 @@
 
 Protocol keys request them (``boxes.clip``, ``boxes.area``, ``boxes.aspect``), so the signature
 contains them and `detmap explain` names them. Classes change while files are read, by the hierarchy
-of `detmap.adapters.label_hierarchy`.
+of `detmap.benchmarks.open_images.label_hierarchy`.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from detmap.adapters import mat_file
-from detmap.adapters.mat_file import read_variables
+from detmap.benchmarks.shared import mat_file
+from detmap.benchmarks.shared.mat_file import read_variables
 from detmap.errors import DataError
 from tests.support.mat_bytes import array, element, mat
 from tests.support.tier import drawn

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters.mat_file import read_variables
+from detmap.benchmarks.shared.mat_file import read_variables
 from tests.support.mat import HEADER, array, cells, element, mat, text
 
 PERSON = {"tag": "person", "fbox": [0, 0, 10, 20], "extra": {"ignore": 1}}

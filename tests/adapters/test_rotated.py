@@ -184,7 +184,7 @@ def test_patches_are_merged_as_the_devkit_does(tmp_path: Path) -> None:
 def test_merging_many_patches_is_that_of_the_plain_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from detmap.adapters.rotated import patches
+    from detmap.benchmarks.dota import patches
     from tests.overlaps.test_rotated import iou
 
     monkeypatch.setattr(patches, "AT_ONCE", 200)

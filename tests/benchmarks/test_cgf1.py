@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters.coco.sa_co import ANNOTATOR
 from detmap.base.assignment import largest_sum
+from detmap.benchmarks.sa_co.files import ANNOTATOR
 from tests.benchmarks import goldens
 from tests.reference import own_rules
 from tests.support import builders as make

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters import uavdt
 from detmap.base import crowding
 from detmap.base.crowding import Effort
-from detmap.benchmarks import cgf1, image_pairs, jaccard_index
-from detmap.benchmarks.image_pairs import EVERY_PAIR, pairs_near
+from detmap.benchmarks.crowdhuman import jaccard_index
+from detmap.benchmarks.sa_co import cgf1
+from detmap.benchmarks.shared import image_pairs
+from detmap.benchmarks.shared.image_pairs import EVERY_PAIR, pairs_near
+from detmap.benchmarks.uavdt import files as uavdt
 from detmap.errors import CrowdedError
 from detmap.tables import Images
 from tests.benchmarks import test_froc as froc_files

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.benchmarks import kitti
-from detmap.benchmarks.kitti import score_samples
+from detmap.benchmarks.kitti import rules as kitti
+from detmap.benchmarks.kitti.rules import score_samples
 from tests.benchmarks import goldens
 from tests.reference import own_rules
 from tests.reference.own_rules import Thing

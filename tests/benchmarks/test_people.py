@@ -13,7 +13,7 @@ import pytest
 import detmap
 from detmap.adapters import read_truth_for
 from detmap.base.crowding import Effort
-from detmap.benchmarks import jaccard_index
+from detmap.benchmarks.crowdhuman import jaccard_index
 from detmap.results import receipt
 from tests.protocol.test_keys import FAR, PLAIN, A, B, data
 from tests.reference import people

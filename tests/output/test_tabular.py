@@ -10,7 +10,7 @@ import pytest
 import detmap
 from detmap.analysis.doctor import Finding, Findings
 from detmap.base.resources import folder
-from detmap.suites import evaluate_suite
+from detmap.benchmarks.suites import evaluate_suite
 
 SHAPES = folder("datasets") / "shapes"
 TRUTH = SHAPES / "instances_test.json"

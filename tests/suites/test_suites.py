@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.benchmarks.suites import evaluate_suite, read_suite, suite_result
 from detmap.cli.dispatch import dispatch
 from detmap.statistics.influence import variance
-from detmap.suites import evaluate_suite, read_suite, suite_result
 from tests.benchmarks import goldens
 
 FLOAT32 = 3.1e-8

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from boxes import Random, anywhere, classes_near, near
 
-from detmap.adapters.uavdt import LENGTHS
+from detmap.benchmarks.uavdt.files import LENGTHS
 
 NO_REGIONS = ("M0209", "M0801")
 """Sequences of UAVDT for which the toolkit reads no ignored regions."""

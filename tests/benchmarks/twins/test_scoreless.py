@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap.benchmarks.scoreless import ORDERS
+from detmap.benchmarks.scoreless.rules import ORDERS
 from tests.reference import scoreless as twin
 from tests.reference.coco_family import Thing
 from tests.support.tier import drawn

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.image_pairs import (
+from detmap.benchmarks.shared.image_pairs import (
     Pairs,
     collected,
     corners,

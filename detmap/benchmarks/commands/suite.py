@@ -8,9 +8,9 @@ import argparse
 import math
 from collections.abc import Sequence
 
+from detmap.benchmarks.suites import SuiteResult, evaluate_suite
 from detmap.cli import command_output, options, streams
 from detmap.errors import DetmapError
-from detmap.suites import SuiteResult, evaluate_suite
 from detmap.tables import Note
 
 TABLES = ("data", "figures")

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from detmap.adapters import text_fields
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.mat_file import read_variables
 from detmap.adapters.text_per_image import label_files
 from detmap.adapters.voc import devkit
 from detmap.base.open_files import shown
+from detmap.benchmarks.shared.mat_file import read_variables
 from detmap.errors import DataError, few
 from detmap.tables import NOT_EXHAUSTIVE, Categories, Detections, Images, Note, Scope, Truth
 from detmap.tables.grouping import positions

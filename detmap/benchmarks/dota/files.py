@@ -17,9 +17,9 @@ from detmap.adapters import box_conventions, folder_files, text_fields
 from detmap.adapters.coded_names import CodedNames, coded
 from detmap.adapters.joining import image_names, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.rotated import patches
 from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
+from detmap.benchmarks.dota import patches
 from detmap.errors import DataError
 from detmap.overlaps.rotated_boxes import corners_of, require_rotated, rotated_boxes, upright
 from detmap.tables import Categories, Detections, Note, Truth

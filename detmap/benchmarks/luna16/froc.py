@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.image_pairs import EVERY_PAIR, areas, overlaps, pairs_near, ratio
+from detmap.benchmarks.shared.image_pairs import EVERY_PAIR, areas, overlaps, pairs_near, ratio
 from detmap.errors import DataError, ProtocolError
 from detmap.matching.matches_checks import effective_thresholds
 from detmap.matching.subsets import EVERY_SUBSET, object_words

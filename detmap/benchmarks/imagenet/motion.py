@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.image_pairs import pairs_near
+from detmap.benchmarks.shared.image_pairs import pairs_near
 from detmap.errors import DataError, ProtocolError
 from detmap.matching import engine
 from detmap.matching.subsets import measure

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco.sa_co import ANNOTATOR, PARTIAL
 from detmap.base.assignment import largest_sum
 from detmap.base.crowding import Effort
 from detmap.base.sums import add_arrays
-from detmap.benchmarks.image_pairs import AT_ONCE, corners, named, overlaps, table_areas
+from detmap.benchmarks.sa_co.files import ANNOTATOR, PARTIAL
+from detmap.benchmarks.shared.image_pairs import AT_ONCE, corners, named, overlaps, table_areas
 from detmap.protocol import Protocol
 from detmap.results.benchmark_result import Numbers
 from detmap.tables import Detections, Note, Truth

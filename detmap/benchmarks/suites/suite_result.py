@@ -11,6 +11,8 @@ from typing import Any
 
 from detmap.adapters import options_of, read_detections
 from detmap.base.reprs import outline
+from detmap.benchmarks.suites.figures import Floats, Measured, interval, value
+from detmap.benchmarks.suites.suite_file import Row, Suite, read_suite
 from detmap.errors import DataError, ProtocolError, few
 from detmap.evaluate import evaluate, read_truth_and_protocol
 from detmap.output.cell_text import or_none
@@ -22,8 +24,6 @@ from detmap.results.signature import environment
 from detmap.statistics.class_terms import plan
 from detmap.statistics.influence import influence
 from detmap.statistics.sampling_units import units
-from detmap.suites.figures import Floats, Measured, interval, value
-from detmap.suites.suite_file import Row, Suite, read_suite
 from detmap.tables import Note, Truth, truth_key
 
 LEVEL = 0.95

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from detmap.base.assignment import largest_sum
 from detmap.base.crowding import Effort
-from detmap.benchmarks.image_pairs import (
+from detmap.benchmarks.shared.image_pairs import (
     Pairs,
     areas,
     collected,

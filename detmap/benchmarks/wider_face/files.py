@@ -19,9 +19,9 @@ from detmap.adapters import box_conventions, folder_files, text_fields
 from detmap.adapters.coded_names import CodedNames
 from detmap.adapters.joining import image_names, join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.mat_file import read_variables
 from detmap.adapters.text_per_image import label_files
 from detmap.base.open_files import shown
+from detmap.benchmarks.shared.mat_file import read_variables
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Note, Scope, Truth
 

@@ -3,7 +3,7 @@
 Beside the boxes are ``labels.csv`` (verified classes: 1 present, 0 absent), ``labelmap.pbtxt`` and
 ``hierarchy.json``, or one file each under its official name. Boxes are fractions of the image; they
 are not converted to pixels, since an IoU needs none. The ground truth is expanded by the hierarchy
-(`detmap.adapters.label_hierarchy`); detections are not.
+(`detmap.benchmarks.open_images.label_hierarchy`); detections are not.
 
 Source: TensorFlow Object Detection API, metrics/oid_challenge_evaluation.py.
 """
@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import label_hierarchy, text_fields
+from detmap.adapters import text_fields
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.tabular import csv_parquet
 from detmap.adapters.tabular.csv_parquet import Sheet
 from detmap.base import arguments, column_checks, open_files
 from detmap.base.open_files import shown
+from detmap.benchmarks.open_images import label_hierarchy
 from detmap.errors import DataError, few
 from detmap.tables import ABSENT, DERIVED, Categories, Detections, Images, Note, Scope, Truth
 from detmap.tables.grouping import positions, runs

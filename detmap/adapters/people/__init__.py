@@ -1,1 +1,0 @@
-"""Formats of benchmarks of faces and people: CrowdHuman, WIDER FACE, Caltech."""

@@ -1,1 +1,0 @@
-"""Readers of rotated boxes in files of DOTA and HRSC2016."""
