@@ -39,7 +39,7 @@ LAYERS = (
     ("warmup",),
     ("compat", "ranking"),
     ("cli",),
-    ("benchmarks",),
+    ("annotation_tools", "benchmarks"),
     ("analysis",),
     ("reproducibility",),
     ("integrations",),
@@ -84,7 +84,7 @@ WINGS = (
     *("detmap.adapters.people", "detmap.adapters.rotated", "detmap.benchmarks.bdd100k.files"),
     *("detmap.benchmarks.luna16.files", "detmap.benchmarks.kitti.files"),
     *("detmap.benchmarks.uavdt.files", "detmap.benchmarks.visdrone.files"),
-    "detmap.adapters.annotation_tools",
+    "detmap.annotation_tools",
     "detmap.cli.commands.rank",
 )
 """Packages and modules that the core does not import."""

@@ -32,7 +32,7 @@ ELSEWHERE = (
         "detmap.streaming",
         "detmap.warmup",
     ),
-    *("detmap.adapters.annotation_tools.cvat", "detmap.benchmarks.bdd100k.files"),
+    *("detmap.annotation_tools.cvat", "detmap.benchmarks.bdd100k.files"),
     *(
         "detmap.benchmarks.crowdhuman.files",
         "detmap.benchmarks.sa_co.files",

@@ -82,7 +82,7 @@ CORE: tuple[Format, ...] = (
         for name in ("CARTUCHO", "RAFAELPADILLA")
     ),
 )
-TABLES = ("detmap.adapters.annotation_tools.formats:FORMATS", "detmap.benchmarks.formats:FORMATS")
+TABLES = ("detmap.annotation_tools.formats:FORMATS", "detmap.benchmarks.formats:FORMATS")
 """Places of the tables of wings."""
 FORMATS: tuple[Format, ...] = (
     *CORE,

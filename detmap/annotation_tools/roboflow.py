@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 
 from detmap.adapters import folder_files, registry
-from detmap.adapters.annotation_tools import typed_json
 from detmap.adapters.joining import image_names, image_sizes
+from detmap.annotation_tools import typed_json
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Note, Truth

@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 
 from detmap.adapters import box_conventions
-from detmap.adapters.annotation_tools import typed_json
-from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.adapters.coco import record_errors
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.annotation_tools import typed_json
+from detmap.annotation_tools.export_tables import Export
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from detmap.adapters.annotation_tools import collected_boxes, typed_json
-from detmap.adapters.annotation_tools.collected_boxes import Boxes
+from detmap.annotation_tools import collected_boxes, typed_json
+from detmap.annotation_tools.collected_boxes import Boxes
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Truth

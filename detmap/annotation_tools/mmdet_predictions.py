@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 
 from detmap.adapters import box_conventions, folder_files
-from detmap.adapters.annotation_tools import collected_boxes, looks, typed_json
 from detmap.adapters.joining import join
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.text_per_image.predictions_json import counts_from_zero
+from detmap.annotation_tools import collected_boxes, looks, typed_json
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth

@@ -15,9 +15,9 @@ from typing import NoReturn
 
 import msgspec
 
-from detmap.adapters.annotation_tools import collected_boxes, typed_json
-from detmap.adapters.annotation_tools.collected_boxes import Boxes
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.annotation_tools import collected_boxes, typed_json
+from detmap.annotation_tools.collected_boxes import Boxes
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Detections, Truth

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from detmap.adapters.annotation_tools import collected_boxes, typed_json
-from detmap.adapters.annotation_tools.collected_boxes import Boxes, Corners
+from detmap.annotation_tools import collected_boxes, typed_json
+from detmap.annotation_tools.collected_boxes import Boxes, Corners
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Truth

@@ -20,11 +20,11 @@ from urllib.parse import unquote
 import msgspec
 import numpy as np
 
-from detmap.adapters.annotation_tools import export_tables, typed_json
-from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.adapters.coco import record_errors
 from detmap.adapters.joining import image_names
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.annotation_tools import export_tables, typed_json
+from detmap.annotation_tools.export_tables import Export
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.tables import Detections, Truth

@@ -156,6 +156,6 @@ def huggingface_splits(path: Path) -> dict[str, list[Path]]:
 
 
 def _has_objects(path: Path) -> bool:
-    from detmap.adapters.annotation_tools import huggingface_parquet  # it imports CSV's module
+    from detmap.annotation_tools import huggingface_parquet  # it imports CSV's module
 
     return huggingface_parquet.has_objects(path)

@@ -22,8 +22,8 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from detmap.adapters import text_fields
-from detmap.adapters.annotation_tools import export_tables
-from detmap.adapters.annotation_tools.export_tables import Export
+from detmap.annotation_tools import export_tables
+from detmap.annotation_tools.export_tables import Export
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.base.sums import add_integers

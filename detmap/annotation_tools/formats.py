@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from detmap.adapters.format_rows import Format, Looks, Place, lazy, nothing, row
 
-HERE = "detmap.adapters.annotation_tools"
+HERE = "detmap.annotation_tools"
 LOOKS = f"{HERE}.looks"
 NO_DETECTIONS = lazy(f"{HERE}.export_tables:no_detections")
 SIZES, NAMED = ("image_sizes",), ("roles", "attributes")

@@ -20,12 +20,12 @@ import msgspec
 import numpy as np
 
 from detmap.adapters import box_conventions
-from detmap.adapters.annotation_tools import collected_boxes, huggingface_parquet, looks, typed_json
-from detmap.adapters.annotation_tools.collected_boxes import Boxes
-from detmap.adapters.annotation_tools.export_tables import Export, named_values
-from detmap.adapters.annotation_tools.huggingface_parquet import OBJECTS, Record
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.adapters.tabular.csv_parquet import spelled
+from detmap.annotation_tools import collected_boxes, huggingface_parquet, looks, typed_json
+from detmap.annotation_tools.collected_boxes import Boxes
+from detmap.annotation_tools.export_tables import Export, named_values
+from detmap.annotation_tools.huggingface_parquet import OBJECTS, Record
 from detmap.base import open_files, unique_keys
 from detmap.base.open_files import shown
 from detmap.errors import DataError, few

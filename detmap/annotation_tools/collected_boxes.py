@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.adapters import folder_files
-from detmap.adapters.annotation_tools import export_tables, typed_json
-from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.adapters.joining import image_names, image_sizes
 from detmap.adapters.joining.unknown_policy import Policy
+from detmap.annotation_tools import export_tables, typed_json
+from detmap.annotation_tools.export_tables import Export
 from detmap.base.open_files import shown
 from detmap.errors import DataError
 from detmap.tables import Categories, Detections, Images, Note, Truth

@@ -23,10 +23,10 @@ import msgspec
 import numpy as np
 
 from detmap.adapters import folder_files
-from detmap.adapters.annotation_tools import export_tables, typed_json
-from detmap.adapters.annotation_tools.export_tables import Export
 from detmap.adapters.joining import image_names
 from detmap.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.annotation_tools import export_tables, typed_json
+from detmap.annotation_tools.export_tables import Export
 from detmap.base import open_files
 from detmap.base.open_files import shown
 from detmap.errors import DataError
