@@ -37,57 +37,17 @@ LAYERS = (
     ("evaluate",),
     ("compare", "streaming"),
     ("warmup",),
-    ("compat", "ranking"),
     ("cli",),
-    ("annotation_tools", "benchmarks"),
+    ("annotation_tools", "benchmarks", "compat", "ranking"),
     ("analysis",),
     ("reproducibility",),
     ("integrations",),
 )
 WINGS = (
-    *("detmap.compat", "detmap.integrations", "detmap.ranking"),
-    *(
-        "detmap.analysis.diagnosis",
-        "detmap.analysis.doctor",
-        "detmap.analysis.html_report",
-        "detmap.analysis.commands.browser",
-    ),
-    *(
-        "detmap.analysis.commands.diagnose",
-        "detmap.analysis.commands.doctor",
-        "detmap.analysis.commands.report",
-    ),
-    "detmap.analysis.commands.doctor_consultation",
-    *(
-        "detmap.reproducibility.explaining",
-        "detmap.reproducibility.parity",
-        "detmap.reproducibility.peers",
-        "detmap.reproducibility.reproducing",
-    ),
-    *(
-        "detmap.reproducibility.commands",
-        "detmap.reproducibility.commands.explained_records",
-        "detmap.reproducibility.commands.replay",
-    ),
-    "detmap.reproducibility.citation",
-    *("detmap.benchmarks", "detmap.benchmarks.suites", "detmap.benchmarks.commands.suite"),
-    *(
-        "detmap.benchmarks.sa_co.files",
-        "detmap.benchmarks.coco_wholebody.files",
-        "detmap.benchmarks.imagenet.files",
-    ),
-    *(
-        "detmap.benchmarks.open_images.label_hierarchy",
-        "detmap.benchmarks.shared.mat_file",
-        "detmap.benchmarks.open_images.files",
-    ),
-    *("detmap.adapters.people", "detmap.adapters.rotated", "detmap.benchmarks.bdd100k.files"),
-    *("detmap.benchmarks.luna16.files", "detmap.benchmarks.kitti.files"),
-    *("detmap.benchmarks.uavdt.files", "detmap.benchmarks.visdrone.files"),
-    "detmap.annotation_tools",
-    "detmap.cli.commands.rank",
+    *("detmap.analysis", "detmap.annotation_tools", "detmap.benchmarks", "detmap.compat"),
+    *("detmap.integrations", "detmap.ranking", "detmap.reproducibility"),
 )
-"""Packages and modules that the core does not import."""
+"""Packages that the core does not import."""
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 

@@ -54,7 +54,9 @@ ALL_COMMANDS = {
     "suite": Command(
         "detmap.benchmarks.commands.suite", "evaluate several data sets and compute summary figures"
     ),
-    "rank": Command("detmap.cli.commands.rank", "evaluate the scores of an image-level classifier"),
+    "rank": Command(
+        "detmap.ranking.commands.rank", "evaluate the scores of an image-level classifier"
+    ),
     "parity": Command(
         "detmap.reproducibility.commands.parity",
         "compare with pycocotools or another tool on the same files",
