@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HOMES = {
-    "detmap.adapters": ("read_detections", "read_truth"),
-    "detmap.adapters.in_memory.arrays": ("detections_from_arrays", "truth_from_arrays"),
-    "detmap.adapters.tabular.slice_lists": ("read_slices",),
+    "detmap.core.adapters": ("read_detections", "read_truth"),
+    "detmap.core.adapters.in_memory.arrays": ("detections_from_arrays", "truth_from_arrays"),
+    "detmap.core.adapters.tabular.slice_lists": ("read_slices",),
     "detmap.compare": ("compare",),
     "detmap.analysis.diagnosis": ("Diagnosis", "diagnose"),
     "detmap.analysis.doctor": ("Finding", "doctor"),
     "detmap.errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
     "detmap.evaluate": ("evaluate", "match", "summarize"),
     "detmap.reproducibility.explaining": ("explain",),
-    "detmap.matching.matches": ("Matches",),
-    "detmap.protocol": ("Protocol", "load as load_protocol"),
-    "detmap.results.result": ("Result",),
-    "detmap.streaming.evaluator": ("Evaluator",),
-    "detmap.tables": ("Categories", "Detections", "Images", "Note", "Truth"),
+    "detmap.core.matching.matches": ("Matches",),
+    "detmap.core.protocol": ("Protocol", "load as load_protocol"),
+    "detmap.core.results.result": ("Result",),
+    "detmap.core.streaming.evaluator": ("Evaluator",),
+    "detmap.core.tables": ("Categories", "Detections", "Images", "Note", "Truth"),
     "detmap.version": ("__version__",),
 }
 """Module -> its public names. `__init__.pyi` has the same names for type checkers."""
-_MODULES = {"distributed": "detmap.streaming.distributed", "ranking": "detmap.ranking"}
+_MODULES = {"distributed": "detmap.core.streaming.distributed", "ranking": "detmap.ranking"}
 _HOME = {
     public or name: (module, name)
     for module, names in _HOMES.items()

@@ -1,16 +1,27 @@
 """The public names, for type checkers and editors; `__init__.py` imports each on first use."""
 
 from detmap import ranking as ranking
-from detmap.adapters import read_detections as read_detections
-from detmap.adapters import read_truth as read_truth
-from detmap.adapters.in_memory.arrays import detections_from_arrays as detections_from_arrays
-from detmap.adapters.in_memory.arrays import truth_from_arrays as truth_from_arrays
-from detmap.adapters.tabular.slice_lists import read_slices as read_slices
 from detmap.analysis.diagnosis import Diagnosis as Diagnosis
 from detmap.analysis.diagnosis import diagnose as diagnose
 from detmap.analysis.doctor import Finding as Finding
 from detmap.analysis.doctor import doctor as doctor
 from detmap.compare import compare as compare
+from detmap.core.adapters import read_detections as read_detections
+from detmap.core.adapters import read_truth as read_truth
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays as detections_from_arrays
+from detmap.core.adapters.in_memory.arrays import truth_from_arrays as truth_from_arrays
+from detmap.core.adapters.tabular.slice_lists import read_slices as read_slices
+from detmap.core.matching.matches import Matches as Matches
+from detmap.core.protocol import Protocol as Protocol
+from detmap.core.protocol import load as _load
+from detmap.core.results.result import Result as Result
+from detmap.core.streaming import distributed as distributed
+from detmap.core.streaming.evaluator import Evaluator as Evaluator
+from detmap.core.tables import Categories as Categories
+from detmap.core.tables import Detections as Detections
+from detmap.core.tables import Images as Images
+from detmap.core.tables import Note as Note
+from detmap.core.tables import Truth as Truth
 from detmap.errors import DataError as DataError
 from detmap.errors import DetmapError as DetmapError
 from detmap.errors import MergeError as MergeError
@@ -18,18 +29,7 @@ from detmap.errors import ProtocolError as ProtocolError
 from detmap.evaluate import evaluate as evaluate
 from detmap.evaluate import match as match
 from detmap.evaluate import summarize as summarize
-from detmap.matching.matches import Matches as Matches
-from detmap.protocol import Protocol as Protocol
-from detmap.protocol import load as _load
 from detmap.reproducibility.explaining import explain as explain
-from detmap.results.result import Result as Result
-from detmap.streaming import distributed as distributed
-from detmap.streaming.evaluator import Evaluator as Evaluator
-from detmap.tables import Categories as Categories
-from detmap.tables import Detections as Detections
-from detmap.tables import Images as Images
-from detmap.tables import Note as Note
-from detmap.tables import Truth as Truth
 from detmap.version import __version__ as __version__
 
 load_protocol = _load

@@ -7,23 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import options_of, read_detections
-from detmap.adapters.registry import checked_path
-from detmap.curves.scores import Scores, scores
+from detmap.core.adapters import options_of, read_detections
+from detmap.core.adapters.registry import checked_path
+from detmap.core.curves.scores import Scores, scores
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import Protocol
+from detmap.core.results import result_notes
+from detmap.core.results.result import Result
+from detmap.core.results.signature import signature
+from detmap.core.statistics import replicates as resampling
+from detmap.core.statistics.comparison import Comparison, Maker
+from detmap.core.statistics.comparison import check as check_test
+from detmap.core.statistics.paired_differences import pair_up, require_comparable
+from detmap.core.statistics.sampling_units import units
+from detmap.core.tables import Detections, Note, Truth
+from detmap.core.tables.extension import extended, extended_by_all
 from detmap.errors import DataError
 from detmap.evaluate import match, read_truth_and_protocol
-from detmap.matching.matches import Matches
-from detmap.protocol import Protocol
-from detmap.results import result_notes
-from detmap.results.result import Result
-from detmap.results.signature import signature
-from detmap.statistics import replicates as resampling
-from detmap.statistics.comparison import Comparison, Maker
-from detmap.statistics.comparison import check as check_test
-from detmap.statistics.paired_differences import pair_up, require_comparable
-from detmap.statistics.sampling_units import units
-from detmap.tables import Detections, Note, Truth
-from detmap.tables.extension import extended, extended_by_all
 
 Detector = Detections | Matches | Result | str | Path
 SAVED = ".npz"

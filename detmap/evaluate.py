@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.adapters import ClassNames, options_of, read_detections, read_truth, read_truth_for
-from detmap.base import arguments
-from detmap.base import memory as sizes
-from detmap.curves import image_weights
-from detmap.curves.scores import scores
+from detmap.core.adapters import ClassNames, options_of, read_detections, read_truth, read_truth_for
+from detmap.core.base import arguments
+from detmap.core.base import memory as sizes
+from detmap.core.curves import image_weights
+from detmap.core.curves.scores import scores
+from detmap.core.matching import engine
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.default_protocol import choose_protocol, prepare
+from detmap.core.results.result import Result
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.extension import extended
 from detmap.errors import DataError
-from detmap.matching import engine
-from detmap.matching.matches import Matches
-from detmap.protocol import Protocol
-from detmap.protocol.default_protocol import choose_protocol, prepare
-from detmap.results.result import Result
-from detmap.tables import Detections, Truth
-from detmap.tables.extension import extended
 
 
 def evaluate(
@@ -62,7 +62,7 @@ def evaluate(
         would not fit
 
     A protocol whose ``evaluation.rule`` is not ``matching`` gives a
-    `detmap.results.benchmark_result.BenchmarkResult`.
+    `detmap.core.results.benchmark_result.BenchmarkResult`.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def evaluate(
     tables = _read(truth, detections, protocol, settings, images, classes, how)
     inputs = (truth, detections, tables[2], how)
     if tables[2].evaluation.rule != "matching":
-        from detmap.results import own_rules
+        from detmap.core.results import own_rules
 
         own: Any = own_rules.evaluate(*tables, inputs=inputs)
         return own  # type: ignore[no-any-return]
@@ -104,7 +104,7 @@ def _extra_metrics(
     """The metrics of ``evaluation.extra``, and a function that returns those of some images."""
     if not tables[2].evaluation.extra:
         return {}, None
-    from detmap.results import own_rules
+    from detmap.core.results import own_rules
 
     return own_rules.extra(*tables), partial(own_rules.extra_part, tables)
 
@@ -118,7 +118,7 @@ def _evaluate_parts(
     threads: int | None,
 ) -> Result | None:
     """The result in bounded memory; None if no bound is given and everything fits."""
-    from detmap.bounded.automatic_bound import automatic
+    from detmap.core.bounded.automatic_bound import automatic
 
     if isinstance(detections, Detections):
         what = "the detections are in memory already"
@@ -129,8 +129,8 @@ def _evaluate_parts(
         bound = found
     else:
         return None
-    from detmap.adapters import pieces
-    from detmap.bounded import evaluation, limits
+    from detmap.core.adapters import pieces
+    from detmap.core.bounded import evaluation, limits
 
     limits.refuse_protocol(rules)
     source = pieces.source(detections, truth, **how, **options_of(rules))
@@ -170,7 +170,7 @@ def match(
     tables = _read(truth, detections, protocol, settings, None, classes, how)
     if images is None:
         return engine.match(*tables, threads=threads, taken=taken)
-    from detmap.tables import selection
+    from detmap.core.tables import selection
 
     table, found, rules = tables
     places = selection.image_places(table, images)
@@ -199,7 +199,7 @@ def _read(
         raise DataError("evaluate: unknown, class_names", what, "pass it to `read_detections`")
     truth, detections = rules.classes.rename(truth, detections)
     if images is not None or classes is not None:
-        from detmap.matching import selected_classes
+        from detmap.core.matching import selected_classes
 
         tables = truth, detections, rules
         return selected_classes.select(tables, images, classes, how["class_key"])

@@ -12,18 +12,18 @@ from dataclasses import replace
 import numpy as np
 
 from detmap import wings
-from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.compare import compare
-from detmap.curves.scores import coco_arrays
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.curves.scores import coco_arrays
+from detmap.core.matching.engine import match
+from detmap.core.overlaps import masks
+from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.protocol import integrators, load, names
+from detmap.core.protocol.benchmark_rules import EXTRA
+from detmap.core.tables import ABSENT, NOT_EXHAUSTIVE, Detections, Scope, Truth
 from detmap.errors import DetmapError, counted
 from detmap.evaluate import evaluate, summarize
 from detmap.kernels import PLAIN_PYTHON, jit, native
-from detmap.matching.engine import match
-from detmap.overlaps import masks
-from detmap.overlaps.keypoints import Keypoints
-from detmap.protocol import integrators, load, names
-from detmap.protocol.benchmark_rules import EXTRA
-from detmap.tables import ABSENT, NOT_EXHAUSTIVE, Detections, Scope, Truth
 
 BOXES = [[0.0, 0.0, 10.0, 10.0], [5.0, 5.0, 20.0, 20.0], [0.0, 0.0, 9.0, 9.0]]
 IMAGES, CLASSES = [1, 1, 2], [1, 2, 1]
@@ -112,9 +112,9 @@ def integrate_next_to_nothing() -> None:
 
 
 STEPS = (
-    "detmap.adapters.coco.scan_json:skip_nothing",
-    "detmap.adapters.voc.scan_voc:read_nothing",
-    "detmap.adapters.tabular.csv_cells:read_no_cells",
+    "detmap.core.adapters.coco.scan_json:skip_nothing",
+    "detmap.core.adapters.voc.scan_voc:read_nothing",
+    "detmap.core.adapters.tabular.csv_cells:read_no_cells",
     "detmap.warmup:evaluate_next_to_nothing",
     "detmap.benchmarks.warmup:evaluate_next_to_no_cars",
     "detmap.warmup:evaluate_next_to_no_shapes",

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap import protocol, warmup, wings
-from detmap.adapters import formats
+from detmap import warmup, wings
 from detmap.cli import dispatch
+from detmap.core import protocol
+from detmap.core.adapters import formats
+from detmap.core.protocol.benchmark_rules import EXTRA, RULES
 from detmap.errors import DetmapError
-from detmap.protocol.benchmark_rules import EXTRA, RULES
 from tests.support.budgets import budget_table, code_lines
 from tests.support.package_source import MODULES, PACKAGE, nodes
 
@@ -302,14 +303,14 @@ def sums_of_floats(source: str) -> list[int]:
 @pytest.mark.slow
 def test_no_sum_depends_on_the_version_of_python() -> None:
     """The builtin ``sum`` of floats is compensated from Python 3.12 on, that of 3.11 is not.
-    `detmap.base.sums` adds floats from left to right, and refuses them among integers.
+    `detmap.core.base.sums` adds floats from left to right, and refuses them among integers.
     """
     for path in MODULES:
         text = path.read_text()
         suspicious = re.search(r"\bsum\b", text) or DIFFERENT.search(text)
         lines = sums_of_floats(text) if suspicious else []
         allowed = path == PACKAGE / "base" / "sums.py"
-        assert allowed or not lines, f"{path}, lines {lines}: use detmap.base.sums"
+        assert allowed or not lines, f"{path}, lines {lines}: use detmap.core.base.sums"
 
 
 @pytest.mark.parametrize(

@@ -1509,7 +1509,7 @@ def test_the_first_of_a_million_wrong_records_is_named_without_looking_at_the_re
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It took 3.6 seconds, of which the place of every value took most."""
-    from detmap.adapters.coco import record_errors as coco_errors
+    from detmap.core.adapters.coco import record_errors as coco_errors
 
     monkeypatch.setattr(coco_errors, "_leaves", None)
     Path("dt.json").write_text(f"[{'null,' * 1000}null]")

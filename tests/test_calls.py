@@ -13,8 +13,8 @@ import pytest
 
 import detmap
 from detmap import Categories, DetmapError, Evaluator, Images, Matches, ranking
-from detmap.adapters.in_memory import batch_rows
-from detmap.overlaps.keypoints import Keypoints
+from detmap.core.adapters.in_memory import batch_rows
+from detmap.core.overlaps.keypoints import Keypoints
 from tests.support import builders as make
 
 BOX = [[0.0, 0.0, 10.0, 10.0]]

@@ -17,8 +17,8 @@ from numpy._core._multiarray_umath import __cpu_features__
 
 import detmap
 from detmap.analysis.diagnosis import Diagnosis
-from detmap.matching.matches import Matches
-from detmap.protocol import keys
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import keys
 from tests.support.drawing import CocoData, coco_data, many_detections, round_recall
 from tests.support.drawn_tables import read_coco
 from tests.support.running import python

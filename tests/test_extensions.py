@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from detmap import overlaps
-from detmap.adapters.coco import shapes as coco_shapes
+from detmap.core import overlaps
+from detmap.core.adapters.coco import shapes as coco_shapes
 from tests import test_repository
 from tests.support import builders as make
 
@@ -168,7 +168,7 @@ def test_a_shape_gives_its_own_area_to_objects_and_detections(
         for kind, _, text in FENCE.findall((make.ROOT / "docs/add-an-overlap.md").read_text())
         if kind == "py"
     )
-    module = types.ModuleType("detmap.overlaps.circles")
+    module = types.ModuleType("detmap.core.overlaps.circles")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(source, vars(module))
     kind = overlaps.Kind("circles", "circles.producer", "circles.CircleReader")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from detmap.base.resources import folder
+from detmap.core.base.resources import folder
 from detmap.kernels import native
 
 SAMPLE = folder("datasets") / "shapes"
@@ -28,8 +28,8 @@ ELSEWHERE = (
     ),
     *(
         "detmap.reproducibility.reproducing",
-        "detmap.statistics",
-        "detmap.streaming",
+        "detmap.core.statistics",
+        "detmap.core.streaming",
         "detmap.warmup",
     ),
     *("detmap.annotation_tools.cvat", "detmap.benchmarks.bdd100k.files"),
@@ -43,20 +43,29 @@ ELSEWHERE = (
         "detmap.benchmarks.kitti.rules",
         "detmap.benchmarks.warmup",
     ),
-    *(f"detmap.base.{name}" for name in ("npz_archive", "unique_keys")),
-    *(f"detmap.bounded.{name}" for name in ("limits", "spill")),
-    *("detmap.tables.regions", "detmap.curves.operating_points"),
-    *(f"detmap.matching.{name}" for name in ("assignments", "matches_file", "matches_header")),
-    *("detmap.matching.selected_classes", "detmap.results.own_rules"),
-    *(f"detmap.results.{name}" for name in ("curve_plots", "json_content", "receipt", "slices")),
-    *(f"detmap.adapters.{name}" for name in ("in_memory", "tabular", "text_per_image", "voc")),
-    *(f"detmap.adapters.{name}" for name in ("pieces", "text_fields")),
-    *(f"detmap.adapters.coco.{name}" for name in ("named_columns", "records")),
-    *(f"detmap.adapters.joining.{name}" for name in ("additions", "image_sizes")),
-    *(f"detmap.overlaps.{name}" for name in ("dense_pairs", "keypoints", "masks", "mask_errors")),
-    *(f"detmap.overlaps.{name}" for name in ("mask_reader", "polygon_iou", "polygons", "probiou")),
-    *(f"detmap.overlaps.{name}" for name in ("ragged_runs", "rotated_boxes", "rotated_pairs")),
-    "detmap.overlaps.shape_records",
+    *(f"detmap.core.base.{name}" for name in ("npz_archive", "unique_keys")),
+    *(f"detmap.core.bounded.{name}" for name in ("limits", "spill")),
+    *("detmap.core.tables.regions", "detmap.core.curves.operating_points"),
+    *(f"detmap.core.matching.{name}" for name in ("assignments", "matches_file", "matches_header")),
+    *("detmap.core.matching.selected_classes", "detmap.core.results.own_rules"),
+    *(
+        f"detmap.core.results.{name}"
+        for name in ("curve_plots", "json_content", "receipt", "slices")
+    ),
+    *(f"detmap.core.adapters.{name}" for name in ("in_memory", "tabular", "text_per_image", "voc")),
+    *(f"detmap.core.adapters.{name}" for name in ("pieces", "text_fields")),
+    *(f"detmap.core.adapters.coco.{name}" for name in ("named_columns", "records")),
+    *(f"detmap.core.adapters.joining.{name}" for name in ("additions", "image_sizes")),
+    *(
+        f"detmap.core.overlaps.{name}"
+        for name in ("dense_pairs", "keypoints", "masks", "mask_errors")
+    ),
+    *(
+        f"detmap.core.overlaps.{name}"
+        for name in ("mask_reader", "polygon_iou", "polygons", "probiou")
+    ),
+    *(f"detmap.core.overlaps.{name}" for name in ("ragged_runs", "rotated_boxes", "rotated_pairs")),
+    "detmap.core.overlaps.shape_records",
     *(
         "detmap.cli.commands.compare",
         "detmap.analysis.commands.diagnose",
@@ -67,10 +76,14 @@ ELSEWHERE = (
         "detmap.analysis.commands.doctor_consultation",
         "detmap.cli.receipt_files",
     ),
-    *(f"detmap.output.{name}" for name in ("data_frames", "plot_panels", "plots")),
+    *(f"detmap.core.output.{name}" for name in ("data_frames", "plot_panels", "plots")),
 )
 """Parts of detmap that other commands, options and formats use."""
-SHOWN = ("detmap.matching.matches_overview", "detmap.output", "detmap.results.result_tables")
+SHOWN = (
+    "detmap.core.matching.matches_overview",
+    "detmap.core.output",
+    "detmap.core.results.result_tables",
+)
 """Parts that show a result."""
 DOCTOR, RAW_ROWS = "detmap.analysis.doctor", "detmap.analysis.doctor.raw_rows"
 PACKAGES = (
@@ -100,7 +113,7 @@ def test_an_evaluation_imports_what_it_uses(code: str, more: tuple[str, ...]) ->
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "AP50" in ran.stdout
     imported = set(ran.stderr.splitlines()[-1].split())
-    assert "detmap.matching.engine" in imported
+    assert "detmap.core.matching.engine" in imported
     unused = {*PACKAGES, *ELSEWHERE, *more}
     if native.library()[0] is None:
         unused -= {"numba", "llvmlite", *NUMBAS}

@@ -734,8 +734,8 @@ def grown(bench: Bench) -> dict[str, dict[int, float]]:
 def report(bench: Bench, known: dict[str, Any]) -> int:
     """Print the tables, write them into the pages where asked; 1 where a demand is not met."""
     sys.path.insert(0, str(HERE.parent))
-    from detmap.output import formats
-    from detmap.output.table import Table
+    from detmap.core.output import formats
+    from detmap.core.output.table import Table
 
     options = bench.options
     tables, worst = [], 0.0

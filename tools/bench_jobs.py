@@ -92,7 +92,7 @@ def benchmark(task: Task) -> Call:
 def voc_twin(task: Task) -> Call:
     """The same mAP by the slow twin, from plain Python objects: it reads no files."""
     import detmap
-    from detmap.protocol import Grid
+    from detmap.core.protocol import Grid
     from tests.reference import voc as twin
 
     truth = detmap.read_truth(task["truth"])
@@ -504,7 +504,7 @@ def cluster(task: Task) -> Call:
     """
     from distributed import Client, LocalCluster
 
-    from detmap.streaming import distributed
+    from detmap.core.streaming import distributed
 
     sizes = task["images"], task["per_image"]
     shards = [partial(draw_shard, s, *sizes) for s in range(task["shards"])]

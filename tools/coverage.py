@@ -37,18 +37,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 import detmap
-from detmap.curves import aggregation
-from detmap.curves import scores as curves
-from detmap.matching.matches import Matches
-from detmap.statistics import intervals as made
-from detmap.statistics import permutation
-from detmap.statistics import replicates as drawing
-from detmap.statistics.bias import MOST_HALVES, Bias, bias, total_error
-from detmap.statistics.class_terms import Plan, plan
-from detmap.statistics.formulas.quantiles import NORMAL, normal, student
-from detmap.statistics.influence import Influence, influence, variance
-from detmap.statistics.sampling_units import Units, units
-from detmap.tables.grouping import labels, offsets
+from detmap.core.curves import aggregation
+from detmap.core.curves import scores as curves
+from detmap.core.matching.matches import Matches
+from detmap.core.statistics import intervals as made
+from detmap.core.statistics import permutation
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics.bias import MOST_HALVES, Bias, bias, total_error
+from detmap.core.statistics.class_terms import Plan, plan
+from detmap.core.statistics.formulas.quantiles import NORMAL, normal, student
+from detmap.core.statistics.influence import Influence, influence, variance
+from detmap.core.statistics.sampling_units import Units, units
+from detmap.core.tables.grouping import labels, offsets
 
 VOC = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
 RULES = {"all-point": "voc2012", "COCO": "coco-bbox"}

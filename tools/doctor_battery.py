@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import detmap
-from detmap.base.resources import folder
-from detmap.tables import selection
+from detmap.core.base.resources import folder
+from detmap.core.tables import selection
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "doctor.md"
 N_GOOD = 500  # generated data sets without a mistake

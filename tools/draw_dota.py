@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from detmap.overlaps.rotated_boxes import corners_of
+from detmap.core.overlaps.rotated_boxes import corners_of
 
 IMAGES, OBJECTS, DETECTIONS, CLASSES = 458, 29_000, 120_000, 15
 

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import detmap  # noqa: E402
-from detmap.adapters import registry  # noqa: E402
-from detmap.base import atomic_files  # noqa: E402
+from detmap.core.adapters import registry  # noqa: E402
+from detmap.core.base import atomic_files  # noqa: E402
 from tests.support.format_samples import SAMPLES, all_samples  # noqa: E402
 
 DOCS = ROOT / "docs" / "formats.md"

@@ -3,7 +3,7 @@
     pip install mutmut==3.8.1
     python tools/mutation.py                                   # what differs from HEAD
     python tools/mutation.py --base HEAD~5                     # what differs from another commit
-    python tools/mutation.py detmap/curves/scores.py --tests tests/curves tests/protocol
+    python tools/mutation.py detmap/core/curves/scores.py --tests tests/curves tests/protocol
 
 mutmut works in a copy of the checkout, below the folder of temporary files. At the end the script
 prints each mutant that no test notices, as a difference. Such a mutant needs a test, or it shows
@@ -54,7 +54,7 @@ def is_module(name: str) -> bool:
 
 
 def folder_of_tests(file: str) -> str:
-    """tests/curves for detmap/curves/scores.py; all tests where no folder has the name."""
+    """tests/curves for detmap/core/curves/scores.py; all tests where no folder has the name."""
     folder = Path("tests", *Path(file).parts[1:2])
     return str(folder) if (ROOT / folder).is_dir() else "tests"
 

@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from detmap import protocol  # noqa: E402
 from detmap.cli import main as detmap  # noqa: E402
+from detmap.core import protocol  # noqa: E402
 
 SHAPES = ROOT / "datasets" / "shapes"
 VOC = (str(SHAPES), str(SHAPES / "detections" / "contours"))

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 import detmap
+from detmap.core.tables import Categories, Detections, Images, Truth
 from detmap.reproducibility.parity.restated_tools import MatchedOnce
-from detmap.tables import Categories, Detections, Images, Truth
 
 LIMIT = 1e-14
 DATA = Path(os.environ.get("DETMAP_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -12,14 +12,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import folder_files
-from detmap.adapters.joining import image_names, image_sizes
-from detmap.adapters.joining.unknown_policy import Policy
 from detmap.annotation_tools import export_tables, typed_json
 from detmap.annotation_tools.export_tables import Export
-from detmap.base.open_files import shown
+from detmap.core.adapters import folder_files
+from detmap.core.adapters.joining import image_names, image_sizes
+from detmap.core.adapters.joining.unknown_policy import Policy
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.errors import DataError
-from detmap.tables import Categories, Detections, Images, Note, Truth
 
 Record = TypeVar("Record")
 Content = TypeVar("Content")
@@ -33,7 +33,7 @@ class Boxes:
     Parameters
     ----------
     path : for messages
-    box_format : one of `detmap.adapters.box_conventions.FORMATS`
+    box_format : one of `detmap.core.adapters.box_conventions.FORMATS`
     """
 
     def __init__(self, path: Path, box_format: str) -> None:

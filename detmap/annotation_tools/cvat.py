@@ -21,15 +21,15 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from detmap.adapters import text_fields
 from detmap.annotation_tools import export_tables
 from detmap.annotation_tools.export_tables import Export
-from detmap.base import open_files
-from detmap.base.open_files import shown
-from detmap.base.sums import add_integers
+from detmap.core.adapters import text_fields
+from detmap.core.base import open_files
+from detmap.core.base.open_files import shown
+from detmap.core.base.sums import add_integers
+from detmap.core.tables import Note, Truth
+from detmap.core.tables.notes import listed_names
 from detmap.errors import DataError, few
-from detmap.tables import Note, Truth
-from detmap.tables.notes import listed_names
 
 NAME = "annotations.xml"
 PARSED = 4  # bytes of memory that a byte of the file takes: images are parsed one by one
@@ -47,7 +47,7 @@ VIDEO = "export it as CVAT for images 1.1 or COCO 1.0: this is CVAT for video"
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     file = path / NAME if path.is_dir() else path
     if file.suffix.lower() != ".xml" or not file.is_file():
         return 0

@@ -15,14 +15,14 @@ from typing import NoReturn
 import msgspec
 import numpy as np
 
-from detmap.adapters import box_conventions
-from detmap.adapters.coco import record_errors
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.annotation_tools import typed_json
 from detmap.annotation_tools.export_tables import Export
-from detmap.base.open_files import shown
+from detmap.core.adapters import box_conventions
+from detmap.core.adapters.coco import record_errors
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.tables import Detections, Truth
 
 FORM = "a frame has filename and objects, each with name, relative_coordinates and confidence"
 SIDES = ("center_x", "center_y", "width", "height")
@@ -47,7 +47,7 @@ class _Frame(msgspec.Struct, gc=False):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     if path.is_dir() or path.suffix.lower() != ".json":
         return 0
     try:

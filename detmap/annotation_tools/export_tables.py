@@ -10,14 +10,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, text_fields
-from detmap.adapters.joining import image_names, image_sizes, join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular.column_tables import MOST_CLASSES
-from detmap.adapters.tabular.csv_parquet import spelled
-from detmap.base.open_files import shown
+from detmap.core.adapters import box_conventions, text_fields
+from detmap.core.adapters.joining import image_names, image_sizes, join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.tabular.column_tables import MOST_CLASSES
+from detmap.core.adapters.tabular.csv_parquet import spelled
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Categories, Detections, Note, Truth
 from detmap.errors import DataError
-from detmap.tables import Categories, Detections, Note, Truth
 
 OWN_FLAGS = ("difficult", "crowd", "ignore")
 """Roles that are read even if they are not requested, as from CSV columns."""

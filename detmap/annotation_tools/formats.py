@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from detmap.adapters.format_rows import Format, Looks, Place, lazy, nothing, row
+from detmap.core.adapters.format_rows import Format, Looks, Place, lazy, nothing, row
 
 HERE = "detmap.annotation_tools"
 LOOKS = f"{HERE}.looks"

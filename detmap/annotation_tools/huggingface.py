@@ -19,17 +19,17 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detmap.adapters import box_conventions
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular.csv_parquet import spelled
 from detmap.annotation_tools import collected_boxes, huggingface_parquet, looks, typed_json
 from detmap.annotation_tools.collected_boxes import Boxes
 from detmap.annotation_tools.export_tables import Export, named_values
 from detmap.annotation_tools.huggingface_parquet import OBJECTS, Record
-from detmap.base import open_files, unique_keys
-from detmap.base.open_files import shown
+from detmap.core.adapters import box_conventions
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.tabular.csv_parquet import spelled
+from detmap.core.base import open_files, unique_keys
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Detections, Note, Truth
 from detmap.errors import DataError, few
-from detmap.tables import Detections, Note, Truth
 
 SPLITS = ("test", "validation", "val", "valid")  # in the order in which one is chosen
 BOX = ("", "bbox", "bboxes", "boxes")

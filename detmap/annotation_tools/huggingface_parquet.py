@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from detmap.adapters.joining import image_sizes
-from detmap.adapters.tabular import csv_parquet
-from detmap.adapters.tabular.csv_parquet import spelled
-from detmap.base import open_files
-from detmap.base.open_files import shown
+from detmap.core.adapters.joining import image_sizes
+from detmap.core.adapters.tabular import csv_parquet
+from detmap.core.adapters.tabular.csv_parquet import spelled
+from detmap.core.base import open_files
+from detmap.core.base.open_files import shown
 from detmap.errors import DataError
 
 OBJECTS = "objects"

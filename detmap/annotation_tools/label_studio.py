@@ -20,14 +20,14 @@ from urllib.parse import unquote
 import msgspec
 import numpy as np
 
-from detmap.adapters.coco import record_errors
-from detmap.adapters.joining import image_names
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.annotation_tools import export_tables, typed_json
 from detmap.annotation_tools.export_tables import Export
-from detmap.base.open_files import shown
+from detmap.core.adapters.coco import record_errors
+from detmap.core.adapters.joining import image_names
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError, few
-from detmap.tables import Detections, Truth
 
 FORM = "export as JSON or JSON-MIN: a list of tasks, each with its image and regions in percent"
 MIN_KEYS = {"annotator", "annotation_id", "lead_time"}
@@ -91,13 +91,13 @@ class _Chosen(NamedTuple):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     keys = _first(path).keys()
     return 3 * (keys >= {"data", "annotations"} or (len(keys & MIN_KEYS) > 1 and "id" in keys))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return 3 * (_first(path).keys() >= {"data", "predictions"})
 
 

@@ -22,15 +22,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detmap.adapters import folder_files
-from detmap.adapters.joining import image_names
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.annotation_tools import export_tables, typed_json
 from detmap.annotation_tools.export_tables import Export
-from detmap.base import open_files
-from detmap.base.open_files import shown
+from detmap.core.adapters import folder_files
+from detmap.core.adapters.joining import image_names
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base import open_files
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.tables import Detections, Truth
 
 FORM = "a LabelMe file has shapes (each with label and points), imagePath, imageWidth, imageHeight"
 AROUND = ("polygon", "mask", "circle")
@@ -60,12 +60,12 @@ class _File(msgspec.Struct, gc=False, rename="camel"):
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return 3 * bool(_SHAPES.search(next(_heads(path), b"")))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     heads = itertools.takewhile(_SHAPES.search, itertools.islice(_heads(path), FILES_LOOKED_AT))
     drawn = next((head for head in heads if b'"points"' in head), b"")  # an image may have none
     return 3 * (b'"score"' in drawn)

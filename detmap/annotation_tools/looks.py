@@ -1,4 +1,4 @@
-"""Recognizes formats by their first bytes; see `detmap.adapters.format_rows.Looks`.
+"""Recognizes formats by their first bytes; see `detmap.core.adapters.format_rows.Looks`.
 
 It imports no reader, since each evaluation calls it, whatever its formats.
 """
@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from detmap.adapters import folder_files
-from detmap.adapters.coco import record_errors
-from detmap.base import open_files
+from detmap.core.adapters import folder_files
+from detmap.core.adapters.coco import record_errors
+from detmap.core.base import open_files
 from detmap.errors import DataError
 
 FIFTYONE, CREATEML = "labels.json", "_annotations.createml.json"

@@ -15,14 +15,14 @@ from typing import NoReturn
 import msgspec
 import numpy as np
 
-from detmap.adapters import box_conventions, folder_files
-from detmap.adapters.joining import join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image.predictions_json import counts_from_zero
 from detmap.annotation_tools import collected_boxes, looks, typed_json
-from detmap.base.open_files import shown
+from detmap.core.adapters import box_conventions, folder_files
+from detmap.core.adapters.joining import join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.text_per_image.predictions_json import counts_from_zero
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.tables import Detections, Truth
 
 FORM = "a file has labels, scores and bboxes of four numbers, as many of each"
 

@@ -15,15 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import text_fields
-from detmap.adapters.joining import image_names
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular import column_tables, csv_parquet
-from detmap.adapters.text_per_image import column_layouts
-from detmap.base import open_files
-from detmap.base.open_files import shown
+from detmap.core.adapters import text_fields
+from detmap.core.adapters.joining import image_names
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.tabular import column_tables, csv_parquet
+from detmap.core.adapters.text_per_image import column_layouts
+from detmap.core.base import open_files
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.tables import Detections, Truth
 
 COLUMNS = ("image", "xmin", "ymin", "xmax", "ymax", "class")
 SCORED = (*COLUMNS, "score")
@@ -32,12 +32,12 @@ LOOKED_AT = 1 << 12
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return 3 * _is_row(_first_row(path), (len(COLUMNS),))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`; its reader reports missing scores."""
+    """See `detmap.core.adapters.format_rows.Looks`; its reader reports missing scores."""
     return 3 * _is_row(_first_row(path), (len(COLUMNS), len(SCORED)))
 
 

@@ -19,12 +19,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detmap.adapters import folder_files, registry
-from detmap.adapters.joining import image_names, image_sizes
 from detmap.annotation_tools import typed_json
-from detmap.base.open_files import shown
+from detmap.core.adapters import folder_files, registry
+from detmap.core.adapters.joining import image_names, image_sizes
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Note, Truth
 from detmap.errors import DataError, few
-from detmap.tables import Note, Truth
 
 FILES = ("_annotations.coco.json", "_annotations.csv", "_annotations.createml.json")
 SPLITS = ("test", "valid", "train")
@@ -32,7 +32,7 @@ NAME = "roboflow"
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`: 4, above those of the formats of the files."""
+    """See `detmap.core.adapters.format_rows.Looks`: 4, above those of the formats of the files."""
     if path.is_dir():
         return 4 * bool(_file_in(path) or _splits(path))
     return 4 * (path.name in FILES)

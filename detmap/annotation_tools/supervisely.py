@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.annotation_tools import collected_boxes, looks, typed_json
 from detmap.annotation_tools.collected_boxes import Boxes
-from detmap.base.open_files import shown
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.tables import Detections, Truth
 
 META = "meta.json"
 FORM = "an annotation has size (height, width) and objects, each with classTitle and points"

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import msgspec
 
-from detmap.adapters.coco import record_errors
-from detmap.base import open_files, unique_keys
-from detmap.base.open_files import shown
+from detmap.core.adapters.coco import record_errors
+from detmap.core.base import open_files, unique_keys
+from detmap.core.base.open_files import shown
 from detmap.errors import DataError
 
 DECODED = 8  # bytes of memory that a byte of the file takes
@@ -48,7 +48,7 @@ def decoded(path: Path, kind: type[Record], shape: str) -> Record:
 
 def _other_format(data: bytes, error: DataError) -> DataError:
     """Returns the error that names what a file of another shape is, if that is known."""
-    from detmap.adapters import recognition  # only an error needs it
+    from detmap.core.adapters import recognition  # only an error needs it
 
     try:
         seen = recognition.recognized(msgspec.json.decode(data))

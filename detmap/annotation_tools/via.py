@@ -19,9 +19,9 @@ import msgspec
 
 from detmap.annotation_tools import collected_boxes, typed_json
 from detmap.annotation_tools.collected_boxes import Boxes, Corners
-from detmap.base.open_files import shown
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Truth
 from detmap.errors import DataError, few
-from detmap.tables import Truth
 
 CLASS = ("class", "label", "category", "type", "object", "name")
 """Names of the attribute with the class, in order, if there are several."""

@@ -15,9 +15,9 @@ import msgspec
 
 from detmap.annotation_tools import collected_boxes, typed_json
 from detmap.annotation_tools.collected_boxes import Boxes
-from detmap.base.open_files import shown
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Truth
 from detmap.errors import DataError
-from detmap.tables import Truth
 
 FORM = "assets is an object of assets, each with asset (name, size) and regions (tags, boundingBox)"
 IMAGE, VIDEOS = 1, (2, 3)  # AssetType

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from detmap.adapters.format_rows import (
+from detmap.core.adapters.format_rows import (
     Format,
     file_if_asked,
     file_like,

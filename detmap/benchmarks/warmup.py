@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.evaluate import evaluate
 from detmap.warmup import BOXES, CLASSES, IMAGES
 

@@ -6,11 +6,11 @@ import argparse
 import math
 from collections.abc import Callable
 
-from detmap.base import memory
 from detmap.cli import doctor_notes, streams
 from detmap.cli import evaluation_inputs as reading
+from detmap.core.base import memory
+from detmap.core.results.result import Result
 from detmap.errors import DetmapError
-from detmap.results.result import Result
 
 WHOLE = (
     "ci",
@@ -54,7 +54,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
     ------
     DetmapError : an option that needs all match rows
     """
-    from detmap.bounded.automatic_bound import automatic
+    from detmap.core.bounded.automatic_bound import automatic
 
     others = [name for name in WHOLE if getattr(arguments, name) not in (None, False, [])]
     table = arguments.table if arguments.table not in (None, *TABLES) else None
@@ -66,9 +66,9 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
             raise DetmapError(f"--{option.replace('_', '-')}", what, "remove it, or --memory")
     elif others or table or automatic(arguments.detections) is None:
         return None
-    from detmap.adapters import options_of, pieces
-    from detmap.bounded import evaluation, limits
-    from detmap.tables.notes import n_dropped
+    from detmap.core.adapters import options_of, pieces
+    from detmap.core.bounded import evaluation, limits
+    from detmap.core.tables.notes import n_dropped
 
     truth, rules = reading.read_truth_of(arguments)
     if bound is None:

@@ -11,15 +11,15 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from detmap.cli import streams, uncertainty_tables
+from detmap.core.output import RENDERERS, SUFFIXES
+from detmap.core.output.cell_text import or_none
+from detmap.core.output.table import Style, Table
+from detmap.core.tables.notes import Note
 from detmap.errors import DetmapError
-from detmap.output import RENDERERS, SUFFIXES
-from detmap.output.cell_text import or_none
-from detmap.output.table import Style, Table
-from detmap.tables.notes import Note
 
 if TYPE_CHECKING:
-    from detmap.curves.operating_points import Operating
-    from detmap.results.result import Result
+    from detmap.core.curves.operating_points import Operating
+    from detmap.core.results.result import Result
 
 TABLES = (
     "metrics",
@@ -70,7 +70,7 @@ def write_result(
         below, tables[-1] = tables[-1].lines, replace(tables[-1], lines=())
         tables += [each.table(name, title) for name, (title, each) in points.items()]
         if slices:
-            from detmap.results import slices as slicing
+            from detmap.core.results import slices as slicing
 
             tables.append(slicing.slice_table(slices, arguments.iou))
         tables += known.tables
@@ -106,7 +106,7 @@ def _slice_text(result: Result, arguments: argparse.Namespace) -> dict[str, Any]
 
 def _write_images(result: Result, arguments: argparse.Namespace) -> None:
     """Write the file of --per-image."""
-    from detmap.results import slices as slicing
+    from detmap.core.results import slices as slicing
 
     form = SUFFIXES.get(arguments.per_image.suffix.lower(), "csv")
     table = slicing.image_table(result.per_image(arguments.iou))

@@ -155,8 +155,8 @@ def _run(words: Sequence[str]) -> int:
         arguments = _arguments(words)
     except SystemExit as stop:  # argparse has printed the help, the version, or what is wrong
         return stop.code if isinstance(stop.code, int) else 2
-    from detmap.base import open_files
     from detmap.cli import options
+    from detmap.core.base import open_files
 
     options.settle_outputs(arguments)
     with open_files.remembering():
@@ -257,7 +257,7 @@ def _own_fault(error: Exception) -> int:
 
 def _single_line(text: str) -> str:
     """Escape line breaks in the names of a message."""
-    from detmap.base.printable import shown
+    from detmap.core.base.printable import shown
 
     return shown(text)
 

@@ -9,10 +9,10 @@ import time
 
 from detmap import wings
 from detmap.cli import evaluation_inputs as reading
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.extension import extended
 from detmap.errors import DataError
-from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth
-from detmap.tables.extension import extended
 
 
 def add(command: argparse.ArgumentParser, *, strict: bool = False) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from importlib import metadata
 
+from detmap.core.results.signature import environment
 from detmap.kernels import native
-from detmap.results.signature import environment
 
 OPTIONAL = {
     "plot": "matplotlib",

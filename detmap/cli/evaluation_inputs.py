@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from detmap.adapters import options_of, read_detections
-from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.cli import options, streams
+from detmap.core.adapters import options_of, read_detections
+from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.extension import extended
 from detmap.errors import DataError, counted
 from detmap.evaluate import read_truth_and_protocol
-from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth
-from detmap.tables.extension import extended
 
 NO_OBJECT = "check that this is the annotated split, and the path of its annotations"
 

@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from detmap.cli import streams
+from detmap.core.protocol.metric_rows import METRICS
 from detmap.errors import DetmapError, few
-from detmap.protocol.metric_rows import METRICS
 
 
 def add(command: argparse.ArgumentParser) -> None:

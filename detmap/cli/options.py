@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from detmap import protocol as protocols
 from detmap.cli import streams
+from detmap.core import protocol as protocols
+from detmap.core.output import RENDERERS, SUFFIXES
+from detmap.core.output.table import Style
+from detmap.core.tables.join_keys import KEYS
 from detmap.errors import DetmapError
-from detmap.output import RENDERERS, SUFFIXES
-from detmap.output.table import Style
-from detmap.tables.join_keys import KEYS
 
 MOST_THREADS = 1024
 MOST_DECIMALS = 17  # that a float has
@@ -66,7 +66,7 @@ def add_split(command: argparse.ArgumentParser) -> None:
 
 def add_formats(command: argparse.ArgumentParser) -> None:
     """Input formats, box formats and image sizes."""
-    from detmap.adapters import BOX_FORMATS, FORMATS
+    from detmap.core.adapters import BOX_FORMATS, FORMATS
 
     for kind in ("truth", "detections"):
         command.add_argument(
@@ -107,7 +107,7 @@ def add_reading(command: argparse.ArgumentParser, source: str) -> None:
 
 def add_unknown(command: argparse.ArgumentParser) -> None:
     """--unknown, --class-names, --image-key and --class-key."""
-    from detmap.adapters import UNKNOWN  # other commands need not wait for the readers
+    from detmap.core.adapters import UNKNOWN  # other commands need not wait for the readers
 
     command.add_argument(
         "--unknown",
@@ -330,7 +330,7 @@ def refuse_bad_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Pa
 def refuse_bad_picture(path: Path | None) -> None:
     """Refuse a picture that cannot be rendered."""
     if path is not None:
-        from detmap.output import plots
+        from detmap.core.output import plots
 
         plots.check(path)
 

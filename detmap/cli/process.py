@@ -108,7 +108,7 @@ def _leave(number: int, word: str) -> None:
         terminal = os.dup(2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the main thread may still write a line
         # Halfway through its import the module has no such function yet, and no drafts either.
-        abandon = getattr(sys.modules.get("detmap.base.atomic_files"), "abandon", None)
+        abandon = getattr(sys.modules.get("detmap.core.base.atomic_files"), "abandon", None)
         if abandon is not None:
             abandon()
         os.write(terminal, f"detmap: {word}\n".encode())

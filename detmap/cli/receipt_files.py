@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from detmap.base.open_files import read_bytes
-from detmap.results import receipt
-from detmap.results.receipt import Receipt
-from detmap.results.result import Result
-from detmap.tables import Detections, Truth
-from detmap.tables.digests import content_digests
+from detmap.core.base.open_files import read_bytes
+from detmap.core.results import receipt
+from detmap.core.results.receipt import Receipt
+from detmap.core.results.result import Result
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.digests import content_digests
 
 FILES = receipt.ROLES[2:]
 """Options that name input files."""
@@ -22,7 +22,7 @@ def write(
     truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
 ) -> None:
     """Write the receipt of an evaluation."""
-    from detmap.base import atomic_files
+    from detmap.core.base import atomic_files
 
     atomic_files.write_bytes(
         arguments.receipt, made(truth, detections, result, arguments).to_bytes()

@@ -52,7 +52,7 @@ def write(text: str, path: Path | None) -> None:
         with stdout() as stream:
             stream.write(text)
     else:
-        from detmap.base import atomic_files
+        from detmap.core.base import atomic_files
 
         atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
@@ -68,7 +68,7 @@ def harmless(text: str) -> str:
     lines = text.split("\n")
     if all(map(str.isprintable, lines)):
         return text
-    from detmap.base.printable import shown
+    from detmap.core.base.printable import shown
 
     return "\n".join(map(shown, lines))
 

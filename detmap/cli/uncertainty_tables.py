@@ -8,14 +8,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detmap.cli import options, streams
+from detmap.core.output.table import Table
+from detmap.core.tables import Note, Truth
 from detmap.errors import DetmapError, ProtocolError
-from detmap.output.table import Table
-from detmap.tables import Note, Truth
 
 if TYPE_CHECKING:
-    from detmap.results.result import Result
-    from detmap.statistics.intervals import Intervals
-    from detmap.statistics.ties import Tied
+    from detmap.core.results.result import Result
+    from detmap.core.statistics.intervals import Intervals
+    from detmap.core.statistics.ties import Tied
 
 AUTOMATIC = "automatic"
 METHODS = (AUTOMATIC, "influence", "percentile", "jackknife")
@@ -79,7 +79,7 @@ def drawing(arguments: argparse.Namespace, truth: Truth | None = None) -> dict[s
     names = ("level", "replicates", "seed", "groups")
     given = {name: getattr(arguments, name, None) for name in names}
     if given["groups"] is not None and truth is not None:
-        from detmap.statistics.sampling_units import groups_of
+        from detmap.core.statistics.sampling_units import groups_of
 
         given["groups"] = groups_of(given["groups"], truth, getattr(arguments, "image_key", None))
     return {name: value for name, value in given.items() if value is not None}
@@ -134,14 +134,14 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
     made, ties, signature, tables = None, {}, result.signature, []
     threads = getattr(arguments, "threads", None)
     if arguments.ci is not None:
-        from detmap.statistics.interval_tables import metric_tables
+        from detmap.core.statistics.interval_tables import metric_tables
 
         made = _intervals(result, arguments.ci, **given, threads=threads)
         signature = f"{signature}|{made.signature}"
         per_class = arguments.per_class or arguments.table == "class-intervals"
         tables += metric_tables(made, per_class)
     if arguments.ties:
-        from detmap.statistics.interval_tables import tie_table
+        from detmap.core.statistics.interval_tables import tie_table
 
         streams.progress("evaluating random orders of tied scores")
         ties = result.ties(threads=threads)

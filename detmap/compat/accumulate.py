@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.compat.annotation_rows import Unusual
 from detmap.compat.drop_in_engine import Part
-from detmap.curves.scores import sample
+from detmap.core.curves.scores import sample
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.joining.join import MAX_PIXEL
-from detmap.overlaps.keypoints import Keypoints
-from detmap.overlaps.masks import Masks
+from detmap.core.adapters.joining.join import MAX_PIXEL
+from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.masks import Masks
 
 MOST_CATEGORIES = 1 << 16
 """Category ids below this are their own codes."""

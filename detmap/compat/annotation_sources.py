@@ -12,14 +12,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import scan_json
-from detmap.base import open_files
-from detmap.base.immutable import own
-from detmap.base.locks import cached_property
-from detmap.base.open_files import parse_json
 from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
+from detmap.core.adapters.coco import scan_json
+from detmap.core.base import open_files
+from detmap.core.base.immutable import own
+from detmap.core.base.locks import cached_property
+from detmap.core.base.open_files import parse_json
+from detmap.core.tables.grouping import Positions
 from detmap.errors import DataError
-from detmap.tables.grouping import Positions
 
 Tree = dict[str, Any]
 

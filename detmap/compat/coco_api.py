@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from pycocotools.coco import COCO as Official
 
-from detmap.base import open_files
 from detmap.compat.annotation_rows import Rows
 from detmap.compat.annotation_sources import (
     Columns,
@@ -27,6 +26,7 @@ from detmap.compat.annotation_sources import (
 )
 from detmap.compat.class_stand_in import StandIn, is_ours, stands_in_for
 from detmap.compat.lazy_attributes import Lazy, own_dict
+from detmap.core.base import open_files
 from detmap.errors import DataError
 
 Tree = dict[str, Any]

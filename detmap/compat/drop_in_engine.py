@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap import protocol as protocols
 from detmap.compat.annotation_rows import Rows, Unusual
+from detmap.core import protocol as protocols
+from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import MAX_SUBSETS, MAX_THRESHOLDS, Grid, Protocol, Range, Subset
+from detmap.core.tables import Categories, Detections, Images, Truth
 from detmap.errors import DataError
-from detmap.matching.engine import match
-from detmap.matching.matches import Matches
-from detmap.protocol import MAX_SUBSETS, MAX_THRESHOLDS, Grid, Protocol, Range, Subset
-from detmap.tables import Categories, Detections, Images, Truth
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,10 +18,10 @@ from detmap.compat.annotation_rows import Unusual
 from detmap.compat.drop_in_engine import Evaluated, Part, protocol_of, split_thresholds
 from detmap.compat.eval_imgs_snapshot import COLUMNS, Cell, Snapshot, digest, read
 from detmap.compat.matched_objects import find_assignments
-from detmap.matching.matches import Matches
-from detmap.matching.matches_checks import word_of
-from detmap.tables import Categories
-from detmap.tables.grouping import group, labels, ranked
+from detmap.core.matching.matches import Matches
+from detmap.core.matching.matches_checks import word_of
+from detmap.core.tables import Categories
+from detmap.core.tables.grouping import group, labels, ranked
 
 
 @dataclass(frozen=True, slots=True, eq=False)

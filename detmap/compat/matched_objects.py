@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.compat.drop_in_engine import Evaluated, Part
-from detmap.matching.engine import match
-from detmap.tables.grouping import group, labels
+from detmap.core.matching.engine import match
+from detmap.core.tables.grouping import group, labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

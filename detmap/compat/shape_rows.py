@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters.joining.join import MAX_PIXEL
 from detmap.compat.annotation_rows import Rows, Unusual, from_records
-from detmap.overlaps import masks
-from detmap.overlaps.keypoints import Keypoints
-from detmap.overlaps.masks import Masks
+from detmap.core.adapters.joining.join import MAX_PIXEL
+from detmap.core.overlaps import masks
+from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.masks import Masks
 
 
 def with_shapes(kind: str, records: Sequence[dict[str, Any]], coco: Any, *, scored: bool) -> Rows:

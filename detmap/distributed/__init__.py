@@ -1,7 +1,7 @@
-"""Distributed evaluation under its public name: `detmap.streaming.distributed`."""
+"""Distributed evaluation under its public name: `detmap.core.streaming.distributed`."""
 
 import sys
 
-from detmap.streaming import distributed
+from detmap.core.streaming import distributed
 
 sys.modules[__name__] = distributed

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.default_protocol import prepare
 from detmap.errors import DetmapError
-from detmap.protocol import Protocol
-from detmap.protocol.default_protocol import prepare
 
 
 class HostError(DetmapError, ValueError):

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from detmap.base.open_files import read_bytes
+from detmap.core.base.open_files import read_bytes
+from detmap.core.results import receipt, receipt_contradictions
 from detmap.errors import require
 from detmap.integrations.host_errors import HostError, value_errors
-from detmap.results import receipt, receipt_contradictions
 
 _hub = require("huggingface_hub", "huggingface")
 

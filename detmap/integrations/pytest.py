@@ -86,8 +86,8 @@ def _require_limits(limits: Mapping[str, Any], with_baseline: bool) -> None:
 
 def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str]:
     """Returns a line for each value beyond its limit. An undefined value is beyond any limit."""
+    from detmap.core.protocol.metric_rows import METRICS
     from detmap.errors import DataError, few
-    from detmap.protocol.metric_rows import METRICS
 
     counted = tuple(metric.name for metric in METRICS if metric.unit != "fraction")
     lines, lower = [], argument == "at_most"
@@ -115,7 +115,7 @@ def _dropped(
     truth: Any, baseline: Any, detections: Any, protocol: Any, drops: Mapping[str, float]
 ) -> list[str]:
     import detmap
-    from detmap.statistics import gate
+    from detmap.core.statistics import gate
 
     comparison = detmap.compare(truth, baseline, detections, protocol=protocol)
     verdicts = []

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from detmap.core.overlaps.keypoints import Keypoints
 from detmap.errors import DetmapError
 from detmap.integrations import torchmetrics_result
 from detmap.integrations.inputs import torch_images
-from detmap.overlaps.keypoints import Keypoints
 
 KEYS = {
     "map": "AP",

@@ -85,7 +85,7 @@ def evaluator(metric: Any, protocol: str | detmap.Protocol | None) -> detmap.Eva
     elif _has_own_rules(metric, protocol):
         protocol = "coco-segm" if kind == "segm" else "torchmetrics"
         settings = {
-            "metrics": list(detmap.protocol.load("torchmetrics").metrics),
+            "metrics": list(detmap.core.protocol.load("torchmetrics").metrics),
             "mean.precision": "rounded",
             "limits.max_dets": list(metric.max_detection_thresholds),
             "iou.thresholds": sorted(metric.iou_thresholds),

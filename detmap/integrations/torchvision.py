@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from detmap.compat import COCOeval, PycocotoolsQuirk, patch_pycocotools
+from detmap.core.streaming import torch_ranks
 from detmap.errors import require
 from detmap.integrations.host_errors import HostError, value_errors
 from detmap.integrations.inputs import coco_rows, field_values
-from detmap.streaming import torch_ranks
 
 FIELDS = {"bbox": "boxes", "segm": "masks", "keypoints": "keypoints"}
 MASK_CUT = 0.5

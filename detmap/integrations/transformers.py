@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 import detmap
+from detmap.core.results.flat_metrics import flat
 from detmap.errors import require
 from detmap.integrations import host_errors
 from detmap.integrations.host_errors import HostError
 from detmap.integrations.inputs import field_values
-from detmap.results.flat_metrics import flat
 
 REQUIRED = ("boxes", "class_labels", "image_id", "orig_size")
 FIX = (

@@ -23,13 +23,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import detmap
-from detmap.adapters import read_truth_for
+from detmap.core.adapters import read_truth_for
+from detmap.core.protocol.default_protocol import prepare
+from detmap.core.results.flat_metrics import flat
 from detmap.errors import DataError, require
 from detmap.integrations.host_errors import HostError, TrainingGuard, require_protocol
 from detmap.integrations.inputs import ultralytics_images as images
 from detmap.integrations.inputs.ultralytics_images import Kind
-from detmap.protocol.default_protocol import prepare
-from detmap.results.flat_metrics import flat
 
 _val = require("ultralytics.models.yolo.detect.val", "ultralytics")
 _DetectionValidator: Any = _val.DetectionValidator

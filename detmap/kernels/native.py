@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from detmap.base.sha import sha256
+from detmap.core.base.sha import sha256
 from detmap.errors import DetmapError
 from detmap.version import __version__
 

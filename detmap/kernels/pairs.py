@@ -341,7 +341,8 @@ def list_near(
     than this in x or in y; NaN keeps every pair. of_detection, of_object: the pairs, as places in
     `rows` and among the objects; with space for every pair.
 
-    Source: none; the overlaps are those of `detmap.overlaps.box_edges`, in the protocol's type.
+    Source: none; the overlaps are those of `detmap.core.overlaps.box_edges`, in the protocol's
+    type.
     """
     n = 0
     for i in range(rows.size):

@@ -11,7 +11,7 @@ from detmap.kernels import kernel
 from detmap.kernels.grouping import Sorter, rank_by_score
 
 UNLISTED, LENIENT = 1, 2  # bits of what `judge_pairs` finds
-ABSENT, NOT_EXHAUSTIVE = 1, 2  # kinds of `detmap.tables.Scope`
+ABSENT, NOT_EXHAUSTIVE = 1, 2  # kinds of `detmap.core.tables.Scope`
 
 
 class Ranking(NamedTuple):

@@ -34,9 +34,9 @@ def find_bad_verdict(
     off (K + 1,) int64, checked; image, rank (D,) int32; score (D,) float64; tp, ignored (D, A)
     words; beyond (1,) word, the bits without a threshold; ranks is `NO_GAPS`, `UPWARDS` or
     `ANY_ORDER`; limit, that of the protocol; n_objects (K, A) int64; seen (I,) int32, zeros before
-    and after; hits (A, T) int64, scratch. Source: `detmap.matching.matches.Matches`, its layout:
-    scores descend within a class, a rank is the number of preceding rows for the limit, no result
-    is both true and ignored, no object is matched twice.
+    and after; hits (A, T) int64, scratch. Source: `detmap.core.matching.matches.Matches`, its
+    layout: scores descend within a class, a rank is the number of preceding rows for the limit, no
+    result is both true and ignored, no object is matched twice.
     """
     n_subsets, n_thresholds = hits.shape
     for k in range(off.size - 1):

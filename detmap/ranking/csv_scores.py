@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields as text
-from detmap.base.open_files import shown
+from detmap.core.adapters import text_fields as text
+from detmap.core.base.open_files import shown
 from detmap.errors import DataError, few
 from detmap.ranking.samples import Classified
 

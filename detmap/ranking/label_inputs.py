@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base.reprs import outlined
-from detmap.curves.scores import NO_WEIGHT, Lists
+from detmap.core.base.reprs import outlined
+from detmap.core.curves.scores import NO_WEIGHT, Lists
+from detmap.core.tables import MAX_ROWS
 from detmap.errors import DataError, few
 from detmap.ranking.samples import Classified
-from detmap.tables import MAX_ROWS
 
 BLOCK = 1 << 17  # cells of a matrix per job of row-wise work
 

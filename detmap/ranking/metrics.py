@@ -16,13 +16,13 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base.parallel import each_largest_first
-from detmap.base.reprs import outlined
-from detmap.curves import scores as curves
-from detmap.curves.scores import Lists, Points
-from detmap.protocol import AveragePrecision
-from detmap.protocol.integrators import AT_TRUE_POSITIVES as TABLE
-from detmap.protocol.integrators import COCO_POINTS, VOC_POINTS, terms_of_curves
+from detmap.core.base.parallel import each_largest_first
+from detmap.core.base.reprs import outlined
+from detmap.core.curves import scores as curves
+from detmap.core.curves.scores import Lists, Points
+from detmap.core.protocol import AveragePrecision
+from detmap.core.protocol.integrators import AT_TRUE_POSITIVES as TABLE
+from detmap.core.protocol.integrators import COCO_POINTS, VOC_POINTS, terms_of_curves
 from detmap.ranking.label_inputs import Samples, choice, samples
 
 Average = Literal["macro", "micro", "weighted", "samples"]

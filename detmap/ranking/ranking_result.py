@@ -12,15 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.locks import cached_property
-from detmap.base.reprs import outline
-from detmap.base.sums import add_integers
-from detmap.curves import scores as curves
+from detmap.core.base.locks import cached_property
+from detmap.core.base.reprs import outline
+from detmap.core.base.sums import add_integers
+from detmap.core.curves import scores as curves
+from detmap.core.output import data_frames, formats
+from detmap.core.output.cell_text import or_none
+from detmap.core.output.plots import Line
+from detmap.core.output.table import Table
+from detmap.core.results.signature import environment
+from detmap.core.tables import Categories, Note
+from detmap.core.tables.digests import data_digest, fold_table
 from detmap.errors import DataError, few
-from detmap.output import data_frames, formats
-from detmap.output.cell_text import or_none
-from detmap.output.plots import Line
-from detmap.output.table import Table
 from detmap.ranking import ranking_rules, ranking_tables
 from detmap.ranking.label_inputs import Samples, samples_of
 from detmap.ranking.metrics import (
@@ -37,9 +40,6 @@ from detmap.ranking.ranking_tables import RATES
 from detmap.ranking.retrieval import ranks, top_of_queries
 from detmap.ranking.samples import Classified
 from detmap.ranking.thresholds import OperatingPoint, best_f_of, count, threshold_rates
-from detmap.results.signature import environment
-from detmap.tables import Categories, Note
-from detmap.tables.digests import data_digest, fold_table
 from detmap.version import __version__
 
 
@@ -239,7 +239,7 @@ class RankingResult:
         return ranking_tables.tables(self)
 
     def lines(self) -> list[Line]:
-        """The curves of each class, for `detmap.output.plots.draw`."""
+        """The curves of each class, for `detmap.core.output.plots.draw`."""
         return ranking_tables.lines(self)
 
     def to_frame(self, table: str = "classes") -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from detmap import protocol as protocols
+from detmap.core import protocol as protocols
+from detmap.core.protocol import AveragePrecision
+from detmap.core.protocol.integrators import COCO_POINTS, VOC_POINTS
 from detmap.errors import ProtocolError
-from detmap.protocol import AveragePrecision
-from detmap.protocol.integrators import COCO_POINTS, VOC_POINTS
 
 PROTOCOLS = ("plain", "voc2007", "voc2012")
 

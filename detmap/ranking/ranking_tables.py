@@ -6,9 +6,9 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from detmap.curves import scores as curves
-from detmap.output.plots import Line
-from detmap.output.table import Table
+from detmap.core.curves import scores as curves
+from detmap.core.output.plots import Line
+from detmap.core.output.table import Table
 from detmap.ranking.metrics import ratio
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def tables(result: RankingResult) -> list[Table]:
 
 
 def lines(result: RankingResult) -> list[Line]:
-    """The curves of each class, for `detmap.output.plots.draw`; the class's AP and AUC in
+    """The curves of each class, for `detmap.core.output.plots.draw`; the class's AP and AUC in
     its name.
     """
     lines = []

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base.parallel import each_largest_first
-from detmap.curves import scores as curves
-from detmap.curves.scores import Lists
+from detmap.core.base.parallel import each_largest_first
+from detmap.core.curves import scores as curves
+from detmap.core.curves.scores import Lists
 from detmap.errors import DataError
 from detmap.ranking.label_inputs import Samples, choice, samples
 from detmap.ranking.metrics import UNDEFINED, Value, mean

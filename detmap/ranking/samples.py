@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.reprs import outlined
-from detmap.tables import Note
+from detmap.core.base.reprs import outlined
+from detmap.core.tables import Note
 
 
 @outlined

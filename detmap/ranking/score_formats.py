@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from detmap.adapters import readable, registry
-from detmap.base.open_files import shown
+from detmap.core.adapters import readable, registry
+from detmap.core.base.open_files import shown
 from detmap.errors import DataError
 from detmap.ranking import csv_scores, voc_scores
 from detmap.ranking.samples import Classified

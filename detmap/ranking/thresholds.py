@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.base import arguments as given
-from detmap.base.parallel import each_largest_first
-from detmap.base.reprs import outlined
-from detmap.curves import scores as curves
+from detmap.core.base import arguments as given
+from detmap.core.base.parallel import each_largest_first
+from detmap.core.base.reprs import outlined
+from detmap.core.curves import scores as curves
+from detmap.core.tables.grouping import first, last
 from detmap.errors import DataError
 from detmap.ranking.label_inputs import Samples, samples
 from detmap.ranking.metrics import Average, check, fill, mean, positives, ratio, totals
-from detmap.tables.grouping import first, last
 
 
 @outlined

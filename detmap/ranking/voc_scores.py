@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields as text
-from detmap.adapters.voc import devkit as voc
-from detmap.base.open_files import shown
+from detmap.core.adapters import text_fields as text
+from detmap.core.adapters.voc import devkit as voc
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Note
 from detmap.errors import DataError, few
 from detmap.ranking.samples import Classified
-from detmap.tables import Note
 
 FLAGS = {"1": 1, "+1": 1, "0": 0, "-1": -1}
 

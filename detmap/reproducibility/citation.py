@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from detmap.core.protocol import tools
+from detmap.core.results.receipt import Receipt
 from detmap.errors import counted
-from detmap.protocol import tools
-from detmap.results.receipt import Receipt
 from detmap.version import __version__
 
 BENCHMARKS = {

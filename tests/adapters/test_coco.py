@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, Detections, Truth
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.tables.notes import summed
+from detmap.core.adapters.coco import scan_json as coco_scan
+from detmap.core.tables.notes import summed
 from tests.support import builders as make
 
 in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

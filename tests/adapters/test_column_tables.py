@@ -12,8 +12,8 @@ import pytest
 
 import detmap
 from detmap import DataError, read_detections, read_truth
-from detmap.adapters.tabular import csv_parquet as sheets
-from detmap.adapters.tabular import parquet_footer
+from detmap.core.adapters.tabular import csv_parquet as sheets
+from detmap.core.adapters.tabular import parquet_footer
 from tests.support import builders as make
 from tests.support import writers
 from tests.support.format_samples import pictures
@@ -199,7 +199,7 @@ def test_a_small_parquet_of_many_rows_is_measured_first(
     columns |= {name: [1.0] * 200_000 for name in "xywh"}
     pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(columns), file)
     assert file.stat().st_size < 100_000
-    monkeypatch.setattr("detmap.base.memory.available", lambda: 1 << 20)
+    monkeypatch.setattr("detmap.core.base.memory.available", lambda: 1 << 20)
     with pytest.raises(DataError, match="1200000 cells"):
         detmap.read_truth(file, box_format="xywh")
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap.adapters import conversion
+from detmap.core.adapters import conversion
+from detmap.core.tables import Categories, Detections, Images, Truth, boxes_as
 from detmap.errors import DataError
-from detmap.tables import Categories, Detections, Images, Truth, boxes_as
 from tests.support import builders as make
 from tests.support.format_samples import SAMPLES, all_samples
 from tests.support.running import run

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.core.adapters.coco import scan_json as coco_scan
+from detmap.core.adapters.voc import scan_voc as voc_scan
 from detmap.kernels import kernel
 from detmap.kernels.scanning.decimal import nearest_double
 from detmap.kernels.scanning.json_scan import read_number

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap.adapters import folder_files
+from detmap.core.adapters import folder_files
+from detmap.core.tables.notes import summed
 from detmap.errors import DataError
-from detmap.tables.notes import summed
 from tests.support import builders as make
 from tests.support.format_samples import SAMPLES, STEMS, all_samples
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap.adapters import conversion, recognition, registry
+from detmap.core.adapters import conversion, recognition, registry
 from tests.support.format_samples import SAMPLES, all_samples
 from tests.support.running import run
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, Detections, Truth
-from detmap import protocol as protocols
-from detmap.adapters.joining import join as joining
-from detmap.tables import boxes_as
+from detmap.core import protocol as protocols
+from detmap.core.adapters.joining import join as joining
+from detmap.core.tables import boxes_as
 from tests.support import builders as make
 from tests.support.tier import drawn
 

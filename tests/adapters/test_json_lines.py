@@ -14,9 +14,9 @@ import pytest
 
 import detmap
 from detmap import DataError, Detections
-from detmap.adapters import pieces, row_estimates
-from detmap.adapters.coco import instances, json_lines, result_pieces, scan_json
-from detmap.base import memory
+from detmap.core.adapters import pieces, row_estimates
+from detmap.core.adapters.coco import instances, json_lines, result_pieces, scan_json
+from detmap.core.base import memory
 from tests.support.lanes import COCO_TRUTH
 from tests.support.running import run
 
@@ -207,7 +207,7 @@ def test_records_are_estimated_from_samples(
 def test_long_records_do_not_need_the_disk_of_short_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from detmap.bounded import limits
+    from detmap.core.bounded import limits
 
     def free(n: int) -> None:
         usage = type("Usage", (), {"free": n})

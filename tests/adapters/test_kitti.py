@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap import DataError, adapters, read_detections, read_truth
+from detmap import DataError, read_detections, read_truth
+from detmap.core import adapters
 from tests.support import builders as make
 from tests.support.running import run
 

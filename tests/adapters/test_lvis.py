@@ -13,9 +13,9 @@ import pytest
 
 import detmap
 from detmap import DataError, read_detections, read_truth
-from detmap.adapters.coco import instances as coco
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.tables import ABSENT, NOT_EXHAUSTIVE
+from detmap.core.adapters.coco import instances as coco
+from detmap.core.adapters.coco import scan_json as coco_scan
+from detmap.core.tables import ABSENT, NOT_EXHAUSTIVE
 from tests.support import builders as make
 from tests.support.real_data import data_path
 

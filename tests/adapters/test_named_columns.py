@@ -10,7 +10,7 @@ import pytest
 
 import detmap
 from detmap import DataError, Evaluator, Result
-from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.core.adapters.tabular import csv_parquet as sheets
 from tests.support import builders as make
 from tests.support.running import run
 

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 from detmap import DataError, read_detections, read_truth
-from detmap.adapters import read_images
-from detmap.adapters import text_fields as text
-from detmap.adapters.coco import instances as coco
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.adapters.joining import image_lookup
-from detmap.adapters.tabular import csv_parquet
-from detmap.adapters.voc import devkit as voc
-from detmap.adapters.voc import scan_voc as voc_scan
-from detmap.base import open_files as opening
+from detmap.core.adapters import read_images
+from detmap.core.adapters import text_fields as text
+from detmap.core.adapters.coco import instances as coco
+from detmap.core.adapters.coco import scan_json as coco_scan
+from detmap.core.adapters.joining import image_lookup
+from detmap.core.adapters.tabular import csv_parquet
+from detmap.core.adapters.voc import devkit as voc
+from detmap.core.adapters.voc import scan_voc as voc_scan
+from detmap.core.base import open_files as opening
 from detmap.ranking import csv_scores, voc_scores
 from tests.support import builders as make
 from tests.support.running import run

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError
-from detmap.adapters import pieces
-from detmap.adapters.coco import scan_json
-from detmap.adapters.tabular import parquet_pieces
-from detmap.statistics.sampling_units import groups_of
-from detmap.tables.join_keys import KEYS, Column, Evidence, choose
+from detmap.core.adapters import pieces
+from detmap.core.adapters.coco import scan_json
+from detmap.core.adapters.tabular import parquet_pieces
+from detmap.core.statistics.sampling_units import groups_of
+from detmap.core.tables.join_keys import KEYS, Column, Evidence, choose
 from tests.support import builders as make
 from tests.support.running import run
 from tests.support.tier import drawn

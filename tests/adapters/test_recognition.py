@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters import recognition, row_estimates
-from detmap.adapters.joining import unknown_policy
+from detmap.core.adapters import recognition, row_estimates
+from detmap.core.adapters.joining import unknown_policy
 from detmap.errors import DataError
 from tests.support import builders as make
 from tests.support.running import run

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from detmap import DataError, ranking, read_detections, read_truth
-from detmap.adapters import FORMATS, read_images, registry
-from detmap.adapters.coco import instances as coco
+from detmap.core.adapters import FORMATS, read_images, registry
+from detmap.core.adapters.coco import instances as coco
 from tests.support import builders as make
 from tests.support.running import run
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap.adapters.joining import image_sizes
-from detmap.base import unique_keys
 from detmap.benchmarks.open_images import label_hierarchy
+from detmap.core.adapters.joining import image_sizes
+from detmap.core.base import unique_keys
 from detmap.errors import DataError
 from tests.support import builders as make
 from tests.support.format_samples import SAMPLES, all_samples

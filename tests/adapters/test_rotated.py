@@ -189,7 +189,7 @@ def test_merging_many_patches_is_that_of_the_plain_loop(
 
     monkeypatch.setattr(patches, "AT_ONCE", 200)
     rng = np.random.default_rng(3)
-    corners = detmap.overlaps.rotated_boxes.corners_of(rng.uniform(5, 30, (60, 5)))
+    corners = detmap.core.overlaps.rotated_boxes.corners_of(rng.uniform(5, 30, (60, 5)))
     score = rng.random(60)
     kept: list[int] = []
     for i in np.argsort(-score).tolist():

@@ -36,7 +36,7 @@ OTHERS = [
 
 @pytest.fixture(autouse=True)
 def _small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detmap.adapters.coco.scan_json.LEAST_SIZE", 0)
+    monkeypatch.setattr("detmap.core.adapters.coco.scan_json.LEAST_SIZE", 0)
 
 
 @pytest.mark.parametrize("value", LISTS)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap.adapters.coco import scan_json
+from detmap.core.adapters.coco import scan_json
 from detmap.errors import DataError
 from tests.support import builders as make
 from tests.support.lanes import LANES, taken

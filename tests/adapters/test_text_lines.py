@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detmap.adapters.text_per_image import label_files
+from detmap.core.adapters.text_per_image import label_files
 from detmap.errors import DataError
 
 TEXTS = st.lists(st.text(st.sampled_from("ab \t\n\r1.-"), max_size=12), min_size=1, max_size=3)

@@ -15,8 +15,8 @@ import pytest
 
 import detmap
 from detmap import DataError
-from detmap.adapters.coco import instances as coco
-from detmap.adapters.coco import scan_json as coco_scan
+from detmap.core.adapters.coco import instances as coco
+from detmap.core.adapters.coco import scan_json as coco_scan
 from tests.support import builders as make
 from tests.support.running import run
 
@@ -496,7 +496,7 @@ def test_a_class_name_of_some_records(
 
 
 def test_the_drop_in_skips_file_names_as_pycocotools_does(tmp_path: Path) -> None:
-    from detmap.adapters.coco.scan_json import scan_detections
+    from detmap.core.adapters.coco.scan_json import scan_detections
 
     rows = [{**row, "file_name": "other.jpg"} for row in ROWS]
     path = make.write(tmp_path / "results.json", rows * 9)

@@ -10,8 +10,8 @@ import pytest
 
 import detmap
 from detmap import DataError, DetmapError
-from detmap.adapters import pieces
-from detmap.base import json_faults
+from detmap.core.adapters import pieces
+from detmap.core.base import json_faults
 from tests.support import builders as make
 
 ROWS = [make.detection(score=score) for score in (0.5, 0.25, 1e-05)]

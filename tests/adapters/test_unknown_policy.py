@@ -176,7 +176,7 @@ def test_class_names_say_what_ids_mean(
 def least_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of any size are large for the fast lane, or small."""
     if request.param == "large":
-        monkeypatch.setattr("detmap.adapters.coco.scan_json.LEAST_SIZE", 0)
+        monkeypatch.setattr("detmap.core.adapters.coco.scan_json.LEAST_SIZE", 0)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_ids_that_the_names_lack_are_unknown_too(tmp_path: Path) -> None:
 
 
 def test_the_twenty_classes_of_voc_have_numbers(tmp_path: Path) -> None:
-    from detmap.adapters.joining.unknown_policy import VOC_CLASSES
+    from detmap.core.adapters.joining.unknown_policy import VOC_CLASSES
 
     names = VOC_CLASSES.split(",")
     truth = detmap.read_truth(voc(tmp_path, names))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from detmap import DataError
-from detmap.adapters import folder_files
+from detmap.core.adapters import folder_files
 
 
 @pytest.mark.parametrize(

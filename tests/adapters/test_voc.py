@@ -8,8 +8,8 @@ import pytest
 
 import detmap
 from detmap import DataError, Truth
-from detmap.adapters.voc import scan_voc as voc_scan
-from detmap.tables.notes import summed
+from detmap.core.adapters.voc import scan_voc as voc_scan
+from detmap.core.tables.notes import summed
 from tests.support import builders as make
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap.adapters.voc import scan_voc as voc_scan
-from detmap.protocol.load_toml import tools
+from detmap.core.adapters.voc import scan_voc as voc_scan
+from detmap.core.protocol.load_toml import tools
 from tests.support import builders as make
 from tests.support.running import run
 

@@ -11,7 +11,7 @@ import pytest
 
 import detmap
 from detmap import DataError
-from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.core.adapters.voc import scan_voc as voc_scan
 from tests.support import builders as make
 from tests.support.running import run
 

@@ -16,10 +16,10 @@ import pytest
 
 import detmap
 from detmap import DataError, read_detections, read_truth
-from detmap.adapters.joining import image_sizes
-from detmap.adapters.text_per_image import data_yaml as yolo_data
-from detmap.adapters.text_per_image import plain_yaml
-from detmap.tables.notes import summed
+from detmap.core.adapters.joining import image_sizes
+from detmap.core.adapters.text_per_image import data_yaml as yolo_data
+from detmap.core.adapters.text_per_image import plain_yaml
+from detmap.core.tables.notes import summed
 from tests.support import builders as make
 from tests.support import writers
 from tests.support.running import run

@@ -16,7 +16,7 @@ import pytest
 
 import detmap
 from detmap import DetmapError, Matches
-from detmap.base import atomic_files as files
+from detmap.core.base import atomic_files as files
 from tests.matching.test_matches import assert_same
 from tests.tables.test_box_tables import tables
 
@@ -45,7 +45,7 @@ try:
     elif kind == "evaluator":
         detmap.Evaluator.load(source).save(place)
     else:
-        detmap.base.atomic_files.write_text(place, "x" * 5000)
+        detmap.core.base.atomic_files.write_text(place, "x" * 5000)
 except detmap.DetmapError as error:
     print(error)
 """
@@ -110,7 +110,7 @@ def test_the_mask_of_the_process_is_never_changed(
 
 KILLED = """
 import os, signal, sys
-from detmap.base import atomic_files as files
+from detmap.core.base import atomic_files as files
 with files.replacing(sys.argv[1]) as file:
     file.write(b"x" * 100_000)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from detmap.base import crowding
+from detmap.core.base import crowding
 from detmap.errors import CrowdedError
 
 

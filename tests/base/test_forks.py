@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from detmap.base.locks import cached_property
+from detmap.core.base.locks import cached_property
 from tests.support.package_source import MODULES
 from tests.support.running import python
 
@@ -18,7 +18,7 @@ FORKS = """
 import os, sys, threading, time, warnings
 warnings.simplefilter("ignore")
 import detmap
-from detmap.base import atomic_files
+from detmap.core.base import atomic_files
 truth = detmap.truth_from_arrays([1, 2], [1, 2], [[0, 0, 9, 9]] * 2)
 found = detmap.detections_from_arrays(truth, [1, 2], [1, 2], [[0, 0, 9, 9]] * 2, [.9, .8])
 place, n_forks = sys.argv[1], int(sys.argv[2])
@@ -58,8 +58,8 @@ print(hung, [name for name in os.listdir(place) if name.startswith(".")])
 """
 HELD = """
 import os, sys
-from detmap.base import atomic_files, locks
-from detmap.streaming.evaluator import Evaluator
+from detmap.core.base import atomic_files, locks
+from detmap.core.streaming.evaluator import Evaluator
 evaluator = Evaluator("coco-bbox", classes=["a"])
 import threading
 ready, stop = threading.Event(), threading.Event()

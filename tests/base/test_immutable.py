@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap.base import immutable
-from detmap.base.immutable import Value, blank, own
+from detmap.core.base import immutable
+from detmap.core.base.immutable import Value, blank, own
+from detmap.core.matching.matches import Matches
+from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.masks import Masks, read
+from detmap.core.protocol import load
 from detmap.errors import DataError, ProtocolError
-from detmap.matching.matches import Matches
-from detmap.overlaps.keypoints import Keypoints
-from detmap.overlaps.masks import Masks, read
-from detmap.protocol import load
 from tests.support.drawing import SEEDS, draw_coco
 from tests.support.drawn_tables import read_coco
 from tests.support.tier import drawn

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.base import memory
 from detmap.cli import evaluation_inputs as command
-from detmap.matching import engine
+from detmap.core.adapters.coco import scan_json as coco_scan
+from detmap.core.base import memory
+from detmap.core.matching import engine
 from tests.support.running import python, run
 
 SAMPLE = Path(__file__).resolve().parents[2] / "datasets" / "shapes"

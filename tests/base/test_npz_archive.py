@@ -16,12 +16,12 @@ import pytest
 
 import detmap
 from detmap import DataError, Evaluator, Matches
-from detmap.base import npz_archive
-from detmap.base.resources import folder
-from detmap.matching.matches import read
-from detmap.matching.matches_file import ASSIGNMENT_ARRAYS
-from detmap.output import formats
-from detmap.tables import Note
+from detmap.core.base import npz_archive
+from detmap.core.base.resources import folder
+from detmap.core.matching.matches import read
+from detmap.core.matching.matches_file import ASSIGNMENT_ARRAYS
+from detmap.core.output import formats
+from detmap.core.tables import Note
 from tests.matching.test_matches import assert_same
 from tests.tables.test_box_tables import tables
 

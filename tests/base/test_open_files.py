@@ -11,10 +11,10 @@ import pytest
 
 import detmap
 from detmap import DataError, DetmapError
-from detmap.adapters import read_detections, read_images, read_truth
-from detmap.adapters.coco import instances as coco
-from detmap.adapters.voc import devkit as voc
-from detmap.base import open_files as opening
+from detmap.core.adapters import read_detections, read_images, read_truth
+from detmap.core.adapters.coco import instances as coco
+from detmap.core.adapters.voc import devkit as voc
+from detmap.core.base import open_files as opening
 from detmap.ranking import csv_scores
 from tests.support import builders as make
 from tests.support.running import run

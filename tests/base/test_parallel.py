@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from detmap.base import parallel
-from detmap.base.parallel import Workers
+from detmap.core.base import parallel
+from detmap.core.base.parallel import Workers
 
 
 @pytest.mark.parametrize(("few", "threads"), [(True, 2), (False, 1), (False, 2)])

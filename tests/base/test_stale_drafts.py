@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from detmap.base import atomic_files as files
+from detmap.core.base import atomic_files as files
 
 pytestmark = pytest.mark.skipif(files.fcntl is None, reason="the system has no locks")
 
@@ -19,7 +19,7 @@ WRITER = """
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from detmap.base import atomic_files
+from detmap.core.base import atomic_files
 place = Path(sys.argv[1])
 with atomic_files.temporary_folder(place) as folder, atomic_files.replacing(place / "file") as file:
     (folder / "deep").mkdir()

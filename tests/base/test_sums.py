@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detmap.base.sums import add_arrays, add_floats, add_integers
+from detmap.core.base.sums import add_arrays, add_floats, add_integers
 
 
 def rounded(values: list[float]) -> float:

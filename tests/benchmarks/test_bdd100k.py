@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import protocol
+from detmap.core import protocol
 from tests.reference import bdd100k, official
 from tests.support.running import run
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters import read_images
 from detmap.benchmarks.open_images import label_hierarchy
+from detmap.core.adapters import read_images
 from detmap.errors import DataError, DetmapError
 from tests.adapters import test_kitti, test_people, test_rotated
 from tests.benchmarks.small_cases import (

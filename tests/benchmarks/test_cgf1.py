@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.base.assignment import largest_sum
 from detmap.benchmarks.sa_co.files import ANNOTATOR
+from detmap.core.base.assignment import largest_sum
 from tests.benchmarks import goldens
 from tests.reference import own_rules
 from tests.support import builders as make

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves import terms
-from detmap.curves.lower_limits import within
-from detmap.curves.scores import join, scores
-from detmap.results.result import Result
+from detmap.core.curves import terms
+from detmap.core.curves.lower_limits import within
+from detmap.core.curves.scores import join, scores
+from detmap.core.results.result import Result
 from tests.benchmarks.goldens import folder
 from tests.protocol.test_keys import TWO, A, B, data
 
@@ -167,7 +167,7 @@ def test_the_limit_comes_before_the_federation() -> None:
         [A], [B, A], [0.9, 0.5], object_image=[1], image=[2, 1], images=[1, 2], categories={1: "c"}
     )
     truth = tables[0]
-    scope = detmap.tables.Scope(
+    scope = detmap.core.tables.Scope(
         np.array([0, 0, 0]), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
     )
     tables = (replace(truth, scope=scope), tables[1])

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from detmap.protocol import names
+from detmap.core.protocol import names
 from tests.benchmarks.goldens import folder
 from tests.support.tier import some
 

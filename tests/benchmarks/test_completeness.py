@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from detmap.protocol import load, names
+from detmap.core.protocol import load, names
 from tests.benchmarks import test_latex
 from tests.benchmarks.test_command_table import OTHERS
 from tests.support.real_data import data_path

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.base import crowding
-from detmap.base.crowding import Effort
 from detmap.benchmarks.crowdhuman import jaccard_index
 from detmap.benchmarks.sa_co import cgf1
 from detmap.benchmarks.shared import image_pairs
 from detmap.benchmarks.shared.image_pairs import EVERY_PAIR, pairs_near
 from detmap.benchmarks.uavdt import files as uavdt
+from detmap.core.base import crowding
+from detmap.core.base.crowding import Effort
+from detmap.core.tables import Images
 from detmap.errors import CrowdedError
-from detmap.tables import Images
 from tests.benchmarks import test_froc as froc_files
 from tests.benchmarks import test_kitti as kitti_tables
 from tests.benchmarks import test_people as people_tables

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.core.protocol import names
+from detmap.core.protocol.load_toml import tools
 from detmap.errors import DetmapError
-from detmap.protocol import names
-from detmap.protocol.load_toml import tools
 from tests.support.empty_axes import CONDITIONS, ROUTES, evaluated
 
 EVERY = (*names(), *tools())

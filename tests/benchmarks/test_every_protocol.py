@@ -16,10 +16,10 @@ import pytest
 import detmap
 from detmap.analysis.diagnosis.tide import tide
 from detmap.analysis.html_report import report
-from detmap.overlaps.keypoints import Keypoints
-from detmap.overlaps.rotated_boxes import RotatedBoxes
-from detmap.protocol import names
-from detmap.tables import Detections, Truth
+from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.rotated_boxes import RotatedBoxes
+from detmap.core.protocol import names
+from detmap.core.tables import Detections, Truth
 from tests.benchmarks import test_froc
 from tests.support.small_pages import few_replicates
 
@@ -304,7 +304,7 @@ def test_dask_gives_the_same_numbers_or_a_refusal_by_name(folder: Path) -> None:
 
 def dask_agrees(name: str, folder: Path, client: Any) -> bool:
     """Checks one protocol; False if it is refused by name."""
-    from detmap.streaming.distributed import evaluate
+    from detmap.core.streaming.distributed import evaluate
 
     given = case(name, folder)
     shards = [partial(given.part, ids) for ids in halves(given)]

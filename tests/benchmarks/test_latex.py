@@ -7,7 +7,7 @@ import math
 import pytest
 
 import detmap
-from detmap.output import formats
+from detmap.core.output import formats
 from tests.benchmarks import goldens
 
 FILES = {

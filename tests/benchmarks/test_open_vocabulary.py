@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.matching.scope import scope_notes
-from detmap.protocol import load
-from detmap.tables import ABSENT, Scope
+from detmap.core.matching.scope import scope_notes
+from detmap.core.protocol import load
+from detmap.core.tables import ABSENT, Scope
 from tests.benchmarks import goldens
 
 GROUPS = {"base_ap": "AP-base", "novel_ap": "AP-novel", "base_ap50": "AP50-base",

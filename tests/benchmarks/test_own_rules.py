@@ -12,9 +12,9 @@ import pytest
 
 import detmap
 from detmap.cli.dispatch import dispatch
-from detmap.matching import selected_classes
-from detmap.protocol.benchmark_rules import RULES
-from detmap.protocol.protocol_digest import protocol_digest
+from detmap.core.matching import selected_classes
+from detmap.core.protocol.benchmark_rules import RULES
+from detmap.core.protocol.protocol_digest import protocol_digest
 from tests.benchmarks import test_cgf1, test_froc, test_kitti
 
 Data = tuple[Any, Any]
@@ -58,7 +58,7 @@ def test_text_json_latex_and_selections(case: tuple[str, Data]) -> None:
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["metrics"].keys() == (
         result.metrics.keys()
     )
-    from detmap.output import formats
+    from detmap.core.output import formats
 
     assert "\\begin" in formats.latex(result.tables(per_class=True))
     assert name in str(result)

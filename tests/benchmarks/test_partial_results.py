@@ -11,7 +11,7 @@ import pytest
 
 import detmap
 from detmap.cli.dispatch import dispatch
-from detmap.protocol.benchmark_rules import EXTRA
+from detmap.core.protocol.benchmark_rules import EXTRA
 from tests.benchmarks.small_cases import written
 from tests.benchmarks.test_coco_like import crowd_pose
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters import read_truth_for
-from detmap.base.crowding import Effort
 from detmap.benchmarks.crowdhuman import jaccard_index
-from detmap.results import receipt
+from detmap.core.adapters import read_truth_for
+from detmap.core.base.crowding import Effort
+from detmap.core.results import receipt
 from tests.protocol.test_keys import FAR, PLAIN, A, B, data
 from tests.reference import people
 from tests.support.real_data import data_files, data_path

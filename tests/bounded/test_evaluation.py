@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, DetmapError, ProtocolError
-from detmap.adapters import pieces, row_estimates
-from detmap.adapters.coco import result_pieces
-from detmap.adapters.tabular import parquet_pieces
-from detmap.bounded import automatic_bound, evaluation
-from detmap.bounded.limits import Limits
-from detmap.protocol.default_protocol import prepare
+from detmap.core.adapters import pieces, row_estimates
+from detmap.core.adapters.coco import result_pieces
+from detmap.core.adapters.tabular import parquet_pieces
+from detmap.core.bounded import automatic_bound, evaluation
+from detmap.core.bounded.limits import Limits
+from detmap.core.protocol.default_protocol import prepare
 from tests.support import builders
 from tests.support.drawing import draw_coco, draw_lvis
 from tests.support.tier import drawn
@@ -143,7 +143,7 @@ def test_lvis_in_parts(folder: Path, form: str, seed: int) -> None:
     assert_equal(found, whole(truth, path, rules, **options))
 
 
-@pytest.mark.parametrize("name", detmap.protocol.names())
+@pytest.mark.parametrize("name", detmap.core.protocol.names())
 def test_every_protocol_is_equal_or_refused_by_name(folder: Path, name: str) -> None:
     instances, rows = draw_coco(np.random.default_rng(3), n_images=9, n_classes=3)
     known = {each["id"] for each in instances["categories"]}
@@ -170,7 +170,7 @@ def test_every_protocol_is_equal_or_refused_by_name(folder: Path, name: str) -> 
 
 def test_most_protocols_are_supported() -> None:
     supported = []
-    for name in detmap.protocol.names():
+    for name in detmap.core.protocol.names():
         try:
             evaluation.bounds.refuse_protocol(prepare(name, None))
             supported.append(name)

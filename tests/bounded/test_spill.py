@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from detmap import DataError
-from detmap.bounded.parts import Parts, grouped
-from detmap.bounded.spill import Spill
+from detmap.core.bounded.parts import Parts, grouped
+from detmap.core.bounded.spill import Spill
 from tests.cli.test_interrupt import begun
 from tests.support import builders as make
 from tests.support.running import python, run
@@ -97,7 +97,7 @@ def test_a_full_disk_is_an_error_with_its_place(tmp_path: Path) -> None:
 
 
 def test_too_small_a_disk_is_an_error_before_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    from detmap.bounded import limits
+    from detmap.core.bounded import limits
 
     monkeypatch.setattr(limits, "ON_DISK", 1 << 60)
     done = run(*EVAL)
@@ -107,7 +107,7 @@ def test_too_small_a_disk_is_an_error_before_reading(monkeypatch: pytest.MonkeyP
 
 SLOW = """
 import sys, time
-from detmap.bounded import evaluation
+from detmap.core.bounded import evaluation
 before = evaluation._match_blocks
 def waiting(*arguments):
     print("!", end="", flush=True)
@@ -181,7 +181,7 @@ def test_a_bad_size(size: str) -> None:
 
 
 def test_it_says_when_it_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
-    from detmap.bounded import automatic_bound
+    from detmap.core.bounded import automatic_bound
 
     monkeypatch.setattr(automatic_bound, "IN_MEMORY", 1 << 50)
     done = run(*EVAL[:-2])

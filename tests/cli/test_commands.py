@@ -15,7 +15,7 @@ import pytest
 
 import detmap
 from detmap import cli
-from detmap import protocol as protocols
+from detmap.core import protocol as protocols
 from tests.support import builders as make
 from tests.support.running import Outcome, python, run, spawn
 

@@ -141,7 +141,7 @@ def test_ctrl_c_while_a_pool_of_threads_works() -> None:
         "import sys, time\n"
         "from detmap.cli import process\n"
         "process.begin()\n"
-        "from detmap.base.parallel import map_ordered\n"
+        "from detmap.core.base.parallel import map_ordered\n"
         "sys.stdout.write('!'), sys.stdout.flush()\n"
         "list(map_ordered(lambda k: time.sleep(60), range(9), 2))\n"
     )
@@ -157,7 +157,7 @@ def test_ctrl_c_removes_the_draft_of_a_file(tmp_path: Path) -> None:
         "import sys, time\n"
         "from detmap.cli import process\n"
         "process.begin()\n"
-        "from detmap.base import atomic_files as files\n"
+        "from detmap.core.base import atomic_files as files\n"
         "with files.replacing(sys.argv[1]) as file:\n"
         "    file.write(b'half')\n"
         "    sys.stdout.write('!'), sys.stdout.flush()\n"
@@ -174,7 +174,7 @@ def test_ctrl_c_removes_the_draft_of_a_file(tmp_path: Path) -> None:
 
 RACE = """
 import os, signal, sys, time, _thread
-from detmap.base import atomic_files
+from detmap.core.base import atomic_files
 from detmap.cli import entry, process
 
 def interrupted(module, name):
@@ -231,7 +231,7 @@ def test_ctrl_c_halfway_through_the_import_of_the_writer_of_files() -> None:
         "import sys, time, types\n"
         "from detmap.cli import process\n"
         "process.begin()\n"
-        "sys.modules['detmap.base.atomic_files'] = types.ModuleType('empty')\n"
+        "sys.modules['detmap.core.base.atomic_files'] = types.ModuleType('empty')\n"
         "sys.stdout.write('!'), sys.stdout.flush()\n"
         "time.sleep(60)\n"
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.matching.engine import match, match_images
+from detmap.core.matching.engine import match, match_images
 from tests.matching.test_matches import assert_same
 from tests.support import builders
 from tests.support.builders import SHAPES
@@ -194,7 +194,7 @@ def test_damaged_absent_and_future_files(
     outcome = run("merge", part, tmp_path / "absent.npz")
     assert outcome.code == 2
     assert f"{tmp_path / 'absent.npz'}: no such file" in outcome.err
-    monkeypatch.setattr("detmap.matching.matches_header.FORMAT", 999)
+    monkeypatch.setattr("detmap.core.matching.matches_header.FORMAT", 999)
     outcome = run("merge", part)
     assert outcome.code == 2
     assert "this detmap reads format 999" in outcome.err

@@ -210,7 +210,7 @@ def test_evaluate_is_the_function_in_whatever_order_modules_are_imported() -> No
         "from detmap.evaluate import evaluate\n"
         "import detmap.cli.commands.eval\n"
         "assert detmap.evaluate is evaluate\n"
-        "assert detmap.protocol.load is detmap.load_protocol\n"
+        "assert detmap.core.protocol.load is detmap.load_protocol\n"
         "assert 'evaluate' in dir(detmap)\n"
         "from detmap import *\n"
     )

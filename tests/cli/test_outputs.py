@@ -19,8 +19,8 @@ import pytest
 import detmap
 from detmap import cli, errors
 from detmap.cli import dispatch
-from detmap.output import RENDERERS, SUFFIXES, formats
-from detmap.output.table import PValue, Style, Table
+from detmap.core.output import RENDERERS, SUFFIXES, formats
+from detmap.core.output.table import PValue, Style, Table
 from tests.support import builders as make
 from tests.support.running import Outcome, run
 
@@ -339,10 +339,10 @@ def test_every_help_has_three_examples_that_are_read(name: str) -> None:
 
 def test_what_can_be_chosen_is_listed_where_one_asks() -> None:
     text = "".join(run("eval", "--help").out.split())  # lines break at hyphens too
-    for name in (*detmap.protocol.names(), *RENDERERS, *detmap.adapters.FORMATS):
+    for name in (*detmap.core.protocol.names(), *RENDERERS, *detmap.core.adapters.FORMATS):
         assert name in text
     rows = run("show", "--formats", "--format", "csv").out.splitlines()
-    assert [row.split(",")[0] for row in rows[1:]] == list(detmap.adapters.FORMATS)
+    assert [row.split(",")[0] for row in rows[1:]] == list(detmap.core.adapters.FORMATS)
     assert "`detmapshow" in text
 
 

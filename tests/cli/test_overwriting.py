@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from detmap.base import atomic_files, open_files
+from detmap.core.base import atomic_files, open_files
 from detmap.errors import DetmapError
 from tests.support import builders as make
 from tests.support.format_samples import SAMPLES, all_samples

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap.results import receipt, receipt_contradictions
+from detmap.core.results import receipt, receipt_contradictions
 from tests.support import builders as make
 from tests.support.running import run
 

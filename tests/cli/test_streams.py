@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from detmap.base import atomic_files
 from detmap.cli import main, streams
+from detmap.core.base import atomic_files
 from tests.support import builders as make
 from tests.support.running import Outcome, python, run
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import protocol
-from detmap.base.resources import folder
+from detmap.core import protocol
+from detmap.core.base.resources import folder
 from detmap.reproducibility.parity import restated_tools
 from tests.support.drawing_rules import PROTOCOLS, draw_data
 from tests.support.running import run

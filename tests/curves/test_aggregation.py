@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves import aggregation, terms
+from detmap.core.curves import aggregation, terms
 from tests.statistics.drawn_matches import draw
 
 BOX, FAR, HALF = [0, 0, 10, 10], [50, 50, 10, 10], [0, 0, 10, 7]

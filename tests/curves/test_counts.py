@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves import counts as counting
+from detmap.core.curves import counts as counting
 from tests.diagnosis.troublesome_tables import tables
 from tests.support.tier import drawn
 

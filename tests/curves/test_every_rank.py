@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detmap.curves import every_rank, score_threshold
-from detmap.matching.matches import Matches
-from detmap.protocol.integrators import INTEGRATORS, Curve, Integrator, integrator
-from detmap.tables.grouping import labels
+from detmap.core.curves import every_rank, score_threshold
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol.integrators import INTEGRATORS, Curve, Integrator, integrator
+from detmap.core.tables.grouping import labels
 from tests.curves.test_scores import asking
 from tests.statistics.drawn_matches import draw, rows_of_cell
 from tests.statistics.goldens import as_matches

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap.curves.operating_points import Operating
+from detmap.core.curves.operating_points import Operating
 from detmap.errors import DataError
 from tests.support import builders as make
 from tests.support.drawing import CocoData, coco_data

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves import scores as curves
-from detmap.curves import terms
+from detmap.core.curves import scores as curves
+from detmap.core.curves import terms
 from detmap.kernels import curves as kernels
 from tests.statistics.drawn_matches import draw, objects_of_cell, rows_of_cell
 

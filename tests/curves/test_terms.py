@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves import terms
-from detmap.curves import tie_bounds as bounds
+from detmap.core.curves import terms
+from detmap.core.curves import tie_bounds as bounds
 from tests.statistics.drawn_matches import draw, tables
 
 RULES = {
@@ -66,7 +66,7 @@ def test_the_whole_array_is_made_when_asked_for(monkeypatch: pytest.MonkeyPatch)
     assert isinstance(made, terms.Blocks)
     assert np.array_equal(made, kept, equal_nan=True)
     assert np.array_equal(pickle.loads(pickle.dumps(made)), kept, equal_nan=True)
-    monkeypatch.setattr("detmap.base.memory.SPARE", -1)
-    monkeypatch.setattr("detmap.base.memory.available", lambda: 0)
+    monkeypatch.setattr("detmap.core.base.memory.SPARE", -1)
+    monkeypatch.setattr("detmap.core.base.memory.available", lambda: 0)
     with pytest.raises(detmap.DataError, match=r"array of all terms .* fewer iou.thresholds"):
         np.asarray(made)

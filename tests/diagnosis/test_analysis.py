@@ -94,7 +94,7 @@ def test_merged_parts_are_the_whole(seed: int) -> None:
 
 
 def test_threads_never_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detmap.base.parallel.WORTH_A_THREAD", 0)
+    monkeypatch.setattr("detmap.core.base.parallel.WORTH_A_THREAD", 0)
     for seed in range(10):
         truth, detections = tables(seed)
         one, many = (diagnose(truth, detections, "coco-bbox", threads=n) for n in (1, 3))

@@ -10,7 +10,7 @@ from detmap.analysis.diagnosis import confusion as module
 from detmap.analysis.diagnosis.confusion import Confusion
 from detmap.analysis.diagnosis.diagnosis_tables import confused_table
 from detmap.analysis.html_report import confusion_figures
-from detmap.base import memory
+from detmap.core.base import memory
 from detmap.errors import DataError
 
 

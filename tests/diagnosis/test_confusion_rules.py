@@ -9,7 +9,7 @@ import pytest
 
 import detmap
 from detmap.analysis.diagnosis.confusion import confusion
-from detmap.tables import Detections, Truth
+from detmap.core.tables import Detections, Truth
 from tests.support.tier import drawn
 
 Array = np.ndarray[Any, Any]

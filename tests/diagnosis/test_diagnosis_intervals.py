@@ -11,8 +11,8 @@ import pytest
 import detmap
 from detmap.analysis.diagnosis import Diagnosis, breakdowns, diagnose, diagnosis_intervals, tide
 from detmap.analysis.diagnosis.summary import parts
-from detmap.statistics.resampled_numbers import less, resample_ap
-from detmap.statistics.sampling_units import units
+from detmap.core.statistics.resampled_numbers import less, resample_ap
+from detmap.core.statistics.sampling_units import units
 
 N, B, SEED = 12, 16, 3
 

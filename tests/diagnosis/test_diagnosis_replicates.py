@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.analysis.diagnosis import Diagnosis, diagnose, tide
 from detmap.analysis.diagnosis import breakdowns as slicing
 from detmap.analysis.diagnosis import diagnosis_replicates as sampling
@@ -19,10 +18,16 @@ from detmap.analysis.diagnosis.calibration import bins, calibration
 from detmap.analysis.diagnosis.confusion import confusion
 from detmap.analysis.diagnosis.olrp import olrp, overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import OVERALL, operating_points
-from detmap.statistics.replicates import draws
-from detmap.statistics.resampled_numbers import differences, less, resample_ap, resample_fractions
-from detmap.statistics.sampling_units import units
-from detmap.tables import Detections, Truth
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.statistics.replicates import draws
+from detmap.core.statistics.resampled_numbers import (
+    differences,
+    less,
+    resample_ap,
+    resample_fractions,
+)
+from detmap.core.statistics.sampling_units import units
+from detmap.core.tables import Detections, Truth
 from tests.diagnosis import troublesome_tables as drawing
 from tests.support.tier import some
 

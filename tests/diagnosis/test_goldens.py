@@ -15,7 +15,7 @@ from detmap.analysis.diagnosis.calibration import calibration, deviation_in_bins
 from detmap.analysis.diagnosis.confusion import confusion
 from detmap.analysis.diagnosis.olrp import LRP_GRID, olrp
 from detmap.analysis.diagnosis.tide import tidecv
-from detmap.tables import Detections, Truth
+from detmap.core.tables import Detections, Truth
 from tests.support import builders as make
 
 pytestmark = pytest.mark.slow

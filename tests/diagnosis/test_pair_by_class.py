@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.analysis.diagnosis import confusion as module
 from detmap.analysis.diagnosis import diagnose, mistakes, overlapping_pairs
 from detmap.analysis.diagnosis.confusion import confusion
-from detmap.base import crowding
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.base import crowding
+from detmap.core.overlaps.row_overlaps import edges, ious
+from detmap.core.tables import Detections, Truth
 from detmap.errors import CrowdedError
 from detmap.kernels.diagnosis import Rows, pair_by_class
-from detmap.overlaps.row_overlaps import edges, ious
-from detmap.tables import Detections, Truth
 from tests.diagnosis.troublesome_tables import tables
 from tests.support.tier import drawn
 

@@ -11,7 +11,7 @@ import detmap
 from detmap.analysis.diagnosis import diagnose
 from detmap.analysis.diagnosis.summary import summary
 from detmap.analysis.diagnosis.tide import tide, tidecv
-from detmap.protocol import names, tools
+from detmap.core.protocol import names, tools
 from tests.diagnosis.troublesome_tables import tables
 from tests.protocol import test_keys, test_tool_keys
 from tests.protocol.test_keys import PLAIN, Data

@@ -16,7 +16,7 @@ from detmap.analysis.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS
 from detmap.analysis.diagnosis.olrp import overlap_taken
 from detmap.analysis.diagnosis.shape_overlaps import overlap_of_pairs
 from detmap.analysis.diagnosis.summary import summary
-from detmap.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.keypoints import Keypoints
 from tests.diagnosis.troublesome_tables import tables
 from tests.support import builders as make
 from tests.support.running import run

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import protocol
-from detmap.adapters import read_truth_for
 from detmap.analysis.diagnosis.merged_tables import merge
 from detmap.analysis.diagnosis.sections import Choices
 from detmap.analysis.diagnosis.summary import summary
 from detmap.analysis.diagnosis.tide import RULES, tidecv
-from detmap.tables import selection
+from detmap.core import protocol
+from detmap.core.adapters import read_truth_for
+from detmap.core.tables import selection
 from tests.parity.test_truth_by_protocol import FLAGGED, draw
 from tests.support.running import run
 

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-from detmap.tables import Detections, Truth
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.tables import Detections, Truth
 
 
 def tables(seed: int, n_images: int = 5, n_classes: int = 3) -> tuple[Truth, Detections]:

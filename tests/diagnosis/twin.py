@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from detmap.tables import Detections, Truth
+from detmap.core.tables import Detections, Truth
 
 
 def iou(a: Any, b: Any, crowd: bool = False) -> float:

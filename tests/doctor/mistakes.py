@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import detmap
-from detmap.tables import boxes_as
+from detmap.core.tables import boxes_as
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap.base.resources import folder
+from detmap.core.base.resources import folder
 from tests.doctor.mistakes import WRONG, columns
 from tests.support.running import run
 

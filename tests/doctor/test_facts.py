@@ -15,9 +15,9 @@ import detmap
 from detmap.analysis.doctor.class_hypotheses import COCO_GAPS, assigned
 from detmap.analysis.doctor.known_benchmarks import VOC, differences
 from detmap.analysis.doctor.trial import trial_of
-from detmap.base.resources import folder
-from detmap.protocol import load
-from detmap.results.findings import Finding
+from detmap.core.base.resources import folder
+from detmap.core.protocol import load
+from detmap.core.results.findings import Finding
 from tests.doctor.mistakes import Columns, columns
 
 SHAPES = folder("datasets") / "shapes"

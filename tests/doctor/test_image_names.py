@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap.adapters.joining.image_lookup import ID_IS_STEM, STEM_IS_ID
-from detmap.adapters.voc import scan_voc
-from detmap.base.resources import folder
+from detmap.core.adapters.joining.image_lookup import ID_IS_STEM, STEM_IS_ID
+from detmap.core.adapters.voc import scan_voc
+from detmap.core.base.resources import folder
 from tests.support.builders import write
 from tests.support.running import run
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from detmap.adapters import read_truth
 from detmap.analysis.doctor import loose_readers
+from detmap.core.adapters import read_truth
 
 SHAPES = Path(__file__).resolve().parents[2] / "datasets" / "shapes"
 

@@ -17,13 +17,13 @@ from detmap.analysis.doctor.examine import Examination
 from detmap.analysis.doctor.quick_checks import is_suspicious
 from detmap.analysis.doctor.raw_rows import from_table
 from detmap.analysis.doctor.trial import trial_of
-from detmap.base.resources import folder
 from detmap.cli import doctor_notes, evaluation_inputs
-from detmap.matching.engine import match
-from detmap.overlaps import row_overlaps
-from detmap.protocol import load
-from detmap.results.findings import Findings
-from detmap.tables import boxes_as, selection
+from detmap.core.base.resources import folder
+from detmap.core.matching.engine import match
+from detmap.core.overlaps import row_overlaps
+from detmap.core.protocol import load
+from detmap.core.results.findings import Findings
+from detmap.core.tables import boxes_as, selection
 from tests.diagnosis.troublesome_tables import tables as troublesome
 from tests.support.running import run
 from tools.doctor_battery import MISTAKES, good

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.base.resources import folder
-from detmap.results.findings import Finding
+from detmap.core.base.resources import folder
+from detmap.core.results.findings import Finding
 from tests.doctor.mistakes import WRONG, Columns, columns
 from tests.support.tier import some
 

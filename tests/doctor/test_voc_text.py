@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.base.resources import folder
+from detmap.core.base.resources import folder
 from tests.support.running import run
 
 SHAPES = folder("datasets") / "shapes"

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap import protocol
-from detmap.base.resources import folder
-from detmap.protocol import load_toml as reading
+from detmap.core import protocol
+from detmap.core.base.resources import folder
+from detmap.core.protocol import load_toml as reading
+from detmap.core.results import receipt
 from detmap.reproducibility.explaining.records import signature_record
-from detmap.results import receipt
 from tests.support import builders as make
 from tests.support.running import Outcome, run
 

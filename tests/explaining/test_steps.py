@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import protocol
-from detmap.base.resources import folder
-from detmap.overlaps.box_edges import written
+from detmap.core import protocol
+from detmap.core.base.resources import folder
+from detmap.core.overlaps.box_edges import written
 from detmap.reproducibility import explaining
 from detmap.reproducibility.explaining import shapley
 from detmap.reproducibility.explaining.deciding_examples import GONE

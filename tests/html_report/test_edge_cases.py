@@ -15,7 +15,7 @@ from detmap.analysis.html_report.figures import multiples, operating
 from detmap.analysis.html_report.gather import Run, gather
 from detmap.analysis.html_report.markdown import text as comment
 from detmap.analysis.html_report.what_changed import changed, class_differences, difference
-from detmap.tables import Detections, Truth
+from detmap.core.tables import Detections, Truth
 
 BOX = [10.0, 10, 20, 20]
 

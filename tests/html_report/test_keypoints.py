@@ -9,7 +9,7 @@ import pytest
 import detmap
 from detmap.analysis import html_report as page
 from detmap.analysis.diagnosis.summary import summary
-from detmap.tables import Detections, Truth
+from detmap.core.tables import Detections, Truth
 
 POINTS = 17
 

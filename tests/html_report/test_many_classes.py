@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.analysis.html_report import gather, report_tables
-from detmap.results.result import Result
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.results.result import Result
 
 
 def evaluated(n_classes: int) -> Result:

@@ -21,8 +21,8 @@ from detmap.analysis import html_report as page
 from detmap.analysis.html_report import charts
 from detmap.analysis.html_report import gather as content
 from detmap.analysis.html_report import what_changed as changes
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DetmapError
-from detmap.tables import Detections, Truth
 from tests.diagnosis.troublesome_tables import tables
 from tests.support import builders as make
 from tests.support.running import run

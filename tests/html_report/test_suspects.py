@@ -17,8 +17,8 @@ from detmap.analysis.diagnosis.mistakes import SUSPECTS
 from detmap.analysis.html_report import suspects
 from detmap.analysis.html_report.gather import Run, gather
 from detmap.analysis.html_report.paper_figure import COLUMNS, SUFFIXES, check, picture
+from detmap.core.tables import Truth, boxes_as
 from detmap.errors import DetmapError
-from detmap.tables import Truth, boxes_as
 from tests.support import builders as make
 
 HOSTILE = '</script><b a="1">&'

@@ -23,8 +23,8 @@ from detmap.analysis.html_report import what_changed as changes
 from detmap.analysis.html_report.confusion_figures import confused
 from detmap.analysis.html_report.gather import Run, nearest
 from detmap.analysis.html_report.image_files import Pictures
-from detmap.statistics.comparison import LEAST_UNITS
-from detmap.statistics.intervals import Interval
+from detmap.core.statistics.comparison import LEAST_UNITS
+from detmap.core.statistics.intervals import Interval
 from tests.html_report.two_detectors import CLASSES, N, runs
 
 DRAWN = Pictures()

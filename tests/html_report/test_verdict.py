@@ -15,8 +15,8 @@ from detmap.analysis.html_report.numbers import digits, known, points
 from detmap.analysis.html_report.row_figures import ENOUGH, _ends
 from detmap.analysis.html_report.row_plots import Mark, Panel, Row, axis
 from detmap.analysis.html_report.verdict import Verdict, better, decide
-from detmap.statistics.intervals import Interval
-from detmap.tables import Truth
+from detmap.core.statistics.intervals import Interval
+from detmap.core.tables import Truth
 from tests.html_report.test_edge_cases import every, found_by, truth_of
 
 N = 120

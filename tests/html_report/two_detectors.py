@@ -8,7 +8,7 @@ import numpy as np
 
 import detmap
 from detmap.analysis.html_report.gather import Run, gather
-from detmap.tables import Detections, Truth
+from detmap.core.tables import Detections, Truth
 
 N = 120
 CLASSES = ("cat", "dog", "fox", "owl")

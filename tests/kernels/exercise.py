@@ -16,25 +16,25 @@ import numpy as np
 
 import detmap
 from detmap import ranking
-from detmap.adapters.coco import number_lists
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.adapters.coco.scan_columns import Piece
-from detmap.adapters.voc import scan_voc as voc_scan
 from detmap.analysis.diagnosis import diagnose
 from detmap.analysis.diagnosis.diagnosis_intervals import uncertainty
 from detmap.analysis.diagnosis.summary import parts
 from detmap.compat import drop_in_engine as engine
 from detmap.compat import matched_objects as taking
 from detmap.compat.annotation_rows import from_records
-from detmap.curves.scores import coco_arrays, sample
+from detmap.core.adapters.coco import number_lists
+from detmap.core.adapters.coco import scan_json as coco_scan
+from detmap.core.adapters.coco.scan_columns import Piece
+from detmap.core.adapters.voc import scan_voc as voc_scan
+from detmap.core.curves.scores import coco_arrays, sample
+from detmap.core.matching import engine as matching
+from detmap.core.overlaps import box_iou as boxes
+from detmap.core.overlaps import likely_pairs
+from detmap.core.protocol import integrators
+from detmap.core.statistics.replicates import random_words
 from detmap.kernels import curves, grouping, overlap, state
 from detmap.kernels.scanning import cell_numbers, json_skip
 from detmap.kernels.scanning import voc_scan as kernels
-from detmap.matching import engine as matching
-from detmap.overlaps import box_iou as boxes
-from detmap.overlaps import likely_pairs
-from detmap.protocol import integrators
-from detmap.statistics.replicates import random_words
 from tests.diagnosis import test_pair_by_class
 from tests.diagnosis import troublesome_tables as drawing
 from tests.kernels import test_near_pairs, test_runs

@@ -22,8 +22,8 @@ import numpy as np
 
 import detmap
 from detmap import ranking
-from detmap.base.resources import folder
 from detmap.compat import COCO, COCOeval
+from detmap.core.base.resources import folder
 from tests.support.drawing import draw_coco, draw_lvis, draw_many_detections
 from tests.support.drawing_shapes import draw_keypoints, draw_segm
 from tests.support.lanes import LANES, always_scan, write_mutated

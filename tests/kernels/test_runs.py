@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from pycocotools import mask
 
+from detmap.core.overlaps import masks
 from detmap.kernels import mask_pairs, pairs
 from detmap.kernels.cells import Cells, ObjectColumns
 from detmap.kernels.runs import Runs, count_runs, read_runs
-from detmap.overlaps import masks
 from tests.reference import masks as twin
 from tests.support.drawing import SEEDS, pick
 from tests.support.tier import drawn

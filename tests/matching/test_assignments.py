@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import detmap
+from detmap.core.matching.assignments import ARRAYS, Assignments
+from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
 from detmap.errors import DataError
-from detmap.matching.assignments import ARRAYS, Assignments
-from detmap.matching.engine import match
-from detmap.matching.matches import Matches
 from tests.reference import coco
 from tests.support.drawing import SEEDS, draw_coco
 from tests.support.drawn_tables import read_coco

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-from detmap.tables import Detections, Truth
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.tables import Detections, Truth
 from tests.support.tier import drawn
 
 THRESHOLDS = [0.3, 0.5, 0.6, 0.75]

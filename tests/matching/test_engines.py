@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import detmap
+from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
 from detmap.errors import DataError, DetmapError, ProtocolError
-from detmap.matching.engine import match
-from detmap.matching.matches import Matches
 from tests.protocol.test_keys import FAR, PLAIN, TWO, A, data
 from tests.support.drawing import SEEDS
 from tests.support.drawing_rules import draw_data

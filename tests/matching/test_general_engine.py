@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import detmap
-from detmap.base import crowding
+from detmap.core.base import crowding
+from detmap.core.matching import candidate_pairs as candidates
+from detmap.core.matching import general_engine
+from detmap.core.matching.assignments import ARRAYS
+from detmap.core.matching.engine import match_images
+from detmap.core.matching.general_engine import match_in_order
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import Protocol
 from detmap.errors import CrowdedError, MergeError, ProtocolError
-from detmap.matching import candidate_pairs as candidates
-from detmap.matching import general_engine
-from detmap.matching.assignments import ARRAYS
-from detmap.matching.engine import match_images
-from detmap.matching.general_engine import match_in_order
-from detmap.matching.matches import Matches
-from detmap.protocol import Protocol
 from tests.protocol.test_keys import FAR, PLAIN, A, data
 from tests.support.drawing import SEEDS, CocoData, coco_data
 from tests.support.drawing_rules import PROTOCOLS, draw_data, draw_rules

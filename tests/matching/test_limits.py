@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap.base.last_values import LastValues
-from detmap.matching.engine import match
-from detmap.matching.matches import Matches
+from detmap.core.base.last_values import LastValues
+from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
 from tests.protocol.test_keys import FAR, PLAIN, TWO, A, data
 
 GENERAL = {"iou.least_union": 1e-9}  # uses the general engine, and changes no match here

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap.base.resources import folder
+from detmap.core.base.resources import folder
+from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import load
+from detmap.core.tables.notes import summed
 from detmap.errors import DataError, MergeError
-from detmap.matching.engine import match
-from detmap.matching.matches import Matches
-from detmap.protocol import load
-from detmap.tables.notes import summed
 from tests.support.drawing import CocoData, coco_data, draw_coco, voc_data
 from tests.support.drawn_tables import read_coco, voc_tables
 from tests.support.tier import drawn

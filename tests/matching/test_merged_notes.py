@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, Matches, Note
-from detmap.streaming import distributed
-from detmap.streaming.merging import merge_files
-from detmap.tables.notes import listed_names, merged, summed
+from detmap.core.streaming import distributed
+from detmap.core.streaming.merging import merge_files
+from detmap.core.tables.notes import listed_names, merged, summed
 from tests.support.package_source import MODULES
 from tests.support.tier import drawn
 

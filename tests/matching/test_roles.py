@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.core.matching.roles import missing_roles
 from detmap.errors import DataError
-from detmap.matching.roles import missing_roles
 
 
 @pytest.mark.parametrize("refuses", [False, True])

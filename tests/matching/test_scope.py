@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.matching import scope
-from detmap.overlaps.rotated_boxes import RotatedBoxes
-from detmap.tables import ABSENT, DERIVED, NOT_EXHAUSTIVE, Scope
+from detmap.core.matching import scope
+from detmap.core.overlaps.rotated_boxes import RotatedBoxes
+from detmap.core.tables import ABSENT, DERIVED, NOT_EXHAUSTIVE, Scope
 
 BOX = [0.0, 0.0, 10.0, 10.0]
 NAMES = {1: "a", 2: "b"}

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.matching import roles, scope, subsets
-from detmap.overlaps.rotated_boxes import RotatedBoxes
-from detmap.tables import ABSENT, DERIVED, Scope
+from detmap.core.matching import roles, scope, subsets
+from detmap.core.overlaps.rotated_boxes import RotatedBoxes
+from detmap.core.tables import ABSENT, DERIVED, Scope
 
 BOX = np.array([[10.0, 20.0, 3.0, 5.0]])
 

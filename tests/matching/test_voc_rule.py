@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap.protocol import Grid
+from detmap.core.protocol import Grid
 from tests.reference import voc
 from tests.support.drawing import VocDetections, VocObjects, draw_voc, voc_data
 from tests.support.drawn_tables import voc_tables

@@ -9,8 +9,8 @@ import pytest
 
 import detmap
 from detmap.analysis.doctor import Finding, Findings
-from detmap.base.resources import folder
 from detmap.benchmarks.suites import evaluate_suite
+from detmap.core.base.resources import folder
 
 SHAPES = folder("datasets") / "shapes"
 TRUTH = SHAPES / "instances_test.json"

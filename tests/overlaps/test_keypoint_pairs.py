@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from detmap.core.overlaps import keypoint_pairs
+from detmap.core.overlaps.keypoint_pairs import KeypointPairs
 from detmap.kernels.cells import Cells, ObjectColumns
-from detmap.overlaps import keypoint_pairs
-from detmap.overlaps.keypoint_pairs import KeypointPairs
 
 
 def similarity(

@@ -7,14 +7,14 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from detmap.base.last_values import LastValues
-from detmap.matching import general_engine
-from detmap.matching.engine import match
-from detmap.matching.matches import Matches
-from detmap.overlaps import likely_pairs
-from detmap.overlaps.box_edges import edges, overlaps
-from detmap.protocol import load, tools
-from detmap.tables import BoxFormat, Detections, Truth
+from detmap.core.base.last_values import LastValues
+from detmap.core.matching import general_engine
+from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
+from detmap.core.overlaps import likely_pairs
+from detmap.core.overlaps.box_edges import edges, overlaps
+from detmap.core.protocol import load, tools
+from detmap.core.tables import BoxFormat, Detections, Truth
 from tests.support.drawing import draw_coco
 from tests.support.drawn_tables import read_coco
 from tests.support.tier import some

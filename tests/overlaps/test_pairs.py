@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
 import detmap
-from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.compat.coco_api import COCO
 from detmap.compat.cocoeval import COCOeval
-from detmap.curves.scores import coco_arrays
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.curves.scores import coco_arrays
+from detmap.core.matching import engine as matching
+from detmap.core.matching.subsets import EVERY_SUBSET
+from detmap.core.overlaps import box_iou as boxes
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
 from detmap.kernels import cells as layout
-from detmap.matching import engine as matching
-from detmap.matching.subsets import EVERY_SUBSET
-from detmap.overlaps import box_iou as boxes
-from detmap.tables import Detections, Truth
 from tests.reference import coco, official
 from tests.support.drawing import SEEDS, CocoData, build_instances, draw_coco, voc_data
 from tests.support.drawn_tables import read_coco, voc_tables

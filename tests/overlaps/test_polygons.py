@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from detmap.core.overlaps import masks, polygons
 from detmap.errors import DataError
 from detmap.kernels.runs import Runs
-from detmap.overlaps import masks, polygons
 
 pycocotools = pytest.importorskip("pycocotools.mask")
 

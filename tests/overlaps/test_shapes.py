@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 
 import detmap
 from detmap.cli import main
+from detmap.core.matching.engine import match
+from detmap.core.overlaps import KINDS, kind_of
+from detmap.core.overlaps.masks import Masks
+from detmap.core.overlaps.polygons import corners
+from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.errors import DataError
 from detmap.kernels.runs import count_runs, read_runs
-from detmap.matching.engine import match
-from detmap.overlaps import KINDS, kind_of
-from detmap.overlaps.masks import Masks
-from detmap.overlaps.polygons import corners
-from detmap.overlaps.shape_records import ShapeReader
 from tests.support import builders as make
 from tests.support.drawing import SEEDS, CocoData
 from tests.support.drawing_shapes import HEIGHT, WIDTH, draw_keypoints, draw_segm, packed, pixels

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from detmap.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-from detmap.base import crowding
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.base import crowding
+from detmap.core.protocol import load
 from detmap.errors import CrowdedError
-from detmap.protocol import load
 from detmap.reproducibility import explaining, parity
 from detmap.reproducibility.explaining import explain
 from detmap.reproducibility.parity.restated_tools import EVALUATIONS, numbers

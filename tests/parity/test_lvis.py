@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves.scores import coco_arrays
-from detmap.tables import Scope
+from detmap.core.curves.scores import coco_arrays
+from detmap.core.tables import Scope
 from tests.support import builders as make
 from tests.support.drawing import draw_coco, draw_lvis
 from tests.support.drawn_tables import read_coco

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap.curves import scores as curves
+from detmap.core.curves import scores as curves
 from tests.reference import coco, official
 from tests.support.drawing import CocoData, coco_data, draw_coco, many_detections, round_recall
 from tests.support.drawn_tables import read_coco

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detmap.base.resources import folder
+from detmap.core.base.resources import folder
 from detmap.errors import DetmapError
 from detmap.reproducibility import parity, peers
 from tests.cli.test_commands import AWKWARD, small

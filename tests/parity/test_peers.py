@@ -155,7 +155,7 @@ def test_masks_and_keypoints_give_the_numbers_of_pycocotools(peer: Any, kind: st
     folder = data_path("benchmarks", "coco-segm-keypoints")
     if kind not in peer.kinds:
         pytest.skip(f"{peer.name} does not evaluate {kind} of such files")
-    if peer.name == "detmap" and f"coco-{kind}" not in detmap.protocol.names():
+    if peer.name == "detmap" and f"coco-{kind}" not in detmap.core.protocol.names():
         pytest.skip(f"detmap has no protocol coco-{kind} yet")
     known = json.loads((folder / "goldens_public.json").read_text())["cases"]
     for case, values in known.items():

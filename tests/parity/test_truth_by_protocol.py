@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import protocol
-from detmap.adapters.truth_by_protocol import truth_by_protocol
+from detmap.core import protocol
+from detmap.core.adapters.truth_by_protocol import truth_by_protocol
 from detmap.errors import DataError
 from detmap.reproducibility.parity.restated_tools import headline, numbers
 from detmap.reproducibility.reproducing.search import reproduce
@@ -139,7 +139,7 @@ def test_the_doctor_reads_the_flags_of_the_protocol(files: Any, tmp_path: Path) 
     rows = [{**row, "score": 100 * row["score"]} for row in json.loads(files[1].read_text())]
     wrong = write(tmp_path / "percent.json", rows)
     rules = detmap.load_protocol("voc-devkit-07")
-    read, plain = detmap.adapters.read_truth_for(files[0], rules), detmap.read_truth(files[0])
+    read, plain = detmap.core.adapters.read_truth_for(files[0], rules), detmap.read_truth(files[0])
     by_path, by_table, by_plain = (
         [each.ap50_before for each in detmap.doctor(truth, wrong, rules)]
         for truth in (files[0], read, plain)
@@ -149,7 +149,7 @@ def test_the_doctor_reads_the_flags_of_the_protocol(files: Any, tmp_path: Path) 
 
 def test_the_roles_of_a_table_are_those_of_every_tool(files: Any, alone: Any) -> None:
     rules = detmap.load_protocol("voc2012")
-    truth = detmap.adapters.read_truth_for(files[0], rules)
+    truth = detmap.core.adapters.read_truth_for(files[0], rules)
     found = detmap.read_detections(files[1], truth)
     (row,) = numbers(truth, found, rules, ["pycocotools"])
     assert row.value != alone("pycocotools")

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import detmap
-from detmap.curves import every_rank
+from detmap.core.curves import every_rank
+from detmap.core.protocol import integrators
 from detmap.kernels import integrate as kernels
-from detmap.protocol import integrators
 from tests.reference import curves, voc
 from tests.support import builders as make
 

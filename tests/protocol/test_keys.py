@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import protocol
-from detmap.tables import ABSENT, NOT_EXHAUSTIVE, Categories, Scope
+from detmap.core import protocol
+from detmap.core.tables import ABSENT, NOT_EXHAUSTIVE, Categories, Scope
 
 Boxes = list[tuple[float, float, float, float]]
 Data = tuple[detmap.Truth, detmap.Detections]

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from pycocotools.cocoeval import Params
 
 import detmap
-from detmap import protocol
-from detmap.base.resources import folder
+from detmap.core import protocol
+from detmap.core.base.resources import folder
+from detmap.core.protocol import Grid, Subset
+from detmap.core.protocol.protocol_digest import protocol_digest
+from detmap.core.results.signature import signature
 from detmap.errors import ProtocolError
-from detmap.protocol import Grid, Subset
-from detmap.protocol.protocol_digest import protocol_digest
-from detmap.results.signature import signature
 from tests.support.tier import drawn
 
 COCO = protocol.load("coco-bbox")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import protocol
-from detmap.tables import ABSENT, NOT_EXHAUSTIVE, Scope
+from detmap.core import protocol
+from detmap.core.tables import ABSENT, NOT_EXHAUSTIVE, Scope
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocols.md"
 EXAMPLES = re.findall(r"^```example\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)

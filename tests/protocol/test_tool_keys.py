@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import protocol
-from detmap.matching import unstable_sorts as orders
+from detmap.core import protocol
+from detmap.core.matching import unstable_sorts as orders
 from tests.protocol.test_keys import FAR, PLAIN, TWO, A, B, Boxes, Data, data
 from tests.support import builders as make
 

@@ -21,8 +21,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 import detmap
 from detmap import DataError, ranking
-from detmap.base.resources import folder
-from detmap.protocol import integrators
+from detmap.core.base.resources import folder
+from detmap.core.protocol import integrators
 from tests.reference import ranking as naive
 from tests.reference import voc
 from tests.support.tier import drawn

@@ -14,8 +14,8 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from detmap import ranking
-from detmap.base.resources import folder
-from detmap.protocol import integrators
+from detmap.core.base.resources import folder
+from detmap.core.protocol import integrators
 from tests.reference import ranking as naive
 from tests.support.running import run, spawn
 
@@ -394,7 +394,7 @@ def test_a_plot_is_written(files: tuple[Path, Path], tmp_path: Path) -> None:
 def test_plot_of_many_classes() -> None:
     rng = np.random.default_rng(0)
     table = ranking.from_arrays(rng.random((3000, 30)) < 0.3, rng.random((3000, 30)))
-    from detmap.output import plots
+    from detmap.core.output import plots
 
     table.positive[:, 0] = False  # no curve
     lines = ranking.evaluate(table).lines()

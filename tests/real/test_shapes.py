@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap.curves.scores import coco_arrays
+from detmap.core.curves.scores import coco_arrays
 
 pytestmark = pytest.mark.slow
 

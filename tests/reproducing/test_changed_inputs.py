@@ -16,10 +16,10 @@ import pytest
 
 import detmap
 from detmap.analysis.doctor.hypothesis_names import HYPOTHESES
+from detmap.core.tables import Detections, Truth, selection
 from detmap.reproducibility.reproducing import changed_inputs as supposed
 from detmap.reproducibility.reproducing.changed_inputs import suppositions
 from detmap.reproducibility.reproducing.search import KINDS, Search, reproduce
-from detmap.tables import Detections, Truth, selection
 from tests.support import builders as make
 from tests.support.running import run
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import detmap
+from detmap.core.protocol import tools
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.protocol import tools
 from detmap.reproducibility.parity.restated_tools import numbers
 from detmap.reproducibility.reproducing import search
 from detmap.reproducibility.reproducing.printed_numbers import parse
 from detmap.reproducibility.reproducing.search import MOST_ROWS, reproduce
-from detmap.tables import Detections, Truth
 from tests.support import builders as make
 from tests.support.running import run
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.output import plots
-from detmap.output.plot_panels import Curve, Panel, draw
-from detmap.results import curve_plots as pictures
+from detmap.core.output import plots
+from detmap.core.output.plot_panels import Curve, Panel, draw
+from detmap.core.results import curve_plots as pictures
 from tests.support import builders as make
 from tests.support.running import run, spawn
 

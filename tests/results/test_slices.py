@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap.cli import main
+from detmap.core.protocol import names
+from detmap.core.results import slices as slicing
 from detmap.errors import DataError
-from detmap.protocol import names
-from detmap.results import slices as slicing
 from tests.support import builders as make
 from tests.support.drawing import CocoData, coco_data, voc_data
 from tests.support.drawn_tables import read_coco, voc_tables

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.matching.matches import Matches
+from detmap.core.matching.matches import Matches
 from tests.statistics.goldens import as_matches
 from tools.coverage import sampled
 

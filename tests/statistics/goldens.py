@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.matching.matches import Matches
-from detmap.tables.grouping import offsets, ranked
+from detmap.core.matching.matches import Matches
+from detmap.core.tables.grouping import offsets, ranked
 from tests.support.real_data import data_path
 
 INTEGRATORS = {

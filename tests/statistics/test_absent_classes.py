@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.statistics import intervals, paired_differences
-from detmap.statistics import replicates as drawing
-from detmap.statistics.class_terms import occurring
+from detmap.core.statistics import intervals, paired_differences
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics.class_terms import occurring
 
 N_IMAGES, N_CLASSES = 100, 300
 ONLY_DETECTED = 7
@@ -61,7 +61,7 @@ def listed(made: intervals.Intervals) -> list[Any]:
     return [{name: one.to_dict() for name, one in row.items()} for row in rows]
 
 
-COUNTED = detmap.protocol.load("coco-bbox").override({"mean.undefined": "zero"})
+COUNTED = detmap.core.protocol.load("coco-bbox").override({"mean.undefined": "zero"})
 
 
 @pytest.mark.parametrize("rules", ["coco-bbox", "voc2012", COUNTED])

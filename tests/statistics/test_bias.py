@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.statistics import bias as made
-from detmap.statistics import replicates as drawing
-from detmap.statistics.influence import influence
-from detmap.statistics.sampling_units import units
+from detmap.core.statistics import bias as made
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics.influence import influence
+from detmap.core.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw, tables
 from tests.statistics.test_influence import planned
 

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves import scores as curves
-from detmap.statistics import gate as gates
-from detmap.statistics import permutation
-from detmap.statistics import replicates as drawing
-from detmap.statistics.bias import bias
-from detmap.statistics.comparison import TESTS
-from detmap.statistics.formulas import multiple_comparisons as multiple
-from detmap.statistics.influence import each_batch, influence, variance
-from detmap.statistics.paired_differences import pair_up
-from detmap.statistics.resampled_numbers import differences, resample_ap
-from detmap.statistics.sampling_units import units
+from detmap.core.curves import scores as curves
+from detmap.core.statistics import gate as gates
+from detmap.core.statistics import permutation
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics.bias import bias
+from detmap.core.statistics.comparison import TESTS
+from detmap.core.statistics.formulas import multiple_comparisons as multiple
+from detmap.core.statistics.influence import each_batch, influence, variance
+from detmap.core.statistics.paired_differences import pair_up
+from detmap.core.statistics.resampled_numbers import differences, resample_ap
+from detmap.core.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 from tests.statistics.test_influence import planned

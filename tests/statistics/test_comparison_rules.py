@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.statistics import comparison as module
-from detmap.statistics import permutation, support
-from detmap.statistics.comparison import Comparison, Maker, Pair
-from detmap.statistics.formulas import multiple_comparisons as multiple
-from detmap.statistics.interval_tables import comparison_tables, metric_tables, tie_table
-from detmap.statistics.intervals import Interval, Intervals
-from detmap.statistics.ties import Tied
+from detmap.core.statistics import comparison as module
+from detmap.core.statistics import permutation, support
+from detmap.core.statistics.comparison import Comparison, Maker, Pair
+from detmap.core.statistics.formulas import multiple_comparisons as multiple
+from detmap.core.statistics.interval_tables import comparison_tables, metric_tables, tie_table
+from detmap.core.statistics.intervals import Interval, Intervals
+from detmap.core.statistics.ties import Tied
 
 NAN = math.nan
 Z, ONE_SIDED = 1.959963984540054, 0.8416212335729143  # quantiles of 0.975 and 0.8

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from detmap.core.statistics import gate as gates
+from detmap.core.statistics.comparison import Pair
+from detmap.core.statistics.gate import Gate
 from detmap.errors import DataError
-from detmap.statistics import gate as gates
-from detmap.statistics.comparison import Pair
-from detmap.statistics.gate import Gate
 
 Z = 1.6448536269514722  # the quantile of 0.95
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves import scores as curves
-from detmap.curves.aggregation import class_rows
+from detmap.core.curves import scores as curves
+from detmap.core.curves.aggregation import class_rows
+from detmap.core.protocol import metric_rows
+from detmap.core.protocol.metric_rows import Metric
+from detmap.core.statistics import class_terms as readings
+from detmap.core.statistics import influence as module
+from detmap.core.statistics.influence import OfClasses, each_batch, influence, variance
+from detmap.core.statistics.sampling_units import Units, units
 from detmap.errors import ProtocolError
-from detmap.protocol import metric_rows
-from detmap.protocol.metric_rows import Metric
-from detmap.statistics import class_terms as readings
-from detmap.statistics import influence as module
-from detmap.statistics.influence import OfClasses, each_batch, influence, variance
-from detmap.statistics.sampling_units import Units, units
 from tests.reference import weighted as twin
 from tests.statistics.drawn_matches import draw, objects_of_cell, rows_of_cell
 from tests.statistics.goldens import as_matches, load

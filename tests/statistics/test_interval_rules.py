@@ -12,15 +12,15 @@ import pytest
 
 import detmap
 from detmap import DataError
-from detmap.statistics import intervals as made
-from detmap.statistics import replicates as drawing
-from detmap.statistics import support
-from detmap.statistics.bias import Bias
-from detmap.statistics.formulas.logit_interval import logit_interval
-from detmap.statistics.formulas.quantiles import student
-from detmap.statistics.influence import influence
-from detmap.statistics.intervals import Interval, Intervals, Maker, spread
-from detmap.statistics.sampling_units import units
+from detmap.core.statistics import intervals as made
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics import support
+from detmap.core.statistics.bias import Bias
+from detmap.core.statistics.formulas.logit_interval import logit_interval
+from detmap.core.statistics.formulas.quantiles import student
+from detmap.core.statistics.influence import influence
+from detmap.core.statistics.intervals import Interval, Intervals, Maker, spread
+from detmap.core.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.test_influence import planned
 

@@ -13,12 +13,12 @@ import pytest
 
 import detmap
 from detmap import DataError
-from detmap.statistics import intervals as made
-from detmap.statistics import replicates as drawing
-from detmap.statistics.bias import bias
-from detmap.statistics.formulas.quantiles import exact_bounds, student
-from detmap.statistics.influence import influence
-from detmap.statistics.sampling_units import units
+from detmap.core.statistics import intervals as made
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics.bias import bias
+from detmap.core.statistics.formulas.quantiles import exact_bounds, student
+from detmap.core.statistics.influence import influence
+from detmap.core.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS
 from tests.statistics.test_influence import planned

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.statistics.formulas.logit_interval import logit_interval
-from detmap.statistics.formulas.quantiles import student
-from detmap.statistics.jackknife import ALONE, How, _interval, intervals
-from detmap.statistics.sampling_units import units
+from detmap.core.statistics.formulas.logit_interval import logit_interval
+from detmap.core.statistics.formulas.quantiles import student
+from detmap.core.statistics.jackknife import ALONE, How, _interval, intervals
+from detmap.core.statistics.sampling_units import units
 from tests.support import builders as make
 
 SHAPES = make.SHAPES

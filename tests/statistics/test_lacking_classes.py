@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.statistics import support
-from detmap.statistics.intervals import Maker
-from detmap.statistics.sampling_units import units
+from detmap.core.statistics import support
+from detmap.core.statistics.intervals import Maker
+from detmap.core.statistics.sampling_units import units
 from tools.coverage import measure, sampled
 
 N_COMMON, N_RARE, N_IMAGES = 100, 20, 1500

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.matching.matches import Matches
-from detmap.statistics import bias as bias_module
-from detmap.statistics import comparison, intervals, paired_differences
-from detmap.statistics import intervals as intervals_module
-from detmap.statistics import replicates as drawing
-from detmap.statistics.influence import each_batch, influence, variance
-from detmap.statistics.sampling_units import units
+from detmap.core.matching.matches import Matches
+from detmap.core.statistics import bias as bias_module
+from detmap.core.statistics import comparison, intervals, paired_differences
+from detmap.core.statistics import intervals as intervals_module
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics.influence import each_batch, influence, variance
+from detmap.core.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.test_influence import planned
 

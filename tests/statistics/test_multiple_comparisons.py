@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from detmap.statistics.formulas.multiple_comparisons import bh, groups, holm, maxt
-from detmap.statistics.support import ROUNDING
+from detmap.core.statistics.formulas.multiple_comparisons import bh, groups, holm, maxt
+from detmap.core.statistics.support import ROUNDING
 
 
 def slow_holm(p: list[float]) -> list[float]:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.statistics import permutation
-from detmap.statistics import replicates as drawing
-from detmap.statistics.influence import influence, variance
-from detmap.statistics.sampling_units import units
+from detmap.core.statistics import permutation
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics.influence import influence, variance
+from detmap.core.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.test_comparison import two
 from tests.statistics.test_influence import planned

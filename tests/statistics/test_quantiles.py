@@ -7,10 +7,15 @@ from fractions import Fraction
 
 import pytest
 
-from detmap.statistics.formulas import logit_interval as module
-from detmap.statistics.formulas import quantiles
-from detmap.statistics.formulas.logit_interval import CLIP, edge_interval, expit, logit_interval
-from detmap.statistics.formulas.quantiles import (
+from detmap.core.statistics.formulas import logit_interval as module
+from detmap.core.statistics.formulas import quantiles
+from detmap.core.statistics.formulas.logit_interval import (
+    CLIP,
+    edge_interval,
+    expit,
+    logit_interval,
+)
+from detmap.core.statistics.formulas.quantiles import (
     beta_quantile,
     exact_bounds,
     incomplete_beta,

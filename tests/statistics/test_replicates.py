@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics.formulas.quantiles import student
+from detmap.core.statistics.sampling_units import units
 from detmap.errors import ProtocolError
 from detmap.kernels.curves import Ranked
 from detmap.kernels.resampling.steps import PARTLY, TRUE, Steps, list_steps
-from detmap.statistics import replicates as drawing
-from detmap.statistics.formulas.quantiles import student
-from detmap.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 from tests.statistics.test_influence import planned

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detmap.statistics import replicates as drawing
-from detmap.statistics import support
-from detmap.statistics.formulas.logit_interval import logit_interval
-from detmap.statistics.formulas.quantiles import normal, student, two_sided
-from detmap.statistics.image_sums import tally
-from detmap.statistics.influence import influence, variance
-from detmap.statistics.intervals import Interval
-from detmap.statistics.resampled_numbers import (
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics import support
+from detmap.core.statistics.formulas.logit_interval import logit_interval
+from detmap.core.statistics.formulas.quantiles import normal, student, two_sided
+from detmap.core.statistics.image_sums import tally
+from detmap.core.statistics.influence import influence, variance
+from detmap.core.statistics.intervals import Interval
+from detmap.core.statistics.resampled_numbers import (
     Part,
     Sampled,
     differences,
@@ -26,7 +26,7 @@ from detmap.statistics.resampled_numbers import (
     resample_ap,
     resample_fractions,
 )
-from detmap.statistics.sampling_units import units
+from detmap.core.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.test_influence import planned
 

@@ -13,15 +13,15 @@ import pytest
 
 import detmap
 from detmap.analysis.html_report.numbers import known, moved
-from detmap.statistics import gate as gates
-from detmap.statistics import replicates as drawing
-from detmap.statistics import support
-from detmap.statistics.bias import bias
-from detmap.statistics.influence import influence
-from detmap.statistics.interval_tables import comparison_tables, metric_tables
-from detmap.statistics.intervals import Interval
-from detmap.statistics.resampled_numbers import Sampled, differences
-from detmap.statistics.sampling_units import units
+from detmap.core.statistics import gate as gates
+from detmap.core.statistics import replicates as drawing
+from detmap.core.statistics import support
+from detmap.core.statistics.bias import bias
+from detmap.core.statistics.influence import influence
+from detmap.core.statistics.interval_tables import comparison_tables, metric_tables
+from detmap.core.statistics.intervals import Interval
+from detmap.core.statistics.resampled_numbers import Sampled, differences
+from detmap.core.statistics.sampling_units import units
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS
 from tests.statistics.test_comparison import two, with_rare_classes

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves import equal_scores
-from detmap.curves import scores as curves
-from detmap.curves import tie_bounds as tied_bounds
-from detmap.curves.extremes import extremes_of
+from detmap.core.curves import equal_scores
+from detmap.core.curves import scores as curves
+from detmap.core.curves import tie_bounds as tied_bounds
+from detmap.core.curves.extremes import extremes_of
+from detmap.core.statistics import tie_search, ties
 from detmap.errors import DetmapError
 from detmap.kernels.curves import Ranked
-from detmap.statistics import tie_search, ties
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS, as_matches, load
 from tests.support.tier import drawn

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.curves import scores as curves
+from detmap.core.curves import scores as curves
 from detmap.kernels.resampling import weighted as kernels
 from tests.reference import weighted as twin
 from tests.statistics.drawn_matches import draw, objects_of_cell, repeated, rows_of_cell, tables

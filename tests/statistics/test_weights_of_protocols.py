@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.protocol import names
-from detmap.protocol.load_toml import tools
+from detmap.core.protocol import names
+from detmap.core.protocol.load_toml import tools
 from tests.support.tier import drawn
 from tests.support.weighted_images import draw, fault, repeated
 

@@ -18,9 +18,9 @@ import pytest
 
 import detmap
 from detmap import DataError, DetmapError, MergeError
-from detmap.matching.matches import Matches
-from detmap.streaming.distributed import evaluate
-from detmap.tables import Detections, Truth
+from detmap.core.matching.matches import Matches
+from detmap.core.streaming.distributed import evaluate
+from detmap.core.tables import Detections, Truth
 from tests.streaming.test_evaluator import by_image
 from tests.support import builders
 from tests.support.drawing import draw_coco, draw_voc
@@ -210,7 +210,7 @@ def test_classes_scored_apart_are_the_scores_of_all() -> None:
         n, n_groups = len(whole.categories), 2 + seed % 3
         classes = [np.arange(g, n, n_groups) for g in range(n_groups)]
         parts = [whole.select_classes(ks) for ks in classes]
-        scores = detmap.curves.scores.join(
+        scores = detmap.core.curves.scores.join(
             [detmap.summarize(part).scores for part in parts], classes
         )
         direct = detmap.summarize(whole)

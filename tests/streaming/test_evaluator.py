@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, Evaluator, MergeError
-from detmap.adapters.in_memory.batch_rows import Reader
-from detmap.adapters.in_memory.batch_tables import Known
-from detmap.tables import Detections, Truth
+from detmap.core.adapters.in_memory.batch_rows import Reader
+from detmap.core.adapters.in_memory.batch_tables import Known
+from detmap.core.tables import Detections, Truth
 from tests.matching.test_matches import assert_same
 from tests.support.drawing import CocoData, coco_data, draw_coco, draw_voc, voc_data
 from tests.support.drawn_tables import read_coco, voc_tables
@@ -639,7 +639,7 @@ def test_updates_are_matched_together_and_the_buffer_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rows are matched when enough are buffered, and merged when asked for."""
-    monkeypatch.setattr("detmap.streaming.evaluator.BUFFERED", 40)
+    monkeypatch.setattr("detmap.core.streaming.evaluator.BUFFERED", 40)
     stream = Evaluator(classes=["a", "b"])
     predicted, annotated = plain()
     for _ in range(50):

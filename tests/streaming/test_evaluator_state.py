@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detmap import DataError, Evaluator, MergeError, truth_from_arrays
-from detmap.streaming import torch_ranks
+from detmap.core.streaming import torch_ranks
 from tests.streaming.test_evaluator import Fields, plain
 
 

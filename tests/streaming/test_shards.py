@@ -9,7 +9,7 @@ import pytest
 
 import detmap
 from detmap import DataError, MergeError
-from detmap.streaming.shards import images_from_table, match_shard, reduce
+from detmap.core.streaming.shards import images_from_table, match_shard, reduce
 
 arrow = pytest.importorskip("pyarrow")
 cloudpickle = pytest.importorskip("cloudpickle")

@@ -12,7 +12,7 @@ import pytest
 import detmap
 from detmap.benchmarks.suites import evaluate_suite, read_suite, suite_result
 from detmap.cli.dispatch import dispatch
-from detmap.statistics.influence import variance
+from detmap.core.statistics.influence import variance
 from tests.benchmarks import goldens
 
 FLOAT32 = 3.1e-8

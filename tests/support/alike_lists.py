@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters.coco.scan_columns import Piece
+from detmap.core.adapters.coco.scan_columns import Piece
 from detmap.kernels.scanning import json_scan as scan
 
 WANTED = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX | scan.SCORE

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from detmap.protocol import Protocol
-from detmap.protocol import load as load_protocol
+from detmap.core.protocol import Protocol
+from detmap.core.protocol import load as load_protocol
 from tests.support.drawing import CocoData, draw_coco, pick
 from tests.support.drawing_shapes import draw_keypoints, draw_segm
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.tables import Categories, Detections, Images, Truth
+from detmap.core.tables import Categories, Detections, Images, Truth
 from tests.support.drawing import VocDetections, VocObjects
 
 Tables = tuple[Truth, Detections]

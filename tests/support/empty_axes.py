@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.overlaps.keypoints import Keypoints
-from detmap.overlaps.rotated_boxes import RotatedBoxes
-from detmap.tables import Detections, Truth, selection
+from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.rotated_boxes import RotatedBoxes
+from detmap.core.tables import Detections, Truth, selection
 from tests.support.weighted_images import draw, shaped
 
 Tables = tuple[Truth, Detections]

@@ -8,7 +8,7 @@ import mmap
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco.scan_json import JsonFile
+from detmap.core.adapters.coco.scan_json import JsonFile
 
 PAGE = mmap.PAGESIZE
 ROOM = 16 * PAGE

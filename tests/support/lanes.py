@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters import text_fields as text
-from detmap.adapters.coco import instances as coco
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.adapters.coco import shapes, tool_results
-from detmap.adapters.in_memory.arrays import truth_from_arrays
-from detmap.adapters.joining.unknown_policy import STRICT
-from detmap.adapters.tabular import csv_cells
-from detmap.adapters.tabular import csv_parquet as sheets
-from detmap.adapters.text_per_image import label_files
-from detmap.adapters.voc import devkit as voc
-from detmap.adapters.voc import scan_voc as voc_scan
+from detmap.core.adapters import text_fields as text
+from detmap.core.adapters.coco import instances as coco
+from detmap.core.adapters.coco import scan_json as coco_scan
+from detmap.core.adapters.coco import shapes, tool_results
+from detmap.core.adapters.in_memory.arrays import truth_from_arrays
+from detmap.core.adapters.joining.unknown_policy import STRICT
+from detmap.core.adapters.tabular import csv_cells
+from detmap.core.adapters.tabular import csv_parquet as sheets
+from detmap.core.adapters.text_per_image import label_files
+from detmap.core.adapters.voc import devkit as voc
+from detmap.core.adapters.voc import scan_voc as voc_scan
+from detmap.core.overlaps import kind_of
+from detmap.core.tables import MAX_PIXEL, Categories, Images, Truth
 from detmap.errors import DataError
-from detmap.overlaps import kind_of
-from detmap.tables import MAX_PIXEL, Categories, Images, Truth
 from tests.support.mutation import FILES, SIZES, damaged
 
 COCO_TRUTH = truth_from_arrays(

@@ -14,8 +14,8 @@ import numpy as np
 from pycocotools.cocoeval import COCOeval
 
 import detmap
-from detmap.curves import scores as curves
-from detmap.results.result import Result
+from detmap.core.curves import scores as curves
+from detmap.core.results.result import Result
 from tests.reference import official
 from tests.support.drawing import CocoData
 

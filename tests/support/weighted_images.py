@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import detmap
+from detmap.core.overlaps import masks
+from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.rotated_boxes import RotatedBoxes
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DetmapError
-from detmap.overlaps import masks
-from detmap.overlaps.keypoints import Keypoints
-from detmap.overlaps.rotated_boxes import RotatedBoxes
-from detmap.tables import Detections, Truth
 
 N_IMAGES = 5
 COLUMNS = ("vis_ratio", "visible", "truncated", "motion_iou")

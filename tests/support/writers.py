@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from detmap import read_detections, read_truth
-from detmap.tables import Detections, Truth
+from detmap.core.tables import Detections, Truth
 from tests.support.builders import SHAPES
 
 

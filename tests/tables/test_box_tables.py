@@ -13,11 +13,11 @@ import pytest
 
 import detmap
 from detmap import Categories, DataError, DetmapError, Evaluator, Images, MergeError, ProtocolError
-from detmap.base.immutable import own
+from detmap.core.base.immutable import own
+from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.masks import Masks
+from detmap.core.tables import ABSENT, Detections, Scope, Truth, truth_key
 from detmap.kernels.runs import Runs
-from detmap.overlaps.keypoints import Keypoints
-from detmap.overlaps.masks import Masks
-from detmap.tables import ABSENT, Detections, Scope, Truth, truth_key
 
 BOX = [[0.0, 0.0, 10.0, 10.0]]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from detmap.core.tables import covered_pixels, regions
+from detmap.core.tables.regions import Regions
 from detmap.errors import CrowdedError
-from detmap.tables import covered_pixels, regions
-from detmap.tables.regions import Regions
 from tests.support.tier import drawn
 
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from detmap.core.tables import Note
 from detmap.errors import singular
-from detmap.tables import Note
 from tests.support.package_source import MODULES, nodes
 
 TEXTS = {

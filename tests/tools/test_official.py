@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from detmap import protocol
+from detmap.core import protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "benchmarks.md").read_text()

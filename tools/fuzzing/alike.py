@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters.coco import decode, instances, scan_columns, scan_json, tool_results
-from detmap.base import immutable
+from detmap.core.adapters.coco import decode, instances, scan_columns, scan_json, tool_results
+from detmap.core.base import immutable
+from detmap.core.tables.grouping import Positions
 from detmap.errors import DataError
-from detmap.tables.grouping import Positions
 from tests.support.alike_lists import ODD, draw
 from tests.support.guarded_pages import ROOM, GuardedFile
 from tests.support.lanes import assert_same

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 import detmap
-from detmap.curves import scores as curves
+from detmap.core.curves import scores as curves
 from tests.reference import lvis_official as official
 from tests.support.drawing import draw_lvis
 from tests.support.drawn_tables import read_coco

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.adapters import pieces, read_images
-from detmap.adapters.coco import json_lines, result_pieces
-from detmap.adapters.joining import class_keys, image_keys, image_names, image_sizes, join
-from detmap.adapters.joining.unknown_policy import Policy, policy
-from detmap.adapters.tabular import parquet_pieces
-from detmap.adapters.tabular.csv_parquet import spelled
+from detmap.core.adapters import pieces, read_images
+from detmap.core.adapters.coco import json_lines, result_pieces
+from detmap.core.adapters.joining import class_keys, image_keys, image_names, image_sizes, join
+from detmap.core.adapters.joining.unknown_policy import Policy, policy
+from detmap.core.adapters.tabular import parquet_pieces
+from detmap.core.adapters.tabular.csv_parquet import spelled
+from detmap.core.statistics.sampling_units import groups_of
+from detmap.core.tables import Categories, Images, Truth, selection
+from detmap.core.tables.join_keys import Earlier
 from detmap.errors import DetmapError
-from detmap.statistics.sampling_units import groups_of
-from detmap.tables import Categories, Images, Truth, selection
-from detmap.tables.join_keys import Earlier
 from tools.fuzzing._scratch import scratch
 
 COUNTS = {"compared": 0, "read": 0, "refused": 0}

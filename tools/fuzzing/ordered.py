@@ -7,15 +7,15 @@ from __future__ import annotations
 import numpy as np
 
 import detmap
+from detmap.core.matching import candidate_pairs as candidates
+from detmap.core.matching.assignments import ARRAYS
+from detmap.core.matching.engine import match_images
+from detmap.core.matching.general_engine import match_in_order
+from detmap.core.matching.matches import Matches
+from detmap.core.overlaps import box_iou as boxes
+from detmap.core.overlaps import dense_pairs as dense
+from detmap.core.overlaps import masks
 from detmap.errors import MergeError
-from detmap.matching import candidate_pairs as candidates
-from detmap.matching.assignments import ARRAYS
-from detmap.matching.engine import match_images
-from detmap.matching.general_engine import match_in_order
-from detmap.matching.matches import Matches
-from detmap.overlaps import box_iou as boxes
-from detmap.overlaps import dense_pairs as dense
-from detmap.overlaps import masks
 from tests.support.drawing_rules import PROTOCOLS, draw_data, draw_rules
 from tests.support.drawn_tables import Tables, read_coco
 

@@ -8,7 +8,7 @@ import random
 import pyarrow
 from pyarrow import parquet
 
-from detmap.adapters.tabular import csv_parquet as sheets
+from detmap.core.adapters.tabular import csv_parquet as sheets
 from tools.fuzzing import _bounds
 
 STREAM = io.BytesIO()

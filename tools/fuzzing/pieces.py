@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters import pieces, read_detections
-from detmap.adapters.coco import result_pieces
+from detmap.core.adapters import pieces, read_detections
+from detmap.core.adapters.coco import result_pieces
+from detmap.core.tables import Detections
 from detmap.errors import DataError
-from detmap.tables import Detections
 from tests.support.lanes import COCO_TRUTH, always_scan
 from tests.support.mutation import damaged, results_file
 from tools.fuzzing._scratch import scratch

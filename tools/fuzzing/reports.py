@@ -10,7 +10,7 @@ import random
 import re
 
 from detmap.analysis.html_report import gather
-from detmap.base import parallel
+from detmap.core.base import parallel
 from tests.support.running import run
 from tools.fuzzing._scratch import scratch
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import detmap
+from detmap.core.overlaps.rotated_boxes import corners_of
 from detmap.errors import DetmapError
-from detmap.overlaps.rotated_boxes import corners_of
 from tests.support.mutation import damaged
 from tools.fuzzing._refusals import judge_refusal
 from tools.fuzzing._scratch import scratch

@@ -10,8 +10,8 @@ import random
 import shutil
 
 import detmap
-from detmap import protocol
-from detmap.adapters import conversion
+from detmap.core import protocol
+from detmap.core.adapters import conversion
 from detmap.errors import DetmapError
 from tests.support.format_samples import SAMPLES, all_samples
 from tests.support.mutation import damaged

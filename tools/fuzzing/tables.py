@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import detmap
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DetmapError
-from detmap.tables import Detections, Truth
 
 COUNTS = {"accepted": 0, "refused": 0}
 VALUES = (0, 1, -1, 2, 5, 10**6, 2**31 - 1, -(2**31), math.nan, math.inf, -math.inf, 1e99, 1e200)

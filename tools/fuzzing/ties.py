@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.curves import aggregation
-from detmap.curves import scores as curves
-from detmap.curves.scores import Scores
+from detmap.core.curves import aggregation
+from detmap.core.curves import scores as curves
+from detmap.core.curves.scores import Scores
+from detmap.core.matching.engine import match
+from detmap.core.protocol.integrators import AT_TRUE_POSITIVES
 from detmap.errors import DetmapError
-from detmap.matching.engine import match
-from detmap.protocol.integrators import AT_TRUE_POSITIVES
 from tests.support.drawing import pick
 from tests.support.drawing_rules import STOCK
 

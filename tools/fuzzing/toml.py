@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from detmap import protocol
-from detmap.base.resources import folder
+from detmap.core import protocol
+from detmap.core.base.resources import folder
 from tools.fuzzing import _bounds
 
 WHOLE = (folder("configs") / "coco-bbox.toml").read_bytes()

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 import detmap
-from detmap.protocol import Grid
+from detmap.core.protocol import Grid
 from tests.reference import voc
 from tests.support.drawing import draw_voc
 from tests.support.drawn_tables import voc_tables

@@ -4,8 +4,8 @@ or a refusal by name. A case is one drawn set under one protocol.
 
 from __future__ import annotations
 
-from detmap.protocol import names
-from detmap.protocol.load_toml import tools
+from detmap.core.protocol import names
+from detmap.core.protocol.load_toml import tools
 from tests.support.weighted_images import fault
 
 NAMES = (*names(), *tools())

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.base import immutable
+from detmap.core.adapters.coco import scan_json as coco_scan
+from detmap.core.base import immutable
 from detmap.errors import DataError
 from tests.support.drawing import draw_coco
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from detmap.adapters.text_per_image import plain_yaml
+from detmap.core.adapters.text_per_image import plain_yaml
 from tools.fuzzing import _bounds
 
 WHOLE = b"path: .\nval: images/val\nnc: 2\nnames: {0: &a cat, 1: dog}\nkpt_shape: [17, 3]\nx: *a\n"

@@ -17,7 +17,7 @@ import draw_lines
 import numpy as np
 from boxes import Random, Row, anywhere, classes_near, near
 
-from detmap.overlaps.keypoints import PARTS
+from detmap.core.overlaps.keypoints import PARTS
 
 
 def coco(

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from detmap.base import atomic_files
+from detmap.core.base import atomic_files
 from detmap.errors import DetmapError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

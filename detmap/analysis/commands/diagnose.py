@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from detmap.base.grids import Grid
 from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
+from detmap.core.base.grids import Grid
+from detmap.core.output.table import Table
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DetmapError
-from detmap.output.table import Table
-from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
     from detmap.analysis.diagnosis.sections import Choices
@@ -274,7 +274,7 @@ def write_errors(
 
 def write_mistakes(table: Table, path: Any) -> None:
     """Write a table as CSV."""
-    from detmap.output import formats
+    from detmap.core.output import formats
 
     streams.write(formats.csv([table]), path)
 

@@ -17,9 +17,9 @@ from detmap.analysis.doctor.loose_readers import read
 from detmap.analysis.doctor.trial import trial_of
 from detmap.analysis.doctor.truth_facts import facts
 from detmap.cli import command_output, evaluation_inputs, options, streams
+from detmap.core.tables import Detections
+from detmap.core.tables.extension import extended
 from detmap.errors import DataError
-from detmap.tables import Detections
-from detmap.tables.extension import extended
 
 EXAMPLES = (
     "detmap doctor instances_val2017.json results.json",

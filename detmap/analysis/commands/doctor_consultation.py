@@ -13,10 +13,10 @@ from detmap.analysis.doctor.hypothesis_names import FIXES
 from detmap.analysis.doctor.trial import trial_of
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import streams
+from detmap.core.protocol import Protocol
+from detmap.core.results.findings import Findings
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.protocol import Protocol
-from detmap.results.findings import Findings
-from detmap.tables import Detections, Truth
 
 SHARE = 0.9  # of the processor time of reading that an examination may take
 

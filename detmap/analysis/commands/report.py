@@ -13,10 +13,10 @@ from pathlib import Path
 
 from detmap.analysis.commands import browser
 from detmap.cli import doctor_notes, evaluation_inputs, options, receipt_files, streams
-from detmap.results.receipt import Receipt
-from detmap.results.result import Result
-from detmap.tables import Detections, Truth
-from detmap.tables.extension import extended
+from detmap.core.results.receipt import Receipt
+from detmap.core.results.result import Result
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.extension import extended
 
 EXAMPLES = (
     "detmap report instances_val2017.json results.json -o report.html",
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     if kind in ("pdf", "png"):
         streams.progress(f"printing to {kind.upper()}")
         made = browser.pdf(made) if kind == "pdf" else browser.png(made)
-    from detmap.base import atomic_files
+    from detmap.core.base import atomic_files
 
     atomic_files.write_bytes(arguments.output, made)
     streams.inform(f"{arguments.output}: {len(made):,} bytes\n")

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import options_of, read_detections
-from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.analysis.diagnosis.shape_overlaps import compare_shapes
-from detmap.base import memory
-from detmap.base.crowding import limit_compared
-from detmap.base.immutable import Immutable, blank, keep, own
-from detmap.base.parallel import each_batch
+from detmap.core.adapters import options_of, read_detections
+from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
+from detmap.core.base import memory
+from detmap.core.base.crowding import limit_compared
+from detmap.core.base.immutable import Immutable, blank, keep, own
+from detmap.core.base.parallel import each_batch
+from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
+from detmap.core.matching.scope import clipped, objects_that_take_part
+from detmap.core.output import formats
+from detmap.core.output.table import Table
+from detmap.core.output.tabular import Tabular
+from detmap.core.protocol import Protocol, load
+from detmap.core.protocol.default_protocol import choose_protocol
+from detmap.core.tables import BoxFormat, Detections, Truth, boxes_as
+from detmap.core.tables.extension import extended
+from detmap.core.tables.grouping import group as grouped
+from detmap.core.tables.grouping import group_images
 from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import read_truth_and_protocol
-from detmap.matching.engine import match
-from detmap.matching.matches import Matches
-from detmap.matching.scope import clipped, objects_that_take_part
-from detmap.output import formats
-from detmap.output.table import Table
-from detmap.output.tabular import Tabular
-from detmap.protocol import Protocol, load
-from detmap.protocol.default_protocol import choose_protocol
-from detmap.tables import BoxFormat, Detections, Truth, boxes_as
-from detmap.tables.extension import extended
-from detmap.tables.grouping import group as grouped
-from detmap.tables.grouping import group_images
 
 if TYPE_CHECKING:
     from detmap.kernels.diagnosis import Seen
@@ -48,7 +48,7 @@ class Diagnosis(Immutable, Tabular):
     """The match result and error kind of D detections and G objects at one IoU, by row.
 
     >>> import detmap
-    >>> from detmap.base.resources import folder
+    >>> from detmap.core.base.resources import folder
     >>> sample = folder("datasets") / "shapes"
     >>> found = detmap.diagnose(sample, sample / "detections" / "contours")
     >>> found.counts()["Cls"]
@@ -246,7 +246,7 @@ def _thresholds(iou: float, background: float) -> tuple[float, float]:
 
 
 def _highest(rules: Protocol) -> list[int]:
-    from detmap.protocol.metric_rows import NO_LIMIT
+    from detmap.core.protocol.metric_rows import NO_LIMIT
 
     highest = rules.max_dets()[-1]
     return [highest] if highest < NO_LIMIT else []

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from detmap.analysis.diagnosis.analysis import Diagnosis
 from detmap.analysis.diagnosis.operating_sweep import best_f1, found_from
 from detmap.analysis.diagnosis.ranked_lists import Ranked, ranked, tie_order
-from detmap.output.cell_text import or_none
-from detmap.tables import Detections, Truth, boxes_as
+from detmap.core.output.cell_text import or_none
+from detmap.core.tables import Detections, Truth, boxes_as
 
 Floats = NDArray[np.float64]
 SIDES = (0.0, 16.0, 32.0, 96.0, 256.0, np.inf)  # pixels; 32 and 96 are COCO's

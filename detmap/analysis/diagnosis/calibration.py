@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
-from detmap.base.sums import add_floats
+from detmap.core.base.sums import add_floats
+from detmap.core.output.cell_text import or_none
+from detmap.core.tables import boxes_as
 from detmap.errors import DataError
-from detmap.output.cell_text import or_none
-from detmap.tables import boxes_as
 
 POSITION, SIZE = ("cx", "cy"), ("w", "h")
 FEATURES = ("cx", "cy", "w", "h")

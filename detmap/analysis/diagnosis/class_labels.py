@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from detmap.tables import Categories
+from detmap.core.tables import Categories
 
 RESERVED = ("", "micro", "macro", "classwise", "background")
 """Names of rows that are not classes."""

@@ -18,10 +18,10 @@ from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import pairs
 from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
-from detmap.base import crowding, memory
+from detmap.core.base import crowding, memory
+from detmap.core.overlaps.row_overlaps import edges
+from detmap.core.tables import Detections, Truth
 from detmap.errors import CrowdedError, DataError
-from detmap.overlaps.row_overlaps import edges
-from detmap.tables import Detections, Truth
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 

@@ -18,7 +18,7 @@ from detmap.analysis.diagnosis.calibration import bins
 from detmap.analysis.diagnosis.operating_sweep import OVERALL
 from detmap.analysis.diagnosis.ranked_lists import Ranked
 from detmap.analysis.diagnosis.sections import Parts
-from detmap.statistics.resampled_numbers import (
+from detmap.core.statistics.resampled_numbers import (
     Part,
     Sampled,
     joined,
@@ -26,7 +26,7 @@ from detmap.statistics.resampled_numbers import (
     resample_ap,
     resample_fractions,
 )
-from detmap.statistics.sampling_units import Units, units
+from detmap.core.statistics.sampling_units import Units, units
 
 MOST_PAIRS = 12
 

@@ -17,8 +17,8 @@ from detmap.analysis.diagnosis.confusion import Confusion
 from detmap.analysis.diagnosis.olrp import overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import Point, found_from
 from detmap.analysis.diagnosis.ranked_lists import ranked, tie_order
-from detmap.statistics.image_sums import tally
-from detmap.statistics.resampled_numbers import Part
+from detmap.core.statistics.image_sums import tally
+from detmap.core.statistics.resampled_numbers import Part
 
 Floats = NDArray[np.float64]
 

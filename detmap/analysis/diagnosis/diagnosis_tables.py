@@ -9,7 +9,7 @@ from typing import Any
 from detmap.analysis.diagnosis.analysis import Diagnosis
 from detmap.analysis.diagnosis.mistakes import errors
 from detmap.analysis.diagnosis.tide import MEANING
-from detmap.output.table import Cell, Table
+from detmap.core.output.table import Cell, Table
 
 MOST_IMAGES = 10
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.diagnosis.analysis import OF_DETECTIONS, OF_OBJECTS, Diagnosis
+from detmap.core.overlaps import KINDS
+from detmap.core.tables import Detections, Images, Scope, Shapes, Truth
 from detmap.errors import MergeError
-from detmap.overlaps import KINDS
-from detmap.tables import Detections, Images, Scope, Shapes, Truth
 
 Table = TypeVar("Table", Truth, Detections)
 

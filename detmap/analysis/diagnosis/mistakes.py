@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from detmap.analysis.diagnosis.analysis import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
 from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import some_pairs
-from detmap.output.cell_text import or_none
-from detmap.overlaps.row_overlaps import edges, ious
-from detmap.tables import Detections, Truth
+from detmap.core.output.cell_text import or_none
+from detmap.core.overlaps.row_overlaps import edges, ious
+from detmap.core.tables import Detections, Truth
 
 TINY, NEARLY_ALL, LONG = 2.0, 0.98, 20.0  # pixels; share of the image; one side over the other
 TWICE = 0.9  # IoU of two objects that may be one
@@ -319,6 +319,6 @@ def _rows(
 
 
 def _xywh(table: Truth | Detections) -> NDArray[np.float64]:
-    from detmap.tables import boxes_as
+    from detmap.core.tables import boxes_as
 
     return boxes_as(table.boxes, table.box_format, "xywh")

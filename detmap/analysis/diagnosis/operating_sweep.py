@@ -1,5 +1,5 @@
-"""Operating points of a diagnosis, swept by `detmap.curves.operating_points` over what its matching
-judged.
+"""Operating points of a diagnosis, swept by `detmap.core.curves.operating_points` over what its
+matching judged.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
 from detmap.analysis.diagnosis.class_labels import told_apart
-from detmap.base.sums import add_integers
-from detmap.curves import operating_points as operating
-from detmap.curves.operating_points import Points
-from detmap.output.cell_text import or_none
+from detmap.core.base.sums import add_integers
+from detmap.core.curves import operating_points as operating
+from detmap.core.curves.operating_points import Points
+from detmap.core.output.cell_text import or_none
 
 OVERALL = ("micro", "macro", "classwise")
 """Points of all classes: pooled; their mean at one threshold; their mean at a threshold each."""

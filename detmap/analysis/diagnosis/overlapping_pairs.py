@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.crowding import limit_compared, limit_listed
-from detmap.overlaps.row_overlaps import edges, ious
-from detmap.tables import Detections, Truth
+from detmap.core.base.crowding import limit_compared, limit_listed
+from detmap.core.overlaps.row_overlaps import edges, ious
+from detmap.core.tables import Detections, Truth
 
 CHUNK = 1 << 16  # pairs that are looked at together
 SLOWER = 15  # times as long as a pair takes in a kernel

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
-from detmap.base.immutable import blank
-from detmap.curves import scores as curves
-from detmap.matching.matches import Matches
-from detmap.protocol import Protocol
-from detmap.protocol.integrators import Integrator, terms_of_curves
-from detmap.protocol.metric_rows import NO_LIMIT
-from detmap.tables.grouping import group
-from detmap.tables.grouping import group_images as group_classes
+from detmap.core.base.immutable import blank
+from detmap.core.curves import scores as curves
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.integrators import Integrator, terms_of_curves
+from detmap.core.protocol.metric_rows import NO_LIMIT
+from detmap.core.tables.grouping import group
+from detmap.core.tables.grouping import group_images as group_classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,9 +20,9 @@ from detmap.analysis.diagnosis.mistakes import Mistake, doubt, images
 from detmap.analysis.diagnosis.olrp import olrp
 from detmap.analysis.diagnosis.operating_sweep import Point
 from detmap.analysis.diagnosis.tide import RULES, Tide, compared_keys, tidecv
-from detmap.base.locks import cached_property
+from detmap.core.base.locks import cached_property
+from detmap.core.output.table import Table
 from detmap.errors import DataError
-from detmap.output.table import Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)

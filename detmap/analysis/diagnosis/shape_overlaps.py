@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.crowding import limit_listed
-from detmap.overlaps import producer
-from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth
-from detmap.tables.grouping import labels
+from detmap.core.base.crowding import limit_listed
+from detmap.core.overlaps import producer
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.grouping import labels
 
 if TYPE_CHECKING:
     from detmap.kernels.diagnosis import Seen

@@ -14,9 +14,9 @@ from detmap.analysis.diagnosis.mistakes import SUSPECTS, suspects
 from detmap.analysis.diagnosis.operating_sweep import Point, operating_points
 from detmap.analysis.diagnosis.sections import SECTIONS, Choices, Known, Parts
 from detmap.analysis.diagnosis.tide import ERRORS, MEANING, Tide, tide
-from detmap.base.sums import add_integers
+from detmap.core.base.sums import add_integers
+from detmap.core.output import tiles
 from detmap.errors import counted
-from detmap.output import tiles
 
 ENOUGH = 20  # objects of a slice that a sentence is about
 

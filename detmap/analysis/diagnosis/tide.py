@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from detmap.analysis.diagnosis.analysis import BEYOND, CLS, KINDS, LOC, TP, Diagnosis, diagnose
 from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.analysis.diagnosis.ranked_lists import Ranked, ranked, tie_order
+from detmap.core.output.cell_text import or_none
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.output.cell_text import or_none
-from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth
 
 ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
 MEANING = {

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 from detmap.analysis.doctor.clock import Clock
 from detmap.analysis.doctor.quick_checks import is_suspicious
 from detmap.analysis.doctor.repair import BARE, NO_DETECTION, Repair
+from detmap.core.protocol import Protocol
+from detmap.core.results.findings import Finding, Findings
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError, DetmapError
-from detmap.protocol import Protocol
-from detmap.results.findings import Finding, Findings
-from detmap.tables import Detections, Truth
 
 if TYPE_CHECKING:
     from detmap.analysis.doctor.fixes import Repaired, repaired
@@ -51,7 +51,7 @@ def doctor(
     """What is wrong with detections and truth, most likely first; nothing where they are well.
 
     >>> import detmap
-    >>> from detmap.base.resources import folder
+    >>> from detmap.core.base.resources import folder
     >>> sample = folder("datasets") / "shapes"
     >>> detmap.doctor(sample, sample / "detections" / "contours")
     no findings
@@ -70,8 +70,8 @@ def doctor(
     ------
     DataError : what no reader can make sense of
     """
-    from detmap.adapters import options_of, read_detections, read_truth, read_truth_for
-    from detmap.protocol.default_protocol import prepare
+    from detmap.core.adapters import options_of, read_detections, read_truth, read_truth_for
+    from detmap.core.protocol.default_protocol import prepare
 
     if isinstance(truth, Detections):
         raise DataError("doctor", "truth and detections are swapped", "give the ground truth first")
@@ -142,7 +142,7 @@ def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -
     """Quick findings in tables or files, within a few seconds; `how` are options of
     `read_detections`. None for files that are gone by now.
     """
-    from detmap.adapters import options_of, read_detections, read_truth_for
+    from detmap.core.adapters import options_of, read_detections, read_truth_for
 
     try:
         if not isinstance(truth, Truth):

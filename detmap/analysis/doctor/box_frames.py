@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor.trial import Sample
-from detmap.tables import boxes_as
-from detmap.tables.grouping import labels
+from detmap.core.tables import boxes_as
+from detmap.core.tables.grouping import labels
 
 Boxes = NDArray[np.float64]
 

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.voc import xml_boxes
 from detmap.analysis.doctor.box_frames import LEAST_PAIRS, Boxes, Frame, frames, pairs, refined
 from detmap.analysis.doctor.quick_checks import (
     EXACT,
@@ -24,10 +23,11 @@ from detmap.analysis.doctor.quick_checks import (
 from detmap.analysis.doctor.raw_rows import Raw, best_objects
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Sample
-from detmap.overlaps.row_overlaps import Met
-from detmap.results.findings import Finding
-from detmap.tables import Truth, boxes_as, reversed_boxes
-from detmap.tables.notes import ODD
+from detmap.core.adapters.voc import xml_boxes
+from detmap.core.overlaps.row_overlaps import Met
+from detmap.core.results.findings import Finding
+from detmap.core.tables import Truth, boxes_as, reversed_boxes
+from detmap.core.tables.notes import ODD
 
 REFINED = 2  # of the frames
 NEAR = 6.0  # pixels that two offsets of centers differ by at most, of one mistake

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from detmap.analysis.doctor.raw_rows import Key, Raw, are_numbers, class_places
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Sample
-from detmap.base.assignment import assign_all
+from detmap.core.base.assignment import assign_all
+from detmap.core.tables import Categories, Truth
 from detmap.errors import few
-from detmap.tables import Categories, Truth
 
 MOST_CLASSES = 500  # of a permutation that is looked for
 LEAST_MOVED = 0.05  # share of the overlapping rows that a permutation moves,

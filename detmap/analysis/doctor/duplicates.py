@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.overlaps.row_overlaps import edges, ious
-from detmap.tables.grouping import labels
+from detmap.core.overlaps.row_overlaps import edges, ious
+from detmap.core.tables.grouping import labels
 
 SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection
 PAIRS_AT_ONCE = 1_000_000

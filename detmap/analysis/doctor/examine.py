@@ -19,7 +19,7 @@ from detmap.analysis.doctor.clock import OutOfTimeError
 from detmap.analysis.doctor.raw_rows import Raw, image_places
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Outcome, Sample, Trial, sample
-from detmap.results.findings import Finding
+from detmap.core.results.findings import Finding
 
 GROUPS = ("images", "boxes", "classes", "scores", "duplicates")
 """What repairs are of, and what their names begin with."""

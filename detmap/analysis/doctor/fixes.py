@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detmap.adapters.joining import join as joining
-from detmap.adapters.joining.unknown_policy import policy
 from detmap.analysis.doctor import examine
 from detmap.analysis.doctor.hypothesis_names import FIXES
 from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import sample, trial_of
+from detmap.core.adapters.joining import join as joining
+from detmap.core.adapters.joining.unknown_policy import policy
+from detmap.core.protocol import Protocol
+from detmap.core.tables import FIXED, Detections, Note, Truth
 from detmap.errors import DataError
-from detmap.protocol import Protocol
-from detmap.tables import FIXED, Detections, Note, Truth
 
 
 class Repaired(NamedTuple):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from detmap.analysis.doctor.raw_rows import ImageKey, Key, Raw, are_numbers, image_places
 from detmap.analysis.doctor.repair import Repair
+from detmap.core.results.findings import Finding
+from detmap.core.tables import Truth
 from detmap.errors import few
-from detmap.results.findings import Finding
-from detmap.tables import Truth
 
 KNOWN = 0.9  # share of the named images that a numbering has to know
 OTHER = 0.5  # share of the rows on unknown images that makes them another split's

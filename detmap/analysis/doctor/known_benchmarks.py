@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from detmap.tables import Truth
+from detmap.core.tables import Truth
 
 COCO = 80
 NEAR = 0.03  # share by which a number of images may differ

@@ -15,17 +15,17 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.adapters import read_detections, registry
-from detmap.adapters import text_fields as text
-from detmap.adapters.coco import scan_json as coco_scan
-from detmap.adapters.coco.decode import DECODED, REFUSALS, Box
-from detmap.adapters.voc.devkit import DETECTION_FILE
 from detmap.analysis.doctor.raw_rows import Key, Raw, from_table, keyed
-from detmap.base import arguments as given
-from detmap.base import open_files as opening
-from detmap.base.open_files import shown
+from detmap.core.adapters import read_detections, registry
+from detmap.core.adapters import text_fields as text
+from detmap.core.adapters.coco import scan_json as coco_scan
+from detmap.core.adapters.coco.decode import DECODED, REFUSALS, Box
+from detmap.core.adapters.voc.devkit import DETECTION_FILE
+from detmap.core.base import arguments as given
+from detmap.core.base import open_files as opening
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.tables import Detections, Truth
 
 Given = Detections | str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Raw
 Name = int | float | str | None

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.repair import BARE, NO_DETECTION
 from detmap.analysis.doctor.trial import Sample, Trial, sample
+from detmap.core.results.findings import Finding
 from detmap.errors import few
-from detmap.results.findings import Finding
 
 LEAST_EMPTY = 0.05  # share of the images with objects; fewer may happen
 TIMES = 3.0  # how often as many as expected

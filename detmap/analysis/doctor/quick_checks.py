@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor.duplicates import doubled
-from detmap.base.locks import cached_property
-from detmap.base.sums import add_integers
-from detmap.overlaps.row_overlaps import Met, best_overlaps
-from detmap.tables import Detections, Truth, boxes_as
+from detmap.core.base.locks import cached_property
+from detmap.core.base.sums import add_integers
+from detmap.core.overlaps.row_overlaps import Met, best_overlaps
+from detmap.core.tables import Detections, Truth, boxes_as
 
 FRACTION = 2.0  # coordinates up to here are fractions of something, not pixels
 SHARE = 0.99  # of the rows that have to be so

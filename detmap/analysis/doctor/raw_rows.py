@@ -1,8 +1,8 @@
 """Detections as they are written: rows that name images and classes by whatever the file has.
 
 A repair is a function from raw rows to raw rows. Rows are joined with a ground truth by the rules
-of the ordinary readers (`detmap.adapters.joining.join`); what these would refuse is counted here
-instead.
+of the ordinary readers (`detmap.core.adapters.joining.join`); what these would refuse is counted
+here instead.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.joining import join as joining
-from detmap.adapters.joining.image_lookup import STEM_IS_ID
+from detmap.core.adapters.joining import join as joining
+from detmap.core.adapters.joining.image_lookup import STEM_IS_ID
+from detmap.core.overlaps.row_overlaps import Met, best_overlaps
+from detmap.core.tables import MAX_PIXEL, BoxFormat, Detections, Truth, reversed_boxes
 from detmap.errors import DataError
-from detmap.overlaps.row_overlaps import Met, best_overlaps
-from detmap.tables import MAX_PIXEL, BoxFormat, Detections, Truth, reversed_boxes
 
 Key = int | str
 ImageKey = Literal["any", "stem", "id"]
@@ -37,7 +37,7 @@ class Raw:
     image, label : (D,) int32, which of `images` and `classes` a row names
     boxes : (D, 4) float64, four numbers in the meaning of `box_format`, if they are right
     score : (D,) float64
-    box_format : see `detmap.tables.BoxFormat`
+    box_format : see `detmap.core.tables.BoxFormat`
     key : how `images` name images, see `ImageKey`
     source : the path, for messages
     files : the file name beside each of `images`, if every row has both; a key is listed once per

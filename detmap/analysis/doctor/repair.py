@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from detmap.base.immutable import Value
-from detmap.tables import Truth
+from detmap.core.base.immutable import Value
+from detmap.core.tables import Truth
 
 if TYPE_CHECKING:
     from detmap.analysis.doctor.raw_rows import Raw

@@ -21,8 +21,8 @@ from detmap.analysis.doctor.quick_checks import (
 from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Sample
-from detmap.results.findings import Finding
-from detmap.tables import Truth
+from detmap.core.results.findings import Finding
+from detmap.core.tables import Truth
 
 PERCENT = 15.0  # a highest score from here to 100 is in percent; logits hardly get there
 ROUNDED = 101  # different scores at most, of rounded ones

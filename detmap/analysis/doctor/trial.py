@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from detmap.analysis.doctor.clock import Clock
 from detmap.analysis.doctor.raw_rows import Raw, best_objects, joined, restricted
-from detmap.base.locks import cached_property
-from detmap.curves import aggregation
-from detmap.curves import scores as curves
-from detmap.matching.engine import match
-from detmap.matching.subset_by_subset import times_matched
-from detmap.overlaps.row_overlaps import Met
-from detmap.protocol import Protocol
-from detmap.protocol.default_protocol import choose_protocol
-from detmap.tables import Categories, Truth
+from detmap.core.base.locks import cached_property
+from detmap.core.curves import aggregation
+from detmap.core.curves import scores as curves
+from detmap.core.matching.engine import match
+from detmap.core.matching.subset_by_subset import times_matched
+from detmap.core.overlaps.row_overlaps import Met
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.default_protocol import choose_protocol
+from detmap.core.tables import Categories, Truth
 
 MOST_IMAGES = 600  # of a sample
 MOST_ROWS = 30_000  # of the detections on a sample, about

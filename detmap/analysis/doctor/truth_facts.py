@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from detmap.analysis.doctor.known_benchmarks import differences
 from detmap.analysis.doctor.quick_checks import lacks_labels
 from detmap.analysis.doctor.trial import Trial
+from detmap.core.results.findings import Finding
+from detmap.core.tables import Truth, boxes_as
 from detmap.errors import few
-from detmap.results.findings import Finding
-from detmap.tables import Truth, boxes_as
 
 PAIRS = ("cgf1",)
 """Rules that list an image once per phrase, and an object once per annotator."""

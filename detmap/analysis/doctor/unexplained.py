@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from detmap.analysis.doctor.raw_rows import best_objects
 from detmap.analysis.doctor.trial import Sample
+from detmap.core.overlaps.row_overlaps import edges, ious
+from detmap.core.results.findings import Finding
 from detmap.errors import few
-from detmap.overlaps.row_overlaps import edges, ious
-from detmap.results.findings import Finding
 
 DOUBTFUL = 0.05  # AP50
 BINS = 5  # of the histogram

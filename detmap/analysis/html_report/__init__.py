@@ -10,13 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from detmap.core.protocol import Protocol
+from detmap.core.results.findings import Finding
+from detmap.core.results.receipt import Receipt
+from detmap.core.results.result import Result
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.extension import extended, extended_by_all
 from detmap.errors import DetmapError
-from detmap.protocol import Protocol
-from detmap.results.findings import Finding
-from detmap.results.receipt import Receipt
-from detmap.results.result import Result
-from detmap.tables import Detections, Truth
-from detmap.tables.extension import extended, extended_by_all
 
 if TYPE_CHECKING:  # it imports an optional package
     from detmap.analysis.html_report.gather import Run
@@ -112,6 +112,6 @@ def report(
 
 def _write_figure(runs: Sequence[Run], path: Path, column: str) -> None:
     from detmap.analysis.html_report.paper_figure import picture
-    from detmap.base import atomic_files
+    from detmap.core.base import atomic_files
 
     atomic_files.write_bytes(path, picture(runs, path.suffix.lower().lstrip("."), column))

@@ -14,7 +14,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from detmap.base.sums import add_integers
+from detmap.core.base.sums import add_integers
 
 WIDTH, HEIGHT = 460, 260
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 36  # the style's slider is aligned with an axis of these

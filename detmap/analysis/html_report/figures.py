@@ -16,8 +16,8 @@ from detmap.analysis.diagnosis.operating_sweep import found_from, point
 from detmap.analysis.html_report import charts
 from detmap.analysis.html_report.gather import GRID, Run, nearest, threshold_curve
 from detmap.analysis.html_report.what_changed import one_only
-from detmap.base.sums import add_integers
-from detmap.curves import aggregation
+from detmap.core.base.sums import add_integers
+from detmap.core.curves import aggregation
 
 MULTIPLES = 12  # classes that are worst and best
 RATES = (("precision", "good"), ("recall", "bad"), ("F1", "ink"))

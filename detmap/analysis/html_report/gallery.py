@@ -23,8 +23,8 @@ from detmap.analysis.html_report.figures import letters
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.image_files import Pictures, name_of
 from detmap.analysis.html_report.what_changed import one_only
-from detmap.overlaps.row_overlaps import edges, ious
-from detmap.tables import boxes_as
+from detmap.core.overlaps.row_overlaps import edges, ious
+from detmap.core.tables import boxes_as
 
 SIDE, MARGIN, QUALITY = 220, 0.35, 60  # pixels of a crop; share of the box around it
 GREEN, PURPLE, WHITE = (90, 128, 0), (134, 74, 154), (255, 255, 255)

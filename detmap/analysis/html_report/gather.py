@@ -21,19 +21,19 @@ from detmap.analysis.diagnosis.sections import SECTIONS, Choices, Known
 from detmap.analysis.diagnosis.summary import parts, sentences
 from detmap.analysis.diagnosis.tide import Tide
 from detmap.analysis.html_report.numbers import Number, known
-from detmap.curves import scores as curves
-from detmap.curves.operating_points import Points
+from detmap.core.curves import scores as curves
+from detmap.core.curves.operating_points import Points
+from detmap.core.matching.engine import match
+from detmap.core.output.cell_text import scaled
+from detmap.core.output.table import Style, Table
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.metric_rows import MetricRow
+from detmap.core.results.result import Result
+from detmap.core.statistics.intervals import Intervals, intervals
+from detmap.core.statistics.support import with_intervals
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError, ProtocolError
 from detmap.evaluate import summarize
-from detmap.matching.engine import match
-from detmap.output.cell_text import scaled
-from detmap.output.table import Style, Table
-from detmap.protocol import Protocol
-from detmap.protocol.metric_rows import MetricRow
-from detmap.results.result import Result
-from detmap.statistics.intervals import Intervals, intervals
-from detmap.statistics.support import with_intervals
-from detmap.tables import Detections, Truth
 
 GRID = np.linspace(0, 1, 101)
 SCORE_BINS, OVERLAP_BINS = 25, 20

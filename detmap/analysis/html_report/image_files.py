@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.joining import image_sizes
-from detmap.base import open_files
+from detmap.core.adapters.joining import image_sizes
+from detmap.core.base import open_files
+from detmap.core.tables import Images
 from detmap.errors import DataError
-from detmap.tables import Images
 
 BUDGET = 1_000_000  # bytes of all crops
 MOST_BYTES, MOST_PIXELS = 1 << 28, 50_000_000  # of an image

@@ -8,11 +8,11 @@ from detmap.analysis.html_report import report_tables
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.verdict import decide
 from detmap.analysis.html_report.what_changed import changed, difference
-from detmap.output import formats
-from detmap.output.formats import escaped
-from detmap.output.table import Style, Table
-from detmap.results.findings import Finding
-from detmap.tables import Note
+from detmap.core.output import formats
+from detmap.core.output.formats import escaped
+from detmap.core.output.table import Style, Table
+from detmap.core.results.findings import Finding
+from detmap.core.tables import Note
 
 METRICS = 12
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from detmap.statistics.comparison import Pair
-from detmap.statistics.intervals import Interval
-from detmap.statistics.resampled_numbers import Difference, Sampled
+from detmap.core.statistics.comparison import Pair
+from detmap.core.statistics.intervals import Interval
+from detmap.core.statistics.resampled_numbers import Difference, Sampled
 
 NOTHING = "\N{EN DASH}"
 

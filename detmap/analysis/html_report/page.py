@@ -20,11 +20,11 @@ from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.image_files import Pictures
 from detmap.analysis.html_report.verdict import better, decide
 from detmap.analysis.html_report.what_changed import changed
-from detmap.base.printable import shown
+from detmap.core.base.printable import shown
+from detmap.core.results.findings import Finding
+from detmap.core.results.receipt import Receipt
+from detmap.core.tables import Note
 from detmap.errors import counted
-from detmap.results.findings import Finding
-from detmap.results.receipt import Receipt
-from detmap.tables import Note
 from detmap.version import __version__
 
 HERE = Path(__file__).parent

@@ -15,11 +15,11 @@ from detmap.analysis.html_report.gather import Run, listed_classes
 from detmap.analysis.html_report.image_files import named
 from detmap.analysis.html_report.numbers import Number, interval_at, known, moved
 from detmap.analysis.html_report.what_changed import class_differences, difference
+from detmap.core.results.receipt import Receipt
+from detmap.core.statistics.comparison import LEAST_UNITS
+from detmap.core.statistics.intervals import Interval
+from detmap.core.statistics.resampled_numbers import Difference, Sampled, differences, joined
 from detmap.errors import few
-from detmap.results.receipt import Receipt
-from detmap.statistics.comparison import LEAST_UNITS
-from detmap.statistics.intervals import Interval
-from detmap.statistics.resampled_numbers import Difference, Sampled, differences, joined
 
 IMAGES_SHOWN = 25
 F1 = 2  # place in precision, recall, F1

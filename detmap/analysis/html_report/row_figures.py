@@ -17,9 +17,9 @@ from detmap.analysis.html_report.numbers import Number, interval_at, known, move
 from detmap.analysis.html_report.report_tables import sampled_differences
 from detmap.analysis.html_report.row_plots import Mark, Panel, Row, axis, plot
 from detmap.analysis.html_report.what_changed import class_differences, first_value
-from detmap.statistics.comparison import Pair
-from detmap.statistics.intervals import Interval
-from detmap.statistics.resampled_numbers import Difference, joined
+from detmap.core.statistics.comparison import Pair
+from detmap.core.statistics.intervals import Interval
+from detmap.core.statistics.resampled_numbers import Difference, joined
 
 ENDS = 20  # rows at each end that are shown of many classes
 

@@ -15,7 +15,7 @@ from detmap.analysis.diagnosis import Diagnosis
 from detmap.analysis.diagnosis.mistakes import SUSPECTS, Mistake, doubt
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.image_files import name_of
-from detmap.tables import Images
+from detmap.core.tables import Images
 
 MOST, TABLE = 300, 50  # of each kind: in a list, in the table
 

@@ -14,8 +14,8 @@ from detmap.analysis.diagnosis.tide import ERRORS
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.numbers import NOTHING, between, digits, points, under
 from detmap.analysis.html_report.what_changed import difference, one_only, pair_of
+from detmap.core.statistics.comparison import LEAST_UNITS
 from detmap.errors import counted
-from detmap.statistics.comparison import LEAST_UNITS
 
 SHORT = {
     "Cls": "wrong class",

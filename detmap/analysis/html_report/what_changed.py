@@ -15,8 +15,8 @@ from detmap.analysis.diagnosis.tide import ERRORS, MEANING
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.numbers import Number, moved
 from detmap.compare import compare
+from detmap.core.statistics.comparison import LEAST_UNITS, ClassPair, Comparison, Pair
 from detmap.errors import DetmapError, counted
-from detmap.statistics.comparison import LEAST_UNITS, ClassPair, Comparison, Pair
 
 AnyPair = TypeVar("AnyPair", bound=Pair)
 

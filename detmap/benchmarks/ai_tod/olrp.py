@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.matching import engine
-from detmap.matching.matches import Matches
-from detmap.protocol import Protocol
-from detmap.protocol.metric_rows import LRP
-from detmap.tables import Detections, Truth
+from detmap.core.matching import engine
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.metric_rows import LRP
+from detmap.core.tables import Detections, Truth
 
 IOU = 0.5
 

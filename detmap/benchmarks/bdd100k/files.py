@@ -19,14 +19,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, text_fields
-from detmap.adapters.joining import image_names, join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import arguments, column_checks, json_faults, open_files, unique_keys
-from detmap.base.open_files import shown
+from detmap.core.adapters import box_conventions, text_fields
+from detmap.core.adapters.joining import image_names, join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base import arguments, column_checks, json_faults, open_files, unique_keys
+from detmap.core.base.open_files import shown
+from detmap.core.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
+from detmap.core.tables.notes import listed_names
 from detmap.errors import DataError, few
-from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
-from detmap.tables.notes import listed_names
 
 CLASSES = (
     *("pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle"),

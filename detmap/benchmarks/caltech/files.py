@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import folder_files, text_fields
-from detmap.adapters.joining import image_names, join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import label_files
-from detmap.base import arguments
-from detmap.base.open_files import shown
+from detmap.core.adapters import folder_files, text_fields
+from detmap.core.adapters.joining import image_names, join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.text_per_image import label_files
+from detmap.core.base import arguments
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Categories, Detections, Note, Truth
 from detmap.errors import DataError
-from detmap.tables import Categories, Detections, Note, Truth
 
 HEAD = "% bbGt version=3"
 FIELDS = ("x", "y", "w", "h", "occluded", "xv", "yv", "wv", "hv", "ignore", "angle")
@@ -32,12 +32,12 @@ IGNORED = "ignore"  # dbEval.m, ilbls
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return 3 * any(words[:2] == HEAD.split()[:2] for words in label_files.look(path))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     if not path.is_dir() or not any(
         FRAME.fullmatch(name[:-4]) for name in folder_files.names(path, label_files.TEXT)
     ):

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import shapes as coco_shapes
-from detmap.adapters.coco import tool_results
-from detmap.adapters.coco.records import Records, objects
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base.open_files import shown
-from detmap.base.sums import add_integers
+from detmap.core.adapters.coco import shapes as coco_shapes
+from detmap.core.adapters.coco import tool_results
+from detmap.core.adapters.coco.records import Records, objects
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base.open_files import shown
+from detmap.core.base.sums import add_integers
+from detmap.core.overlaps.keypoints import PARTS, KeypointReader, Keypoints
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.overlaps.keypoints import PARTS, KeypointReader, Keypoints
-from detmap.tables import Detections, Truth
 
 READER = KeypointReader()
 FIELDS = tuple(part.field for part in PARTS)
@@ -31,7 +31,7 @@ SCORES = (*(part.score for part in PARTS[1:]), "wholebody_score")
 def read_truth(
     path: Path, shapes: str = "keypoints", roles: Sequence[str] = (), attributes: Sequence[str] = ()
 ) -> Truth:
-    """Reads an annotation file; parameters as in `detmap.adapters.coco.shapes.read_truth`.
+    """Reads an annotation file; parameters as in `detmap.core.adapters.coco.shapes.read_truth`.
 
     Raises `DataError` for a part that is missing or has another number of points.
     """

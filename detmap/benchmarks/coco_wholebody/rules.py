@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.sums import add_integers
-from detmap.curves import aggregation
-from detmap.curves.scores import scores
+from detmap.core.base.sums import add_integers
+from detmap.core.curves import aggregation
+from detmap.core.curves.scores import scores
+from detmap.core.matching import engine
+from detmap.core.overlaps.keypoints import PARTS, Keypoints
+from detmap.core.protocol import Protocol
+from detmap.core.results.benchmark_result import Numbers
+from detmap.core.results.result_tables import overlaps
+from detmap.core.tables import Columns, Detections, Note, Truth
 from detmap.errors import DataError
-from detmap.matching import engine
-from detmap.overlaps.keypoints import PARTS, Keypoints
-from detmap.protocol import Protocol
-from detmap.results.benchmark_result import Numbers
-from detmap.results.result_tables import overlaps
-from detmap.tables import Columns, Detections, Note, Truth
 
 READS = (
     *("metrics", "boxes", "iou", "matching", "subsets", "groups", "detections", "scope"),

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from detmap.benchmarks.suites import SuiteResult, evaluate_suite
 from detmap.cli import command_output, options, streams
+from detmap.core.tables import Note
 from detmap.errors import DetmapError
-from detmap.tables import Note
 
 TABLES = ("data", "figures")
 

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters.joining import join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.base import arguments, json_faults, open_files, unique_keys
-from detmap.base.open_files import shown
+from detmap.core.adapters.joining import join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base import arguments, json_faults, open_files, unique_keys
+from detmap.core.base.open_files import shown
+from detmap.core.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
 from detmap.errors import DataError
-from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
 
 SIDES = ("x", "y", "width", "height")
 

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.assignment import largest_sum
-from detmap.base.crowding import Effort
 from detmap.benchmarks.shared.image_pairs import (
     Pairs,
     areas,
@@ -24,10 +22,12 @@ from detmap.benchmarks.shared.image_pairs import (
     pairs_near,
     shared_areas,
 )
-from detmap.matching.scope import clipped
-from detmap.protocol import Protocol
-from detmap.tables import Detections, Images, Truth
-from detmap.tables.grouping import group_images, runs
+from detmap.core.base.assignment import largest_sum
+from detmap.core.base.crowding import Effort
+from detmap.core.matching.scope import clipped
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Images, Truth
+from detmap.core.tables.grouping import group_images, runs
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from detmap.curves import aggregation
-from detmap.curves.scores import scores
+from detmap.core.curves import aggregation
+from detmap.core.curves.scores import scores
+from detmap.core.matching import engine
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
-from detmap.matching import engine
-from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth
 
 DEGREES = {"easy": (-math.inf, 0.2), "medium": (0.2, 0.8), "hard": (0.8, math.inf)}
 """The range of an image's crowdIndex, the upper end excluded."""

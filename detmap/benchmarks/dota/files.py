@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, folder_files, text_fields
-from detmap.adapters.coded_names import CodedNames, coded
-from detmap.adapters.joining import image_names, join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import label_files
-from detmap.base.open_files import shown
 from detmap.benchmarks.dota import patches
+from detmap.core.adapters import box_conventions, folder_files, text_fields
+from detmap.core.adapters.coded_names import CodedNames, coded
+from detmap.core.adapters.joining import image_names, join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.text_per_image import label_files
+from detmap.core.base.open_files import shown
+from detmap.core.overlaps.rotated_boxes import corners_of, require_rotated, rotated_boxes, upright
+from detmap.core.tables import Categories, Detections, Note, Truth
 from detmap.errors import DataError
-from detmap.overlaps.rotated_boxes import corners_of, require_rotated, rotated_boxes, upright
-from detmap.tables import Categories, Detections, Note, Truth
 
 CORNERS = tuple(f"{axis}{i}" for i in (1, 2, 3, 4) for axis in "xy")
 RESULT = "Task1_"
@@ -32,13 +32,13 @@ LEAST, MOST = 9, 10  # words of an object
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     objects = [words for words in label_files.look(path) if len(words) >= LEAST]
     return 2 * (bool(objects) and all(_is_object(words) for words in objects))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return 3 * any(map(_is_result, folder_files.names(path, label_files.TEXT)))
 
 

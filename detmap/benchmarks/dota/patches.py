@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
-from detmap.base.crowding import limit_polygons
+from detmap.core.adapters import text_fields
+from detmap.core.base.crowding import limit_polygons
+from detmap.core.overlaps import polygon_iou
+from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
-from detmap.overlaps import polygon_iou
-from detmap.tables import Note, Truth
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

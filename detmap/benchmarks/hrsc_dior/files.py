@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from detmap.adapters import folder_files, text_fields
-from detmap.adapters.joining import image_names
-from detmap.adapters.voc.annotation_xml import _Reader, _root
-from detmap.base import open_files
-from detmap.base.open_files import shown
+from detmap.core.adapters import folder_files, text_fields
+from detmap.core.adapters.joining import image_names
+from detmap.core.adapters.voc.annotation_xml import _Reader, _root
+from detmap.core.base import open_files
+from detmap.core.base.open_files import shown
+from detmap.core.overlaps.rotated_boxes import require_rotated, rotated_boxes, upright
+from detmap.core.tables import Categories, Truth
 from detmap.errors import DataError
-from detmap.overlaps.rotated_boxes import require_rotated, rotated_boxes, upright
-from detmap.tables import Categories, Truth
 
 FOLDERS = ("", "Annotations", "FullDataSet/Annotations", "Annotations/Oriented Bounding Boxes")
 LOOKED_AT = 1 << 14  # bytes
@@ -80,7 +80,7 @@ KINDS = (
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     files = _files(path)[:1]
     return 3 * any(_kind(file) is not None for file in files)
 

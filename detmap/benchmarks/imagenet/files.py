@@ -24,16 +24,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
-from detmap.adapters.joining import join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import label_files
-from detmap.adapters.voc import devkit
-from detmap.base.open_files import shown
 from detmap.benchmarks.shared.mat_file import read_variables
+from detmap.core.adapters import text_fields
+from detmap.core.adapters.joining import join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.text_per_image import label_files
+from detmap.core.adapters.voc import devkit
+from detmap.core.base.open_files import shown
+from detmap.core.tables import NOT_EXHAUSTIVE, Categories, Detections, Images, Note, Scope, Truth
+from detmap.core.tables.grouping import positions
 from detmap.errors import DataError, few
-from detmap.tables import NOT_EXHAUSTIVE, Categories, Detections, Images, Note, Scope, Truth
-from detmap.tables.grouping import positions
 
 DET_LIST, VID_LIST, MOTION = "val.txt", "VID_val_frames.txt", "motion_iou.mat"
 SYNSETS = ("synsets.txt", "map_det.txt")
@@ -50,17 +50,17 @@ VID_CLASSES = (
 
 
 def det_looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return int(path.is_dir() and _found(path, DET_LIST, *SYNSETS) is not None)
 
 
 def vid_looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return int(path.is_dir() and _found(path, VID_LIST, MOTION) is not None)
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return int(not path.is_dir() and path.suffix.lower() == ".txt")
 
 

@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.benchmarks.shared.image_pairs import pairs_near
+from detmap.core.matching import engine
+from detmap.core.matching.subsets import measure
+from detmap.core.overlaps import box_edges
+from detmap.core.protocol import Protocol, load
+from detmap.core.protocol.key_checks import Subset
+from detmap.core.results.benchmark_result import Numbers
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.grouping import group, runs
 from detmap.errors import DataError, ProtocolError
-from detmap.matching import engine
-from detmap.matching.subsets import measure
-from detmap.overlaps import box_edges
-from detmap.protocol import Protocol, load
-from detmap.protocol.key_checks import Subset
-from detmap.results.benchmark_result import Numbers
-from detmap.tables import Detections, Truth
-from detmap.tables.grouping import group, runs
 
 READS = (
     *("metrics", "boxes.extent", "boxes.empty", "boxes.reversed", "boxes.precision", "subsets"),

@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, folder_files, text_fields
-from detmap.adapters.coded_names import CodedNames, coded
-from detmap.adapters.joining import image_names, image_sizes, join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy, positions_by_unique_name
-from detmap.adapters.text_per_image import column_layouts, label_files
-from detmap.adapters.text_per_image.label_files import Lines
-from detmap.base import memory
-from detmap.base.open_files import shown
+from detmap.core.adapters import box_conventions, folder_files, text_fields
+from detmap.core.adapters.coded_names import CodedNames, coded
+from detmap.core.adapters.joining import image_names, image_sizes, join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy, positions_by_unique_name
+from detmap.core.adapters.text_per_image import column_layouts, label_files
+from detmap.core.adapters.text_per_image.label_files import Lines
+from detmap.core.base import memory
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.errors import DataError, counted
-from detmap.tables import Categories, Detections, Images, Note, Truth
 
 NUMBERS = 14  # of a line, after the class; results add the score
 READ = ("truncated", "occluded", "alpha", "left", "top", "right", "bottom")
@@ -55,12 +55,12 @@ FORM = "a line is: class truncated occluded alpha left top right bottom and 7 nu
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return _looks(path, LABELS, scored=False)
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return _looks(path, RESULTS, scored=True)
 
 

@@ -26,13 +26,13 @@ from detmap.benchmarks.shared.image_pairs import (
     ratio,
     table_areas,
 )
+from detmap.core.matching.subsets import EVERY_SUBSET, ObjectWords, object_words
+from detmap.core.protocol import Protocol
+from detmap.core.results.benchmark_result import Numbers
+from detmap.core.tables import Detections, Note, Truth
 from detmap.errors import DataError, ProtocolError, few
 from detmap.kernels import score_samples as kernels
 from detmap.kernels.score_samples import ABSENT, IGNORED, VALID
-from detmap.matching.subsets import EVERY_SUBSET, ObjectWords, object_words
-from detmap.protocol import Protocol
-from detmap.results.benchmark_result import Numbers
-from detmap.tables import Detections, Note, Truth
 
 READS = ("iou.classes", "subsets", "matching.neutral", "kitti.height", "kitti.neighbors")
 SAMPLES = 41  # N_SAMPLE_PTS

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
-from detmap.adapters.joining import join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular import csv_parquet
-from detmap.adapters.tabular.csv_parquet import Sheet, spelled
-from detmap.adapters.text_per_image import label_files
-from detmap.base import open_files
-from detmap.base.open_files import shown
+from detmap.core.adapters import text_fields
+from detmap.core.adapters.joining import join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.tabular import csv_parquet
+from detmap.core.adapters.tabular.csv_parquet import Sheet, spelled
+from detmap.core.adapters.text_per_image import label_files
+from detmap.core.base import open_files
+from detmap.core.base.open_files import shown
+from detmap.core.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
 from detmap.errors import DataError, few
-from detmap.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
 
 SERIES, SCORE = "seriesuid", "probability"
 AXES = ("coordx", "coordy", "coordz")
@@ -41,12 +41,12 @@ HEAD = 1 << 12  # bytes with the header
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return _looks(path, DIAMETER)
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return _looks(path, SCORE)
 
 

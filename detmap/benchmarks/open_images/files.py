@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import text_fields
-from detmap.adapters.joining import join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.tabular import csv_parquet
-from detmap.adapters.tabular.csv_parquet import Sheet
-from detmap.base import arguments, column_checks, open_files
-from detmap.base.open_files import shown
 from detmap.benchmarks.open_images import label_hierarchy
+from detmap.core.adapters import text_fields
+from detmap.core.adapters.joining import join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.tabular import csv_parquet
+from detmap.core.adapters.tabular.csv_parquet import Sheet
+from detmap.core.base import arguments, column_checks, open_files
+from detmap.core.base.open_files import shown
+from detmap.core.tables import ABSENT, DERIVED, Categories, Detections, Images, Note, Scope, Truth
+from detmap.core.tables.grouping import positions, runs
+from detmap.core.tables.notes import listed_names
 from detmap.errors import DataError, few
-from detmap.tables import ABSENT, DERIVED, Categories, Detections, Images, Note, Scope, Truth
-from detmap.tables.grouping import positions, runs
-from detmap.tables.notes import listed_names
 
 BESIDE = {
     "labels": ("labels.csv", "*imagelabels*.csv"),
@@ -45,7 +45,7 @@ LOOKED_AT = 2000  # derived objects that are looked up among the written ones
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     if path.is_dir() or path.suffix.lower() != ".csv":
         return 0
     with open_files.opened(path) as file:

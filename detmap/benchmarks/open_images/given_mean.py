@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from detmap.curves.aggregation import mean
-from detmap.curves.scores import scores
-from detmap.matching import engine
-from detmap.protocol import Protocol
-from detmap.tables import DERIVED, Detections, Scope, Truth
+from detmap.core.curves.aggregation import mean
+from detmap.core.curves.scores import scores
+from detmap.core.matching import engine
+from detmap.core.protocol import Protocol
+from detmap.core.tables import DERIVED, Detections, Scope, Truth
 
 
 def given_mean(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:

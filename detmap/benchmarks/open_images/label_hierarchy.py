@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import json_faults, open_files, unique_keys
-from detmap.base.open_files import shown
+from detmap.core.base import json_faults, open_files, unique_keys
+from detmap.core.base.open_files import shown
 from detmap.errors import DataError
 
 DEEPEST, MOST = 64, 100_000  # classes below each other; in all

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.assignment import largest_sum
-from detmap.base.crowding import Effort
-from detmap.base.sums import add_arrays
 from detmap.benchmarks.sa_co.files import ANNOTATOR, PARTIAL
 from detmap.benchmarks.shared.image_pairs import AT_ONCE, corners, named, overlaps, table_areas
-from detmap.protocol import Protocol
-from detmap.results.benchmark_result import Numbers
-from detmap.tables import Detections, Note, Truth
-from detmap.tables.grouping import group_images
+from detmap.core.base.assignment import largest_sum
+from detmap.core.base.crowding import Effort
+from detmap.core.base.sums import add_arrays
+from detmap.core.protocol import Protocol
+from detmap.core.results.benchmark_result import Numbers
+from detmap.core.tables import Detections, Note, Truth
+from detmap.core.tables.grouping import group_images
 
 READS = ("cgf1", "iou.thresholds", "matching.neutral")
 SMALL, TINY = 1e-4, 1e-6  # added to the denominators of boxes and of images

@@ -19,12 +19,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.coco import instances, tool_results
-from detmap.base import unique_keys
-from detmap.base.open_files import shown
+from detmap.core.adapters.coco import instances, tool_results
+from detmap.core.base import unique_keys
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Note, Truth
+from detmap.core.tables.notes import distinct
 from detmap.errors import DataError
-from detmap.tables import Note, Truth
-from detmap.tables.notes import distinct
 
 ANNOTATOR, PARTIAL = "annotator ", "not_exhaustive"
 _NUMBERED = re.compile(r"(.*_)([1-9][0-9]{0,5})\.json")

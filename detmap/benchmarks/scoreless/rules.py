@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.curves.scores import Scores, scores
-from detmap.matching.engine import match
-from detmap.protocol import Protocol
-from detmap.results.benchmark_result import Numbers
-from detmap.statistics.ties import ties
-from detmap.tables import Detections, Note, Truth
+from detmap.core.curves.scores import Scores, scores
+from detmap.core.matching.engine import match
+from detmap.core.protocol import Protocol
+from detmap.core.results.benchmark_result import Numbers
+from detmap.core.statistics.ties import ties
+from detmap.core.tables import Detections, Note, Truth
 
 READS = (
     *("boxes", "iou", "matching", "detections.outside", "detections.margin"),

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.crowding import limit_compared, limit_listed
-from detmap.overlaps.near_boxes import EVERY_PAIR as EVERY_PAIR
-from detmap.overlaps.near_boxes import near
-from detmap.tables import Detections, Images, Truth, boxes_as
+from detmap.core.base.crowding import limit_compared, limit_listed
+from detmap.core.overlaps.near_boxes import EVERY_PAIR as EVERY_PAIR
+from detmap.core.overlaps.near_boxes import near
+from detmap.core.tables import Detections, Images, Truth, boxes_as
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]

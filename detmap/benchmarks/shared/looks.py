@@ -1,4 +1,5 @@
-"""Recognizes files of benchmarks by their first bytes; see `detmap.adapters.format_rows.Looks`.
+"""Recognizes files of benchmarks by their first bytes; see
+`detmap.core.adapters.format_rows.Looks`.
 
 It imports no reader, since each evaluation calls it, whatever its formats.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from detmap.base import open_files
+from detmap.core.base import open_files
 
 ODGT = b'{"ID"'
 HEAD = 1 << 16  # bytes of a file that are looked at

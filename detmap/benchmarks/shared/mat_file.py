@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base import memory, open_files
-from detmap.base.open_files import shown
+from detmap.core.base import memory, open_files
+from detmap.core.base.open_files import shown
 from detmap.errors import DataError, few
 
 HEADER, TAG = 128, 8  # bytes

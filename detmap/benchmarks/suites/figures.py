@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.sums import add_floats
 from detmap.benchmarks.suites.suite_file import Figure
-from detmap.statistics.formulas.logit_interval import logit_interval
-from detmap.statistics.formulas.quantiles import student
-from detmap.statistics.influence import variance
+from detmap.core.base.sums import add_floats
+from detmap.core.statistics.formulas.logit_interval import logit_interval
+from detmap.core.statistics.formulas.quantiles import student
+from detmap.core.statistics.influence import variance
 
 Floats = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from detmap.base.open_files import read_bytes, shown
+from detmap.core.base.open_files import read_bytes, shown
+from detmap.core.protocol import bounded_toml
 from detmap.errors import DataError, few
-from detmap.protocol import bounded_toml
 
 TAKES = ("mean", "mean of groups", "ratio of means", "mean of ratios")
 KEYS = {

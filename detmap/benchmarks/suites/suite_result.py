@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters import options_of, read_detections
-from detmap.base.reprs import outline
 from detmap.benchmarks.suites.figures import Floats, Measured, interval, value
 from detmap.benchmarks.suites.suite_file import Row, Suite, read_suite
+from detmap.core.adapters import options_of, read_detections
+from detmap.core.base.reprs import outline
+from detmap.core.output.cell_text import or_none
+from detmap.core.output.table import Table
+from detmap.core.output.tabular import Tabular
+from detmap.core.protocol import Protocol
+from detmap.core.results.result import Result
+from detmap.core.results.signature import environment
+from detmap.core.statistics.class_terms import plan
+from detmap.core.statistics.influence import influence
+from detmap.core.statistics.sampling_units import units
+from detmap.core.tables import Note, Truth, truth_key
 from detmap.errors import DataError, ProtocolError, few
 from detmap.evaluate import evaluate, read_truth_and_protocol
-from detmap.output.cell_text import or_none
-from detmap.output.table import Table
-from detmap.output.tabular import Tabular
-from detmap.protocol import Protocol
-from detmap.results.result import Result
-from detmap.results.signature import environment
-from detmap.statistics.class_terms import plan
-from detmap.statistics.influence import influence
-from detmap.statistics.sampling_units import units
-from detmap.tables import Note, Truth, truth_key
 
 LEVEL = 0.95
 

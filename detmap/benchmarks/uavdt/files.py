@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, folder_files
-from detmap.adapters.joining import join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import label_files
-from detmap.base.open_files import shown
+from detmap.core.adapters import box_conventions, folder_files
+from detmap.core.adapters.joining import join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.text_per_image import label_files
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Categories, Detections, Images, Note, Truth
+from detmap.core.tables.notes import listed_names
+from detmap.core.tables.regions import Regions
 from detmap.errors import DataError, few
-from detmap.tables import Categories, Detections, Images, Note, Truth
-from detmap.tables.notes import listed_names
-from detmap.tables.regions import Regions
 
 TRUTH, IGNORED, RESULTS = "_gt_whole.txt", "_gt_ignore.txt", ("_det.txt", ".txt")
 COLUMNS = ("frame", "target", "x", "y", "width", "height", "score")
@@ -42,12 +42,12 @@ NO_REGIONS = ("M0209", "M0801")
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return 2 * (path.is_dir() and folder_files.has(path, TRUTH))
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return -int(path.is_dir() and folder_files.has(path, ".txt"))
 
 

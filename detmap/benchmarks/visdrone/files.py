@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, folder_files, text_fields
-from detmap.adapters.joining import image_sizes, join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import label_files
-from detmap.base.open_files import shown
+from detmap.core.adapters import box_conventions, folder_files, text_fields
+from detmap.core.adapters.joining import image_sizes, join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.text_per_image import label_files
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Categories, Detections, Images, Note, Truth
+from detmap.core.tables.grouping import positions
+from detmap.core.tables.regions import Regions
 from detmap.errors import DataError, few
-from detmap.tables import Categories, Detections, Images, Note, Truth
-from detmap.tables.grouping import positions
-from detmap.tables.regions import Regions
 
 CLASSES = (
     *("ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle"),
@@ -39,7 +39,7 @@ LINE = "x,y,width,height,score,category,truncation,occlusion"
 
 
 def looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     if not path.is_dir() or folder_files.has(path, "_gt_whole.txt"):
         return 0
     return int(any("," in words[0] for words in label_files.look(path)))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from detmap.curves.aggregation import mean
-from detmap.curves.scores import scores
-from detmap.matching import engine
-from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth
+from detmap.core.curves.aggregation import mean
+from detmap.core.curves.scores import scores
+from detmap.core.matching import engine
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Truth
 
 LIMITS = (1, 10, 100)
 """Beside the protocol's own limit: with ``limits.order = "input"`` a protocol has only one."""

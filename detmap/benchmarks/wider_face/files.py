@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters import box_conventions, folder_files, text_fields
-from detmap.adapters.coded_names import CodedNames
-from detmap.adapters.joining import image_names, join
-from detmap.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.adapters.text_per_image import label_files
-from detmap.base.open_files import shown
 from detmap.benchmarks.shared.mat_file import read_variables
+from detmap.core.adapters import box_conventions, folder_files, text_fields
+from detmap.core.adapters.coded_names import CodedNames
+from detmap.core.adapters.joining import image_names, join
+from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.text_per_image import label_files
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Categories, Detections, Images, Note, Scope, Truth
 from detmap.errors import DataError
-from detmap.tables import Categories, Detections, Images, Note, Scope, Truth
 
 FACES = "wider_face_val.mat"
 SUBSETS = ("easy", "medium", "hard")
@@ -32,12 +32,12 @@ FIX = "give the ground_truth folder of the evaluation code, unchanged"
 
 
 def truth_looks(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     return 3 * (path.is_dir() and (path / FACES).is_file())
 
 
 def detections_look(path: Path) -> int:
-    """See `detmap.adapters.format_rows.Looks`."""
+    """See `detmap.core.adapters.format_rows.Looks`."""
     if not path.is_dir():
         return 0
     return 2 * any("--" in folder.name for folder in path.iterdir() if folder.is_dir())

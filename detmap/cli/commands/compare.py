@@ -17,13 +17,13 @@ from detmap.cli import (
     uncertainty_tables,
 )
 from detmap.compare import check_file, compare, is_saved, names_of
+from detmap.core.statistics import gate as gates
+from detmap.core.statistics.comparison import TESTS
+from detmap.core.statistics.formulas.multiple_comparisons import ADJUSTMENTS
+from detmap.core.statistics.interval_tables import comparison_tables
+from detmap.core.tables import Truth
+from detmap.core.tables.extension import extended
 from detmap.errors import DetmapError
-from detmap.statistics import gate as gates
-from detmap.statistics.comparison import TESTS
-from detmap.statistics.formulas.multiple_comparisons import ADJUSTMENTS
-from detmap.statistics.interval_tables import comparison_tables
-from detmap.tables import Truth
-from detmap.tables.extension import extended
 
 TABLES = ("leaderboard", "pairs", "classes", "images", "groups")
 

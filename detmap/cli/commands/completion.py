@@ -23,8 +23,8 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the script of the whole command line."""
-    from detmap import protocol
     from detmap.cli.dispatch import COMMANDS, parser
+    from detmap.core import protocol
     from detmap.errors import require
 
     shtab = require("shtab", "completion")

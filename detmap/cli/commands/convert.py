@@ -9,11 +9,11 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from detmap.adapters import conversion, read_truth, registry
-from detmap.adapters.coco import records
 from detmap.cli import command_output, evaluation_inputs, options, streams
+from detmap.core.adapters import conversion, read_truth, registry
+from detmap.core.adapters.coco import records
+from detmap.core.tables import Detections, Note
 from detmap.errors import DetmapError, counted
-from detmap.tables import Detections, Note
 
 EXAMPLES = (
     "detmap convert VOCdevkit/VOC2007 instances.json --to coco",

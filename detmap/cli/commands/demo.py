@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from detmap.adapters import read_detections, read_truth
-from detmap.base.resources import folder
 from detmap.cli import command_output, options, streams
+from detmap.core.adapters import read_detections, read_truth
+from detmap.core.base.resources import folder
+from detmap.core.output.table import Table
 from detmap.evaluate import evaluate
-from detmap.output.table import Table
 
 PROTOCOLS = ("voc2007", "voc2012", "coco-bbox")
 METRICS = ("mAP", "AP", "AP50", "AP75", "APs", "APm", "APl", "AR100")

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap import wings
-from detmap.adapters import read_images
 from detmap.cli import (
     bounded_memory,
     command_output,
@@ -24,10 +23,11 @@ from detmap.cli import (
     streams,
     uncertainty_tables,
 )
+from detmap.core.adapters import read_images
+from detmap.core.results.result import Result
+from detmap.core.tables import Detections, Note, Truth
 from detmap.errors import few
 from detmap.evaluate import evaluate
-from detmap.results.result import Result
-from detmap.tables import Detections, Note, Truth
 
 EXAMPLES = (
     "detmap eval instances_val2017.json results.json",
@@ -109,11 +109,11 @@ def evaluated(
     if arguments.images is not None:
         images = truth.images.ids[read_images(arguments.images, truth, arguments.image_key)]
     if arguments.slices is not None:
-        from detmap.adapters.tabular.slice_lists import read_slices
+        from detmap.core.adapters.tabular.slice_lists import read_slices
 
         slices = read_slices(arguments.slices, truth, arguments.image_key)
     if images is not None or arguments.classes is not None:
-        from detmap.matching import selected_classes
+        from detmap.core.matching import selected_classes
 
         tables = (truth, detections, rules)
         truth, detections, rules = selected_classes.select(

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from detmap import protocol
-from detmap.adapters import read_truth, read_truth_for, recognition, registry
 from detmap.cli import command_output, evaluation_inputs, options
+from detmap.core import protocol
+from detmap.core.adapters import read_truth, read_truth_for, recognition, registry
+from detmap.core.output.table import Table
+from detmap.core.protocol import load
+from detmap.core.protocol.default_protocol import prepare
+from detmap.core.tables import Detections, Truth, boxes_as
 from detmap.errors import DataError, few
-from detmap.output.table import Table
-from detmap.protocol import load
-from detmap.protocol.default_protocol import prepare
-from detmap.tables import Detections, Truth, boxes_as
 
 EXAMPLES = (
     "detmap inspect annotations.xml",

@@ -8,7 +8,6 @@ import argparse
 
 import numpy as np
 
-from detmap.adapters import read_images
 from detmap.cli import (
     command_output,
     doctor_notes,
@@ -17,10 +16,11 @@ from detmap.cli import (
     result_views,
     streams,
 )
+from detmap.core.adapters import read_images
+from detmap.core.matching.engine import match_images
+from detmap.core.matching.row_order import TOGETHER
+from detmap.core.results import result_notes
 from detmap.errors import DataError, counted
-from detmap.matching.engine import match_images
-from detmap.matching.row_order import TOGETHER
-from detmap.results import result_notes
 
 LEFT_OUT = "metrics are not in partial results; `detmap merge` will not report them"
 EXAMPLES = (

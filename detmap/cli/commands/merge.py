@@ -14,9 +14,9 @@ from detmap.cli import (
     streams,
     uncertainty_tables,
 )
+from detmap.core.streaming.merging import merge_files
 from detmap.errors import DataError
 from detmap.evaluate import summarize
-from detmap.streaming.merging import merge_files
 
 EXAMPLES = (
     "detmap merge part1.npz part2.npz",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from detmap import protocol as protocols
-from detmap.adapters.registry import FORMATS
-from detmap.base import open_files
 from detmap.cli import command_output, options, streams
-from detmap.output.table import Table
+from detmap.core import protocol as protocols
+from detmap.core.adapters.registry import FORMATS
+from detmap.core.base import open_files
+from detmap.core.output.table import Table
 
 EXAMPLES = ("detmap show", "detmap show coco-bbox", "detmap show --keys", "detmap show --formats")
 

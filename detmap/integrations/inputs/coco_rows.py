@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import detmap
-from detmap.base.flat_rows import flatten_rows
+from detmap.core.base.flat_rows import flatten_rows
 from detmap.errors import DataError
 from detmap.integrations.inputs.field_values import array, label_list
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from detmap.overlaps.mask_reader import MaskReader
-from detmap.streaming import torch_ranks
+from detmap.core.overlaps.mask_reader import MaskReader
+from detmap.core.streaming import torch_ranks
 
 CHECKED = ("boxes", "scores", "keypoints", "area")
 LARGEST_LABEL = 2**31 - 1

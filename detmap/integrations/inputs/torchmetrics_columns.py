@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from detmap.base.immutable import own
-from detmap.base.sums import add_integers
 from detmap.compat.annotation_rows import MOST_EXACT, Rows, Unusual, good_boxes
+from detmap.core.base.immutable import own
+from detmap.core.base.sums import add_integers
 
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

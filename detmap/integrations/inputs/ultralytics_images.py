@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import detmap
-from detmap.adapters.in_memory.batch_rows import Reader
-from detmap.adapters.in_memory.batch_tables import read_classes
-from detmap.adapters.joining import image_sizes
+from detmap.core.adapters.in_memory.batch_rows import Reader
+from detmap.core.adapters.in_memory.batch_tables import read_classes
+from detmap.core.adapters.joining import image_sizes
+from detmap.core.overlaps import kind_of
+from detmap.core.protocol.named_columns import named_columns
 from detmap.integrations.host_errors import HostError
 from detmap.integrations.inputs.field_values import as_numpy
-from detmap.overlaps import kind_of
-from detmap.protocol.named_columns import named_columns
 
 Image = dict[str, Any]
 

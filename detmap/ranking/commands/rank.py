@@ -94,8 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
     )
     if arguments.plot is not None:
-        from detmap.base import atomic_files
-        from detmap.output import plots
+        from detmap.core.base import atomic_files
+        from detmap.core.output import plots
 
         picture = plots.draw(arguments.plot, result.lines(), result.signature)
         atomic_files.write_bytes(arguments.plot, picture)

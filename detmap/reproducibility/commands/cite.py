@@ -7,14 +7,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from detmap.base.printable import shown
 from detmap.cli import options, receipt_files, streams
+from detmap.core.base.printable import shown
+from detmap.core.results import receipt_contradictions
+from detmap.core.results.receipt import Receipt
 from detmap.errors import DataError, few
 from detmap.reproducibility import citation
 from detmap.reproducibility.commands import replay
 from detmap.reproducibility.explaining import record_changes
-from detmap.results import receipt_contradictions
-from detmap.results.receipt import Receipt
 
 EXAMPLES = (
     "detmap cite run.json",

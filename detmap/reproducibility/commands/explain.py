@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 
 from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
+from detmap.core.protocol import Protocol
 from detmap.errors import DetmapError
-from detmap.protocol import Protocol
 from detmap.reproducibility.commands import explained_records
 from detmap.reproducibility.explaining.steps import Explanation
 
@@ -116,6 +116,6 @@ def _end(arguments: argparse.Namespace) -> Protocol | None:
     """Return the second protocol, with the shared settings."""
     if arguments.end is None:
         return None
-    from detmap.protocol.default_protocol import prepare
+    from detmap.core.protocol.default_protocol import prepare
 
     return prepare(arguments.end, options.settings(arguments.set))

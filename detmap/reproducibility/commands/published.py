@@ -8,8 +8,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from detmap.cli import command_output, options, result_views, streams
+from detmap.core.output.table import Table
 from detmap.errors import DetmapError
-from detmap.output.table import Table
 
 if TYPE_CHECKING:
     from detmap.reproducibility.reproducing.published import Published
@@ -81,11 +81,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(entry: Published, arguments: argparse.Namespace) -> int:
     """Compare the numbers of an entry with those of two files."""
-    from detmap.adapters import read_detections, read_images, read_truth
-    from detmap.adapters.truth_by_protocol import truth_by_protocol
-    from detmap.protocol import load
+    from detmap.core.adapters import read_detections, read_images, read_truth
+    from detmap.core.adapters.truth_by_protocol import truth_by_protocol
+    from detmap.core.protocol import load
+    from detmap.core.tables import selection
     from detmap.reproducibility.reproducing import published
-    from detmap.tables import selection
 
     streams.progress(f"reading {arguments.truth}")
     masks = any(load(number.protocol).iou.of == "masks" for number in entry.numbers)

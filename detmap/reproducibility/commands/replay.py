@@ -9,13 +9,13 @@ from typing import NoReturn
 
 from detmap.cli import options, receipt_files
 from detmap.cli.commands import eval as command
+from detmap.core.results import receipt
+from detmap.core.results.receipt import Receipt
+from detmap.core.results.result import Result
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
 from detmap.reproducibility.explaining import record_changes, records
 from detmap.reproducibility.explaining.record_changes import Part
-from detmap.results import receipt
-from detmap.results.receipt import Receipt
-from detmap.results.result import Result
-from detmap.tables import Detections, Truth
 
 INPUTS = ("truth", "detections", *receipt_files.FILES)
 

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from detmap import protocol
 from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
-from detmap.output.table import Table
-from detmap.protocol import Protocol
-from detmap.tables import Detections, Truth
+from detmap.core import protocol
+from detmap.core.output.table import Table
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Truth
 
 if TYPE_CHECKING:
-    from detmap.adapters.truth_by_protocol import TruthByProtocol
+    from detmap.core.adapters.truth_by_protocol import TruthByProtocol
     from detmap.reproducibility.reproducing.changed_inputs import Supposition
     from detmap.reproducibility.reproducing.search import Search
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
-from detmap.output.table import Table
+from detmap.core.output.table import Table
 
 Row = tuple[str, str, str, float, float, str]
 """Tool, metric, IoU, value, difference, remark."""
@@ -55,9 +55,9 @@ def nearest(rows: Sequence[Row], wanted: float) -> list[Row]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate under every tool's rules, print."""
+    from detmap.core.results.result_tables import overlaps
     from detmap.reproducibility.parity import restated_tools
     from detmap.reproducibility.reproducing.printed_numbers import parse
-    from detmap.results.result_tables import overlaps
 
     inputs = (arguments.truth, arguments.detections, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)

@@ -11,24 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters import options_of, read_detections
-from detmap.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
+from detmap.core.adapters import options_of, read_detections
+from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
+from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
+from detmap.core.overlaps import kind_of
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.default_protocol import prepare
+from detmap.core.tables import FLAGS, Detections, Truth
+from detmap.core.tables.extension import extended
+from detmap.core.tables.grouping import positions
 from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol, summarize
-from detmap.matching.engine import match
-from detmap.matching.matches import Matches
-from detmap.overlaps import kind_of
-from detmap.protocol import Protocol
-from detmap.protocol.default_protocol import prepare
 from detmap.reproducibility.explaining import input_changes
 from detmap.reproducibility.explaining.deciding_examples import Side, classes_moved, decided, number
 from detmap.reproducibility.explaining.shapley import averaged
 from detmap.reproducibility.explaining.steps import ClassMove, Decided, Explanation, Step, walk
 from detmap.reproducibility.explaining.switches import SWITCHES, Switch, between, changed
 from detmap.reproducibility.parity.restated_tools import MatchedOnce, headline, limit_crowds
-from detmap.tables import FLAGS, Detections, Truth
-from detmap.tables.extension import extended
-from detmap.tables.grouping import positions
 
 EVALUATIONS = 8
 """Evaluations that compare every pair of an image and class, about."""

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.curves.aggregation import per_class
+from detmap.core.curves.aggregation import per_class
+from detmap.core.matching.matches import Matches
+from detmap.core.matching.scope import objects_that_take_part
+from detmap.core.results.result import Result
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.grouping import group, labels
 from detmap.errors import DataError
-from detmap.matching.matches import Matches
-from detmap.matching.scope import objects_that_take_part
 from detmap.reproducibility.explaining.input_changes import Alignment
 from detmap.reproducibility.explaining.steps import ClassMove, Decided
 from detmap.reproducibility.parity.restated_tools import NOTHING, headline
-from detmap.results.result import Result
-from detmap.tables import Detections, Truth
-from detmap.tables.grouping import group, labels
 
 MOST_CLASSES = 5
 MOST_DECIDED = 5

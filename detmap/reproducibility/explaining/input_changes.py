@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.base.flat_rows import flatten_rows
+from detmap.core.base.flat_rows import flatten_rows
+from detmap.core.tables import Detections, Truth, boxes_as
 from detmap.errors import DataError, counted, few
-from detmap.tables import Detections, Truth, boxes_as
 
 REMOVED, ADDED, MOVED = "removed", "added", "moved"
 FLAGS, SCORES, ORDER = "flags", "scores", "order"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from detmap.core.protocol import Protocol, from_dict, load
+from detmap.core.protocol.protocol_digest import protocol_digest
+from detmap.core.results.receipt import Receipt
+from detmap.core.results.receipt_contradictions import contradictions
 from detmap.errors import DataError, ProtocolError
-from detmap.protocol import Protocol, from_dict, load
-from detmap.protocol.protocol_digest import protocol_digest
-from detmap.results.receipt import Receipt
-from detmap.results.receipt_contradictions import contradictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Record:
     name : shown to users
     content : parts of a receipt
     rules : the whole protocol; None if unknown
-    contradictions : of a receipt, as `detmap.results.receipt_contradictions`
+    contradictions : of a receipt, as `detmap.core.results.receipt_contradictions`
     """
 
     name: str

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
-from detmap.base.sums import add_floats
+from detmap.core.base.sums import add_floats
 from detmap.reproducibility.explaining.steps import MOST_EXACT, Step, exact
 
 ORDERS = 64

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from detmap.base.reprs import outline
+from detmap.core.base.reprs import outline
+from detmap.core.output.cell_text import or_none
+from detmap.core.output.table import Table
+from detmap.core.output.tabular import Tabular
 from detmap.errors import DataError
-from detmap.output.cell_text import or_none
-from detmap.output.table import Table
-from detmap.output.tabular import Tabular
 
 MOST_EXACT = 8
 """Switches that matter, up to which Shapley values are exact."""

@@ -7,8 +7,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from detmap.protocol import Protocol, from_dict
-from detmap.protocol.load_toml import canonical
+from detmap.core.protocol import Protocol, from_dict
+from detmap.core.protocol.load_toml import canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from detmap.adapters.truth_by_protocol import TruthByProtocol
+from detmap.core.adapters.truth_by_protocol import TruthByProtocol
+from detmap.core.matching.engine import match
+from detmap.core.protocol import Protocol
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
 from detmap.evaluate import summarize
-from detmap.matching.engine import match
-from detmap.protocol import Protocol
 from detmap.reproducibility.explaining import explain
 from detmap.reproducibility.explaining.records import Record
 from detmap.reproducibility.explaining.steps import Explanation, Step, exact
 from detmap.reproducibility.parity.restated_tools import headline
-from detmap.tables import Detections, Truth
 
 
 @dataclass(frozen=True, slots=True)

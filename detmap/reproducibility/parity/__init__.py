@@ -16,21 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from detmap import protocol as protocols
-from detmap.adapters import ClassNames, options_of, read_detections, read_truth_for
-from detmap.base import open_files
-from detmap.curves.scores import coco_arrays
+from detmap.core import protocol as protocols
+from detmap.core.adapters import ClassNames, options_of, read_detections, read_truth_for
+from detmap.core.base import open_files
+from detmap.core.curves.scores import coco_arrays
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.default_protocol import prepare
+from detmap.core.protocol.protocol_digest import protocol_digest
+from detmap.core.results.result import Result
+from detmap.core.tables import Categories, Detections, Truth
 from detmap.errors import DataError, DetmapError, ProtocolError, few
 from detmap.evaluate import evaluate
-from detmap.protocol import Protocol
-from detmap.protocol.default_protocol import prepare
-from detmap.protocol.protocol_digest import protocol_digest
 from detmap.reproducibility.parity.restated_tools import limit_crowds
 from detmap.reproducibility.parity.run_tool import Found, StoppedError, coco_files, imported, run
 from detmap.reproducibility.parity.tool_comparison import Array, Number, Parity, tables
 from detmap.reproducibility.peers import BOXES, BY_NAME, KEYPOINTS, MASKS, Peer, Settings
-from detmap.results.result import Result
-from detmap.tables import Categories, Detections, Truth
 
 __all__ = ["Array", "Number", "Parity", "beside", "compare", "find", "rules_of", "tables"]
 

@@ -2,7 +2,7 @@
 
 >>> import detmap
 >>> import detmap.reproducibility.parity.restated_tools
->>> from detmap.base.resources import folder
+>>> from detmap.core.base.resources import folder
 >>> sample = folder("datasets") / "shapes"
 >>> truth = detmap.read_truth(sample)
 >>> found = detmap.read_detections(sample / "detections" / "contours", truth)
@@ -21,23 +21,23 @@ from typing import Any
 
 import numpy as np
 
-from detmap.adapters.truth_by_protocol import TruthByProtocol
-from detmap.base.crowding import limit_compared
-from detmap.base.last_values import LastValues
-from detmap.curves.aggregation import classes_without_truth
+from detmap.core.adapters.truth_by_protocol import TruthByProtocol
+from detmap.core.base.crowding import limit_compared
+from detmap.core.base.last_values import LastValues
+from detmap.core.curves.aggregation import classes_without_truth
+from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
+from detmap.core.matching.prepare import prepared_by
+from detmap.core.protocol import Protocol, load, tools
+from detmap.core.protocol.metric_rows import MetricRow
+from detmap.core.results import result_notes
+from detmap.core.results.result import Result
+from detmap.core.results.result_tables import overlaps
+from detmap.core.tables import Detections, Note, Truth
+from detmap.core.tables.grouping import cell_bounds
+from detmap.core.tables.notes import summed
 from detmap.errors import CrowdedError, DataError, OverlapError
 from detmap.evaluate import summarize
-from detmap.matching.engine import match
-from detmap.matching.matches import Matches
-from detmap.matching.prepare import prepared_by
-from detmap.protocol import Protocol, load, tools
-from detmap.protocol.metric_rows import MetricRow
-from detmap.results import result_notes
-from detmap.results.result import Result
-from detmap.results.result_tables import overlaps
-from detmap.tables import Detections, Note, Truth
-from detmap.tables.grouping import cell_bounds
-from detmap.tables.notes import summed
 
 SHAPED = {("pycocotools", "masks"): "coco-segm", ("pycocotools", "keypoints"): "coco-keypoints"}
 """Protocols of tools for masks and keypoints."""

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from detmap.base import atomic_files, parallel
+from detmap.core.base import atomic_files, parallel
+from detmap.core.tables import Detections, Truth, boxes_as
 from detmap.errors import DataError, DetmapError, hint
 from detmap.reproducibility.peers import Classes, Peer, Settings, numbers
-from detmap.tables import Detections, Truth, boxes_as
 
 
 class Found(NamedTuple):

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from detmap.core.output.cell_text import or_none
+from detmap.core.output.table import Table
 from detmap.errors import few
-from detmap.output.cell_text import or_none
-from detmap.output.table import Table
 from detmap.reproducibility.peers import Peer
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.adapters.truth_by_protocol import TruthByProtocol
 from detmap.analysis.doctor import examine
 from detmap.analysis.doctor.box_hypotheses import PIXELS
 from detmap.analysis.doctor.duplicates import suppressed, too_many
@@ -19,9 +18,10 @@ from detmap.analysis.doctor.known_benchmarks import VOC
 from detmap.analysis.doctor.raw_rows import Raw, from_table, joined
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import merged, sample, trial_of
+from detmap.core.adapters.truth_by_protocol import TruthByProtocol
+from detmap.core.tables import Detections, Truth, boxes_as, selection
+from detmap.core.tables.catalog import Categories
 from detmap.errors import DetmapError
-from detmap.tables import Detections, Truth, boxes_as, selection
-from detmap.tables.catalog import Categories
 
 Tables = tuple[Truth | TruthByProtocol, Detections]
 

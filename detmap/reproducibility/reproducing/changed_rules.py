@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from detmap.core.protocol import Protocol
 from detmap.errors import ProtocolError
-from detmap.protocol import Protocol
 from detmap.reproducibility.parity.restated_tools import matching_rules
 
 Settings = Mapping[str, Any]

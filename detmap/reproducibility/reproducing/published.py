@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from detmap.adapters.truth_by_protocol import TruthByProtocol
-from detmap.base.resources import folder
+from detmap.core.adapters.truth_by_protocol import TruthByProtocol
+from detmap.core.base.resources import folder
+from detmap.core.protocol import load
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.digests import content_digests
 from detmap.errors import DataError
 from detmap.evaluate import evaluate
-from detmap.protocol import load
 from detmap.reproducibility.reproducing.printed_numbers import parse
-from detmap.tables import Detections, Truth
-from detmap.tables.digests import content_digests
 
 FIX = "see docs/reproduce.md"
 

@@ -2,7 +2,7 @@
 
 >>> import detmap
 >>> import detmap.reproducibility.reproducing.search
->>> from detmap.base.resources import folder
+>>> from detmap.core.base.resources import folder
 >>> sample = folder("datasets") / "shapes"
 >>> truth = detmap.read_truth(sample)
 >>> found = detmap.read_detections(sample / "detections" / "contours", truth)
@@ -17,18 +17,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from detmap.adapters.truth_by_protocol import TruthByProtocol
-from detmap.base.sums import add_floats, add_integers
+from detmap.core.adapters.truth_by_protocol import TruthByProtocol
+from detmap.core.base.sums import add_floats, add_integers
+from detmap.core.protocol import Protocol, load, names, tools
+from detmap.core.protocol.default_protocol import choose_protocol
+from detmap.core.protocol.protocol_digest import protocol_digest
+from detmap.core.statistics.ties import ties
+from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError, DetmapError
-from detmap.protocol import Protocol, load, names, tools
-from detmap.protocol.default_protocol import choose_protocol
-from detmap.protocol.protocol_digest import protocol_digest
 from detmap.reproducibility.parity.restated_tools import MatchedLast, count_pairs, limit_crowds
 from detmap.reproducibility.reproducing import changed_rules
 from detmap.reproducibility.reproducing.changed_inputs import Supposition, suppositions
 from detmap.reproducibility.reproducing.printed_numbers import Wanted, parse
-from detmap.statistics.ties import ties
-from detmap.tables import Detections, Truth
 
 Progress = Callable[[str, int, int], None]
 

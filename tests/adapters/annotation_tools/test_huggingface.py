@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detmap import DataError, Truth, read_detections, read_truth
-from detmap.tables.notes import summed
+from detmap.core.tables.notes import summed
 from tests.support import builders as make
 from tests.support import format_samples
 from tests.support import format_samples_3 as samples

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from detmap import DataError, read_truth
-from detmap.tables.notes import summed
+from detmap.core.tables.notes import summed
 from tests.support import builders as make
 from tests.support.format_samples import all_samples
 

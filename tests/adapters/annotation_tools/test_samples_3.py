@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap.adapters import registry
+from detmap.core.adapters import registry
 from detmap.errors import DataError
 from tests.support import format_samples, format_samples_3
 

@@ -294,10 +294,10 @@ def test_imagenet_det(seed: int) -> None:
     objects, found = things(rng, 14, corners=True), things(rng, 40, corners=True)
     truth, detections = tables(objects, found, corners=True)
     black = [(i, k) for i in (1, 2, 3, 4) for k in (1, 2) if rng.random() < 0.2]
-    pairs = detmap.tables.Scope(
+    pairs = detmap.core.tables.Scope(
         np.cumsum([0, *(sum(i == image for i, _ in black) for image in (1, 2, 3, 4))]),
         np.array([k - 1 for _, k in black], dtype=np.int32),
-        np.full(len(black), detmap.tables.NOT_EXHAUSTIVE, dtype=np.uint8),
+        np.full(len(black), detmap.core.tables.NOT_EXHAUSTIVE, dtype=np.uint8),
     )
     left = [o for o in objects if (o.image, o.label) not in black]
     rows = [k for k, o in enumerate(objects) if o in left]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.overlaps.rotated_boxes import RotatedBoxes
+from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from tests.reference import rotated as twin
 from tests.reference import voc
 from tests.reference.rotated import Thing

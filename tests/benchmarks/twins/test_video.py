@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.protocol import load
-from detmap.tables.regions import Regions
+from detmap.core.protocol import load
+from detmap.core.tables.regions import Regions
 from tests.reference import ilsvrc_visdrone as twin
 from tests.reference.ilsvrc_visdrone import Thing
 from tests.support.tier import drawn

@@ -1,0 +1,1 @@
+"""The evaluation: files, tables, matching, curves, results, statistics, text."""

@@ -1,0 +1,185 @@
+"""Chooses the format of a path from the table of formats (`detmap.core.adapters.formats`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from detmap.core.adapters.formats import FORMATS as FORMATS
+from detmap.core.adapters.formats import Format as Format
+from detmap.core.adapters.formats import Looks as Looks
+from detmap.core.adapters.formats import Place as Place
+from detmap.core.base import open_files
+from detmap.core.base.open_files import shown
+from detmap.core.tables import Note
+from detmap.core.tables.notes import listed_names
+from detmap.errors import DataError
+
+MARKED, FOREIGN = 2, -2  # of `Looks`: marks of the format, and marks of another one
+
+
+class Row(Protocol):
+    """The common interface of formats."""
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+
+    @property
+    def place(self) -> Place:
+        """Whether it is a file or a folder."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of its reader."""
+
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+IN_MEMORY = (
+    "write the records with json.dump and give the path, or pass arrays to "
+    "`detmap.truth_from_arrays` and `detmap.detections_from_arrays`"
+)
+
+
+def checked_path(path: Any) -> Path:
+    """Returns an existing path, or raises `DataError`."""
+    if not isinstance(path, str | os.PathLike):
+        from detmap.core.adapters import recognition
+
+        seen = recognition.recognized(path)
+        if seen is not None:
+            raise DataError("path", f"{seen.name}, where a path is needed", seen.fix)
+        if isinstance(path, list | tuple | dict):
+            raise DataError("path", f"a {type(path).__name__} where a path is needed", IN_MEMORY)
+        raise DataError("path", f"{path!r:.60} is not a path", "give a string or a pathlib.Path")
+    place = Path(path)
+    try:
+        os.stat(place)
+    except FileNotFoundError:
+        raise DataError(shown(place), "no such file or folder", "check the path") from None
+    except (OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or error
+        raise DataError(
+            shown(place), f"cannot be read: {what}", "check the path and its permissions"
+        ) from None
+    return place
+
+
+def choose(
+    rows: Sequence[AnyRow],
+    path: Path,
+    looks: Callable[[AnyRow], Looks],
+    wanted: str | None = None,
+    preferred: str | None = None,
+) -> AnyRow:
+    """Returns the row of the requested format, or of the one that matches the path best.
+
+    `preferred` is the format of the protocol's benchmark: it is used if it matches at all, or
+    if no other format has marks.
+    Raises `DataError` if the format is unknown, ambiguous, or does not fit the path.
+    """
+    return choose_noted(rows, path, looks, wanted, preferred)[0]
+
+
+def choose_noted(
+    rows: Sequence[AnyRow],
+    path: Path,
+    looks: Callable[[AnyRow], Looks],
+    wanted: str | None = None,
+    preferred: str | None = None,
+) -> tuple[AnyRow, tuple[Note, ...]]:
+    """Does `choose`, and returns a note if a folder shows marks of other formats than the chosen
+    one, unless the user or the protocol names the format.
+    """
+    names = [row.name for row in rows]
+    if wanted is not None:
+        if wanted not in names:
+            raise DataError(
+                "format", f"no format {wanted!r}", f"the formats are {', '.join(names)}"
+            )
+        row = rows[names.index(wanted)]
+        here = "a folder" if path.is_dir() else "a file"
+        if here not in row.place:
+            raise DataError(
+                shown(path),
+                f"format {wanted} is {row.place}, this is {here}",
+                f"give {row.place}, or remove the format",
+            )
+        return row, ()
+    with open_files.looking():
+        sure = [looks(row)(path) for row in rows]
+    here = "a folder" if path.is_dir() else "a file"
+    for row, each in zip(rows, sure, strict=True):
+        fits = each or (max(sure) <= 1 and here in row.place)
+        if row.name == preferred and fits and each != FOREIGN:
+            return row, ()
+    alone = path.is_dir() or path.suffix.lower() == ".txt"  # one label file is no JSON
+    for row in rows if alone and max(sure) < MARKED else ():
+        if row.name == preferred:  # and it is a file, or for one label file a folder
+            what = f"{here}, but the benchmark's format {row.name} is {row.place}"
+            files = {each.name: each.what for each in FORMATS}[row.name]
+            other = "for other files, name the format: --truth-format or --detections-format"
+            raise DataError(shown(path), what, f"give {row.place} ({files}); {other}")
+    best = [row for row, each in zip(rows, sure, strict=True) if each and each == max(sure)]
+    if len(best) != 1:
+        like = [row.name for row in best]
+        protocols = [f"-p {name}" for name in _protocols_of(like)]
+        also = f", or the benchmark: {', '.join(protocols)}" if protocols else ""
+        raise DataError(
+            shown(path),
+            f"the format is ambiguous: {' and '.join(like)}" if best else "the format is unknown",
+            f"choose the format: {', '.join(like or names)}{also}",
+        )
+    others = [
+        row.name
+        for row, each in zip(rows, sure, strict=True)
+        if path.is_dir() and row != best[0] and each >= MARKED
+    ]
+    return best[0], () if preferred else _rivals(best[0].name, others, path)
+
+
+def _protocols_of(formats: Sequence[str]) -> list[str]:
+    """Returns the shipped protocols whose files are of one of these formats."""
+    from detmap.core import protocol  # only an error needs it
+
+    files = {name: protocol.load(name).files for name in protocol.names()}
+    return [name for name, of in files.items() if {of.truth, of.detections} & set(formats)]
+
+
+def _rivals(chosen: str, others: Sequence[str], path: Path) -> tuple[Note, ...]:
+    """Returns a note if there are other formats than the chosen one."""
+    text = (
+        f"formats have files in the folder too, which is read as {chosen}: "
+        "{names} (--truth-format, --detections-format)"
+    )
+    note = Note(
+        "format-chosen", text, len(others), shown(path), listed_names(others), adding="names"
+    )
+    return (note,) if others else ()
+
+
+def told(name: str, known: Sequence[str], path: Path, **options: Any) -> dict[str, Any]:
+    """Returns the options that were given.
+
+    Parameters
+    ----------
+    name : of the format
+    known : the options it supports
+    path : for the message
+    options : by name; None if not given
+
+    Raises `DataError` for unsupported options.
+    """
+    given = {option: value for option, value in options.items() if value is not None}
+    for option, value in given.items():
+        if option not in known:
+            raise DataError(
+                shown(path),
+                f"{option} {str(value)!r} is not an option of {name.upper()} files",
+                f"remove {option}",
+            )
+    return given

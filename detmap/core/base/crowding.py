@@ -1,0 +1,102 @@
+"""Limits for crowded images, where the number of pairs is the square of the number of boxes.
+
+They grow with the number of boxes: many images with few boxes each never reach them.
+"""
+
+from __future__ import annotations
+
+from detmap.errors import CrowdedError
+
+MOST_LISTED, LISTED_PER_ROW = 3_000_000, 20
+"""Pairs in memory, of about 100 bytes each."""
+MOST_COMPARED, COMPARED_PER_ROW = 3_000_000_000, 10_000
+"""Pairs whose overlap is computed: about 10 s of processor time."""
+MOST_POLYGONS, POLYGONS_PER_ROW = 5_000_000, 200
+"""Pairs of polygons whose shared area is computed: about 10 s."""
+MOST_ASSIGNED = 16_000_000
+"""Values of an assignment of rows to columns, in memory."""
+MOST_STEPS, STEPS_PER_ROW = 2_000_000_000, 40_000
+"""Steps of all assignments together, see `detmap.core.base.assignment`: about 10 s of processor
+time.
+"""
+WAY_OUT = "evaluate fewer images or classes, or remove detections of low score"
+
+
+def most_listed(n_rows: int) -> int:
+    """Returns the number of pairs that may be in memory, for so many boxes."""
+    return max(MOST_LISTED, LISTED_PER_ROW * n_rows)
+
+
+def limit_listed(where: str, n_pairs: int, n_rows: int) -> None:
+    """Raises `CrowdedError` if there are more overlapping pairs than may be in memory.
+
+    Parameters
+    ----------
+    where : place of the error
+    n_pairs : pairs so far
+    n_rows : detections and objects
+    """
+    most = most_listed(n_rows)
+    if n_pairs > most:
+        what = f"the boxes are too crowded: more than {most:,} pairs overlap"
+        raise CrowdedError(where, what, WAY_OUT)
+
+
+def limit_compared(where: str, n_pairs: int, n_rows: int, cost: int = 1) -> None:
+    """Raises `CrowdedError` if comparing the pairs takes too long.
+
+    Parameters
+    ----------
+    where : place of the error
+    n_pairs : pairs to compare
+    n_rows : detections and objects
+    cost : of a pair: how often it is compared, or how much slower than in a kernel
+    """
+    most = max(MOST_COMPARED, COMPARED_PER_ROW * n_rows) // cost
+    if n_pairs > most:
+        what = f"the images are too crowded: {n_pairs:,} pairs of boxes (the limit is {most:,})"
+        raise CrowdedError(where, what, WAY_OUT)
+
+
+def limit_polygons(where: str, n_pairs: int, n_rows: int) -> None:
+    """Raises `CrowdedError` if computing what pairs of polygons share takes too long.
+
+    Parameters
+    ----------
+    where : place of the error
+    n_pairs : pairs so far
+    n_rows : polygons
+    """
+    most = max(MOST_POLYGONS, POLYGONS_PER_ROW * n_rows)
+    if n_pairs > most:
+        what = f"the polygons are too crowded: more than {most:,} pairs of them may overlap"
+        raise CrowdedError(where, what, WAY_OUT)
+
+
+class Effort:
+    """What assignments cost that are made one after the other.
+
+    Parameters
+    ----------
+    n_rows : detections and objects of all of them
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self.where, self.left = "evaluate", max(MOST_STEPS, STEPS_PER_ROW * n_rows)
+
+    def begin(self, where: str) -> None:
+        """Takes the place of errors from here on."""
+        self.where = where
+
+    def limit(self, n_rows: int, n_columns: int) -> None:
+        """Raises `CrowdedError` if boxes are too many to be assigned one-to-one."""
+        if n_rows * n_columns > MOST_ASSIGNED:
+            what = f"{n_rows:,} and {n_columns:,} boxes are too many to be assigned one-to-one"
+            raise CrowdedError(self.where, what, WAY_OUT)
+
+    def spend(self, n_steps: int) -> None:
+        """Raises `CrowdedError` if no steps are left."""
+        self.left -= n_steps
+        if self.left < 0:
+            what = "the boxes are too crowded: assigning them one-to-one takes too long"
+            raise CrowdedError(self.where, what, WAY_OUT)

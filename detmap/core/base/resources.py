@@ -1,0 +1,16 @@
+"""Finds the data files of detmap: protocols and the sample set.
+
+A wheel holds them inside the package, a checkout beside it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2]
+
+
+def folder(name: str) -> Path:
+    """Returns the folder ``configs`` or ``datasets`` of this installation."""
+    inside = PACKAGE / "_data" / name
+    return inside if inside.is_dir() else PACKAGE.parent / name

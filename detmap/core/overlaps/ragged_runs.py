@@ -1,0 +1,50 @@
+"""Run lengths of masks, concatenated: selects and joins rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.core.base.immutable import blank
+from detmap.core.base.parallel import map_ordered
+
+Ragged = tuple[NDArray[np.int64], NDArray[np.uint32]]
+"""Where each row's run lengths begin, (n + 1,), and the run lengths."""
+
+
+Made = TypeVar("Made")
+
+
+def by_slices(work: Callable[[slice], Made], n_rows: int, at_once: int) -> list[Made]:
+    """Returns what `work` makes of slices of the rows, in several threads if there are many."""
+    slices = [slice(at, min(at + at_once, n_rows)) for at in range(0, n_rows, at_once)]
+    return list(map_ordered(work, slices, 1 if len(slices) < 2 else None))
+
+
+def offsets(rows: Sequence[Any]) -> NDArray[np.int64]:
+    """Returns (n + 1,) where each of n sequences begins, concatenated."""
+    return np.cumsum(np.fromiter(chain((0,), map(len, rows)), np.int64, len(rows) + 1))
+
+
+def together(parts: Sequence[Ragged], rows: NDArray[np.int64]) -> Ragged:
+    """Joins parts in the order of `rows`."""
+    some = [part for part in parts if len(part[0]) > 1]
+    if len(some) == 1:
+        return some[0]
+    n_runs = np.concatenate([np.diff(off) for off, _ in parts])
+    off = np.concatenate([[0], np.cumsum(n_runs)]).astype(np.int64)
+    return gathered((off, np.concatenate([counts for _, counts in parts])), np.argsort(rows))
+
+
+def gathered(ragged: Ragged, rows: NDArray[Any]) -> Ragged:
+    """Returns the run lengths of some rows."""
+    from detmap.kernels.runs import gather_runs
+
+    off = np.concatenate([[0], np.cumsum(np.diff(ragged[0])[rows])]).astype(np.int64)
+    counts = blank(int(off[-1]), np.uint32)
+    gather_runs(*ragged, np.ascontiguousarray(rows, dtype=np.int64), off, counts)
+    return off, counts

@@ -1,0 +1,91 @@
+"""Overlaps of boxes row by row, of any class, for checks outside of a protocol."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.core.tables import Truth, boxes_as
+from detmap.core.tables.grouping import labels
+
+Boxes = NDArray[np.float64]
+MOST_PAIRS = 4_000_000  # that are looked at
+PAIRS_AT_ONCE = 250_000
+
+
+class Met(NamedTuple):
+    """Rows with the object of the highest overlap.
+
+    Parameters
+    ----------
+    row, place : (n,) rows of the detections and of the ground truth
+    iou : (n,) float64
+    """
+
+    row: NDArray[np.int64]
+    place: NDArray[np.int64]
+    iou: NDArray[np.float64]
+
+
+def edges(rows: Any, some: NDArray[Any] | None = None, *, inclusive: bool = False) -> Boxes:
+    """Returns (n, 5) left, top, right, bottom edge and area, of a table or raw rows of the doctor.
+
+    With `inclusive` the last pixel belongs to the box; right and bottom are then the pixel after
+    it. `some` selects rows.
+    """
+    boxes = rows.boxes if some is None else rows.boxes[some]
+    with np.errstate(all="ignore"):  # what is wrong may be out of all proportion
+        if inclusive:
+            corners = boxes_as(boxes, rows.box_format, "voc")
+            right, bottom = corners[:, 2] + 1, corners[:, 3] + 1
+            area = (right - corners[:, 0]) * (bottom - corners[:, 1])
+        else:
+            corners = boxes_as(boxes, rows.box_format, "xywh")
+            right, bottom = corners[:, 0] + corners[:, 2], corners[:, 1] + corners[:, 3]
+            area = corners[:, 2] * corners[:, 3]
+    return np.stack([corners[:, 0], corners[:, 1], right, bottom, area], axis=1)
+
+
+def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
+    """Returns (n,) IoU of (n, 5) and (n, 5) `edges`; 0 if undefined."""
+    with np.errstate(all="ignore"):
+        width = np.minimum(a[:, 2], b[:, 2]) - np.maximum(a[:, 0], b[:, 0])
+        height = np.minimum(a[:, 3], b[:, 3]) - np.maximum(a[:, 1], b[:, 1])
+        shared = np.where((width > 0) & (height > 0), width * height, 0.0)
+        union = a[:, 4] + b[:, 4] - shared
+        return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
+
+
+def best_overlaps(
+    rows: Any, image: NDArray[Any], some: NDArray[np.int64], truth: Truth, least: float
+) -> Met:
+    """Returns rows with the object of highest overlap on their image, of any class, if it is at
+    least `least`.
+
+    `image` holds the position of each row's image. Of more than
+    `MOST_PAIRS` pairs, every n-th row is examined.
+    """
+    objects = np.argsort(truth.image, kind="stable")
+    off = np.searchsorted(truth.image[objects], np.arange(len(truth.images) + 1))
+    count = np.diff(off)[image[some]]
+    thin = int(np.ceil(count.sum() / MOST_PAIRS))
+    if thin > 1:  # rows spread evenly
+        some, count = some[::thin], count[::thin]
+    some, count = some[count > 0], count[count > 0]
+    ends = np.concatenate([[0], np.cumsum(count)])
+    boxes, begin = edges(truth)[objects], 0
+    parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+    while begin < len(some):
+        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + PAIRS_AT_ONCE, "right")) - 1)
+        block = ends[begin : end + 1] - ends[begin]
+        nth = labels(block)
+        place = off[image[some[begin:end]]][nth] + np.arange(block[-1]) - block[nth]
+        iou = ious(edges(rows, some[begin:end])[nth], boxes[place])
+        best = np.flatnonzero(iou == np.maximum.reduceat(iou, block[:-1])[nth])
+        first = best[np.unique(nth[best], return_index=True)[1]]
+        first = first[iou[first] >= least]
+        parts.append((some[begin + nth[first]], objects[place[first]], iou[first]))
+        begin = end
+    return Met(*(np.concatenate(each) for each in zip(*parts, strict=True)))

@@ -1,0 +1,485 @@
+"""The result of an evaluation: metrics, per-class table, counts, notes, signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detmap.core.base.locks import cached_property
+from detmap.core.base.reprs import outline
+from detmap.core.curves import aggregation
+from detmap.core.curves import scores as class_scores
+from detmap.core.curves.aggregation import COUNTS
+from detmap.core.curves.scores import Scores
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.metric_rows import LRP, MetricRow
+from detmap.core.results import result_notes
+from detmap.core.results.signature import signature
+from detmap.core.tables import Note, fixes
+from detmap.core.tables.digests import digest_of
+from detmap.core.tables.notes import summed
+from detmap.errors import DataError, DetmapError, ProtocolError
+
+if TYPE_CHECKING:
+    from detmap.core.curves.operating_points import Operating
+    from detmap.core.matching.matches_overview import Overview
+    from detmap.core.output.table import Table
+    from detmap.core.results.findings import Findings
+    from detmap.core.statistics.intervals import Intervals
+    from detmap.core.statistics.ties import Tied
+    from detmap.core.tables import Detections, Truth
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The return value of `detmap.evaluate`; ``print(result)`` shows it.
+
+    >>> import detmap
+    >>> from detmap.core.base.resources import folder
+    >>> sample = folder("datasets") / "shapes"
+    >>> result = detmap.evaluate(sample, sample / "detections" / "contours", "coco-bbox")
+    >>> round(result.metrics["AP50"], 4)  # a fraction; NaN if undefined
+    0.606
+    >>> [row["tp"] for row in result.per_class][:3]  # counts at IoU 0.5, one row per class
+    [45, 37, 39]
+    >>> recall, precision, score = result.curve("circle", iou=0.75)
+    >>> result.signature.split("|")[:2]  # protocol and its changes
+    ['coco-bbox.2', 'stock']
+
+    Parameters
+    ----------
+    verdicts : the match rows, or an `Overview` of them if they are on other machines
+    scores : the integrated curves
+    weights : (I,) float64 image weights; None for 1
+    inputs : arguments of `evaluate`: truth, detections, protocol, reader options
+    matched : truth and detections, for orders of tied scores; None if not available
+    extra : the metrics of the protocol's ``evaluation.extra``
+    extra_part : returns these metrics for some images, given by id; None if not available
+    """
+
+    verdicts: Matches | Overview
+    scores: Scores
+    weights: NDArray[np.float64] | None = None
+    inputs: tuple[Any, Any, Protocol, Mapping[str, Any]] | None = None
+    matched: tuple[Truth, Detections] | None = field(default=None, repr=False)
+    extra: Mapping[str, float] = field(default_factory=dict)
+    extra_part: Callable[[ArrayLike], Mapping[str, float]] | None = field(default=None, repr=False)
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol of the evaluation."""
+        return self.verdicts.protocol
+
+    @cached_property
+    def rows(self) -> list[MetricRow]:
+        """The definition of each metric: kind, IoU, subset, class group, detection limit."""
+        return self.protocol.rows()[0]
+
+    @property
+    def lower_is_better(self) -> frozenset[str]:
+        """The names of metrics of which a lower value is better."""
+        rates = (row.name for row in self.rows if not row.metric.higher_is_better)
+        return frozenset((*rates, *(name for name in LRP if name in self.extra)))
+
+    @cached_property
+    def findings(self) -> Findings:
+        """Common mistakes in the input files, as the quick input checks find them.
+
+        Empty for results of matches without input files.
+        """
+        from detmap.core.results.findings import quick_findings
+
+        return quick_findings(self.inputs)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Values by name, fractions in [0, 1]; NaN if undefined."""
+        return dict(self._metrics)  # a copy, so callers cannot change the cache
+
+    @cached_property
+    def _metrics(self) -> dict[str, float]:
+        categories = self.verdicts.categories
+        return {
+            row.name: aggregation.mean(self.scores, row, self.protocol, categories)
+            for row in self.rows
+        } | dict(self.extra)
+
+    @cached_property
+    def per_class(self) -> list[dict[str, Any]]:
+        """One dict per class: name, id, the AP and AR of the protocol, counts at IoU 0.5."""
+        return self.classes()
+
+    def classes(self, iou: float | None = None) -> list[dict[str, Any]]:
+        """Returns `per_class` with the counts at another IoU threshold of the protocol."""
+        counts = aggregation.count(self.scores, self.protocol, iou)
+        rows = aggregation.class_rows(self.protocol)
+        values = {row.name: aggregation.per_class(self.scores, row, self.protocol) for row in rows}
+        return [
+            {
+                "name": name,
+                "id": int(self.verdicts.categories.ids[k]),
+                **{row: float(column[k]) for row, column in values.items()},
+                **{field: _count(getattr(counts, field)[k]) for field in COUNTS},
+            }
+            for k, name in enumerate(self.verdicts.categories.names)
+        ]
+
+    def flat(
+        self, prefix: str = "", *, classes: bool = False, intervals: Intervals | None = None
+    ) -> dict[str, float]:
+        """Returns one dict of numbers for MLflow, W&B and TensorBoard, without undefined ones.
+
+        Parameters
+        ----------
+        prefix : of every name, such as ``"val/"``
+        classes : whether to add the metrics of classes, as ``per_class/AP/person``
+        intervals : from `intervals`, to add ``AP_low`` and ``AP_high``
+
+        Characters that MLflow refuses become ``_``; ``AR@100`` becomes ``AR_at_100``. Names of
+        classes are cut to 180 bytes; a class whose name is taken by then gets a number (``_2``).
+
+        Raises `DataError` for arguments of another type.
+        """
+        from detmap.core.results.flat_metrics import flat
+
+        if not isinstance(prefix, str):
+            raise DataError("prefix", f"{prefix!r:.80}", 'give a string such as "val/"')
+        if intervals is not None and not hasattr(intervals, "metrics"):
+            fix = "give Result.intervals()"
+            raise DataError("intervals", f"{intervals!r:.80}", fix)
+
+        rows = self.per_class if classes else []
+        return flat(self.metrics, rows, prefix, intervals.metrics if intervals else None)
+
+    def counts(self, iou: float | None = None) -> dict[str, int | float]:
+        """Returns totals over classes at an IoU threshold.
+
+        The default is 0.5, or the protocol's first threshold if 0.5 is not evaluated.
+        """
+        counts = aggregation.count(self.scores, self.protocol, iou)
+        return {
+            "images": self.verdicts.n_images
+            if self.weights is None
+            else _count(self.weights.sum()),
+            "classes": len(self.verdicts.categories),
+            "iou": counts.iou,
+            **{field: _count(getattr(counts, field).sum()) for field in COUNTS},
+        }
+
+    @cached_property
+    def signature(self) -> str:
+        """One line that identifies protocol, changes, data and version."""
+        line = signature(self.protocol, "+".join((self.data_digest, *self.fixes)))
+        return line if self.weights is None else f"{line}|weights:{digest_of(self.weights)}"
+
+    @property
+    def data_digest(self) -> str:
+        """The digest of the matched data."""
+        return self.overview.digest
+
+    @property
+    def lowest_score(self) -> float:
+        """The lowest score of the evaluated detections; NaN without one."""
+        lowest = self.overview.ranking.lowest_score
+        return lowest + 0.0 if np.isfinite(lowest) else np.nan  # never -0.0
+
+    @property
+    def fixes(self) -> tuple[str, ...]:
+        """Names of the fixes (``--fix``) applied to the detections, in order."""
+        return fixes(self.verdicts.notes)
+
+    @cached_property
+    def overview(self) -> Overview:
+        """A summary of the matches without their rows."""
+        return self.verdicts.overview() if isinstance(self.verdicts, Matches) else self.verdicts
+
+    @property
+    def matches(self) -> Matches:
+        """The match rows; raises `DetmapError` if they are on other machines."""
+        if not isinstance(self.verdicts, Matches):
+            raise DetmapError(
+                "matches",
+                "the match rows are on other machines, or were not kept in bounded memory",
+                "give rows=True to detmap.distributed.evaluate, merge the parts here, or evaluate "
+                "without memory=",
+            )
+        return self.verdicts
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """Remarks on the input and the numbers."""
+        undefined = aggregation.classes_without_truth(
+            self.scores, self.verdicts.categories, self.protocol
+        )
+        tied: list[Note] = []
+        if isinstance(self.verdicts, Matches) and self.weights is None and self.overview.n_tied:
+            from detmap.core.curves import tie_bounds
+
+            tied = tie_bounds.note(self.verdicts, self.scores)
+        return [
+            *summed(self.verdicts.notes),
+            *result_notes.match_notes(self.overview),
+            *undefined,
+            *tied,
+            *result_notes.left_out(self.protocol),
+            *([] if self.extra else result_notes.extra_left_out(self.protocol)),
+            *result_notes.stops(self.overview),
+            *result_notes.equal_scores(self.overview),
+            *result_notes.partial_groups(self.protocol, self.verdicts.categories),
+            *result_notes.ungrouped(self.protocol, self.verdicts.categories),
+        ]
+
+    def curve(
+        self,
+        name: str | int,
+        iou: float = 0.5,
+        subset: str | None = None,
+        max_dets: int | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Returns the precision-recall curve of a class at every rank, not interpolated.
+
+        Parameters
+        ----------
+        name : name or id of the class
+        iou : one of the protocol's thresholds
+        subset : name of a subset of the objects (default: ``all``)
+        max_dets : detection limit (default: the protocol's highest)
+
+        Returns
+        -------
+        recall, precision, score : each (n,) float64, by descending score, without ignored
+            detections
+
+        Raises
+        ------
+        DetmapError : unknown class, threshold or subset, or no match rows
+        """
+        k = self.verdicts.categories.index(name)
+        t = self.protocol.threshold(iou, where="curve")
+        a = self.protocol.subset(subset)
+        whole = isinstance(max_dets, int) and not isinstance(max_dets, bool) and max_dets > 0
+        if max_dets is not None and not whole:
+            raise ProtocolError(
+                "curve", f"max_dets {max_dets!r} is not a valid limit", "use a positive integer"
+            )
+        limit = self.protocol.max_dets()[-1] if max_dets is None else max_dets
+        return class_scores.whole_curve(self.matches, k, a, t, limit, self.weights)
+
+    def intervals(
+        self,
+        level: float = 0.95,
+        replicates: int | None = None,
+        seed: int = 0,
+        groups: Mapping[Any, Any] | str | Path | None = None,
+        *,
+        method: str = "influence",
+        threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Intervals:
+        """Computes standard error, bias and confidence interval of every metric and class.
+
+        Parameters and errors are those of `detmap.core.statistics.intervals.intervals`. `groups`
+        maps images to groups (for example, frames of one video), as a mapping or a CSV file. The
+        method ``jackknife`` evaluates again without each of 25 (or `replicates`) parts of the
+        images, so it has every metric of every protocol.
+        """
+        from detmap.core.statistics import intervals, jackknife
+
+        matches = self._unweighted("intervals")
+        if isinstance(groups, str | Path) and self.matched is not None:
+            from detmap.core.statistics.sampling_units import groups_of
+
+            groups = groups_of(groups, self.matched[0])
+        if method == "jackknife":
+            how = jackknife.How(level, replicates, seed, groups, progress)
+            return jackknife.intervals(self, matches.image_ids, self.select, how)
+        made = intervals.intervals(
+            matches,
+            self.scores,
+            level=level,
+            replicates=1000 if replicates is None else replicates,
+            seed=seed,
+            groups=groups,
+            method=method,
+            threads=threads,
+            progress=progress,
+        )
+        text = "metrics have intervals only by the method jackknife"
+        return replace(made, notes=(*made.notes, *result_notes.extra_left_out(self.protocol, text)))
+
+    def select(self, image_ids: ArrayLike) -> Result:
+        """Returns the result of some images, given by id.
+
+        It equals an evaluation of truth and detections restricted to these images. A protocol that
+        orders all detections together matches them again.
+
+        Raises
+        ------
+        DetmapError : an image was not evaluated, no match rows, or no tables to match again
+        """
+        if self.matched is not None and not self.protocol.image_by_image():
+            return self._rematched(image_ids)
+        whole, weights = self.matches, self.weights
+        matches = whole.select(image_ids)
+        result_notes.require_own_order(matches)
+        if weights is not None:
+            weights = weights[np.isin(whole.image_ids, matches.image_ids)]
+        part = Result(matches, class_scores.scores(matches, weights=weights), weights)
+        if self.extra_part is None or weights is not None:
+            return part
+        return replace(part, extra=self.extra_part(image_ids), extra_part=self.extra_part)
+
+    def _rematched(self, image_ids: ArrayLike) -> Result:
+        """The result of some images whose tables are matched again."""
+        from detmap.core.matching.engine import match
+        from detmap.core.tables import selection
+
+        assert self.matched is not None
+        tables = selection.part(*self.matched, image_ids, None)
+        matches = match(*tables, self.protocol)
+        extra = self.extra_part(image_ids) if self.extra_part else {}
+        scores = class_scores.scores(matches)
+        return Result(matches, scores, matched=tables, extra=extra, extra_part=self.extra_part)
+
+    def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, Result]:
+        """Returns the result of each named set of images; see `detmap.read_slices` for files."""
+        if not isinstance(images, Mapping):
+            raise DataError("slices", f"a {type(images).__name__}", "give a dict: name to ids")
+        return {name: self.select(image_ids) for name, image_ids in images.items()}
+
+    def per_image(self, iou: float | None = None) -> list[dict[str, Any]]:
+        """Returns one dict per image: id, counts, score of the highest-scoring false positive.
+
+        That is ``worst_score``, NaN without false positives. The counts add up to `counts`.
+        """
+        from detmap.core.results import slices
+
+        return slices.per_image(*self._rows(iou))
+
+    def operating_point(self, threshold: float, *, iou: float | None = None) -> Operating:
+        """Returns precision, recall, F1, TP, FP and FN of detections at or above a score."""
+        return self._operating("operating_point", iou, threshold)
+
+    def best_f_beta(self, beta: float = 1.0, *, iou: float | None = None) -> Operating:
+        """Returns the score threshold of the highest F-beta, per class and overall."""
+        return self._operating("best_f_beta", iou, beta)
+
+    def threshold_for_precision(self, precision: float, *, iou: float | None = None) -> Operating:
+        """Returns the lowest score threshold with at least this precision."""
+        return self._operating("for_precision", iou, precision)
+
+    def threshold_for_recall(self, recall: float, *, iou: float | None = None) -> Operating:
+        """Returns the highest score threshold with at least this recall."""
+        return self._operating("for_recall", iou, recall)
+
+    def _operating(self, rule: str, iou: float | None, value: float) -> Operating:
+        from detmap.core.curves import operating_points
+
+        points: Operating = getattr(operating_points, rule)(*self._rows(iou), value)
+        return points
+
+    def plot(self, path: str | Path, *, iou: float | None = None) -> None:
+        """Writes precision-recall curves by class, subset and IoU, and F1 over the score.
+
+        Raises
+        ------
+        DetmapError : a suffix other than .png, .svg and .pdf, no matplotlib, or the write fails
+        """
+        from detmap.core.results import curve_plots
+
+        matches, _, t = self._rows(iou)
+        curve_plots.write(path, matches, t, self.signature)
+
+    def _rows(self, iou: float | None) -> tuple[Matches, int, int]:
+        """The match rows, the main subset, and the threshold of the counts."""
+        t = aggregation.threshold_of(self.protocol, iou)
+        return self._unweighted("rows"), self.protocol.subset(), t
+
+    def _unweighted(self, what: str) -> Matches:
+        if self.weights is not None:
+            raise DetmapError(what, "the images are weighted", "use a result without weights")
+        return self.matches
+
+    def ties(
+        self, *, orders: int = 100, seed: int = 0, threads: int | None = None
+    ) -> dict[str, Tied]:
+        """Computes bounds, mean and deviation of every metric over orders of tied scores.
+
+        Where boxes lie in heaps of millions of pairs, bounds are wide, and the rest is NaN.
+        """
+        from detmap.core.statistics import ties
+
+        rows = self._unweighted("ties")
+        return ties.ties(rows, self.scores, self.matched, orders=orders, seed=seed, threads=threads)
+
+    def integrators(self) -> dict[str, dict[str, float]]:
+        """Computes AP, AP50 and AP75 under each of the four AP interpolations."""
+        return aggregation.under_integrators(self.matches, self.weights)
+
+    def to_dict(self, iou: float | None = None) -> dict[str, Any]:
+        """Returns the content of the JSON output: plain values, undefined ones as None."""
+        from detmap.core.results.json_content import json_content
+
+        return json_content(self, iou)
+
+    def tables(
+        self, *, iou: float | None = None, per_class: bool = False, integrators: bool = False
+    ) -> list[Table]:
+        """Returns the tables: metrics, and on request classes and AP interpolations."""
+        from detmap.core.results import result_tables
+
+        tables = [result_tables.metric_table(self.protocol, self.rows, self.metrics)]
+        if integrators:
+            tables.append(result_tables.integrator_table(self.integrators()))
+        if per_class:
+            tables.append(result_tables.class_table(self.classes(iou)))
+        fixed = (f"detections fixed by --fix {name}" for name in self.fixes)
+        lines = (*result_tables.totals(self.counts(iou), self.lowest_score), *fixed, self.signature)
+        tables[-1] = replace(tables[-1], lines=lines)
+        return tables
+
+    def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
+        """Returns one of the tables as a `pandas.DataFrame`; its ``attrs`` hold the signature.
+
+        Parameters
+        ----------
+        table : ``metrics``, ``classes`` or ``integrators``
+        iou : threshold of the counts
+
+        Raises
+        ------
+        DetmapError : unknown table, or pandas is not installed
+        """
+        tables = self.tables(iou=iou, per_class=True, integrators=table == "integrators")
+        from detmap.core.output import data_frames
+
+        return data_frames.frame(tables, table, self.signature)
+
+    def _repr_html_(self) -> str:
+        from detmap.core.output import formats
+        from detmap.core.output.tiles import metric_tiles
+
+        found = formats.html(self.findings.tables()) if self.findings else ""
+        return found + metric_tiles(self.metrics) + formats.html(self.tables())
+
+    def __repr__(self) -> str:
+        metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]
+        data = f"{self.verdicts.n_images} images, {len(self.verdicts.categories)} classes"
+        return outline(self, self.protocol.name, data, *metrics, self.signature)
+
+    def __str__(self) -> str:
+        from detmap.core.output import formats
+
+        notes = "".join(f"note: {note}\n" for note in self.notes)
+        return formats.text(self.tables()) + notes
+
+
+def _count(number: Any) -> int | float:
+    """An int if the number is whole, else a float."""
+    return int(number) if float(number).is_integer() else float(number)

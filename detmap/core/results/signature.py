@@ -1,0 +1,42 @@
+"""The signature: one line that identifies protocol, data and version.
+
+``coco-bbox.2|stock|proto:8c1f…|data:51ab…|detmap:0.1.0``
+"""
+
+from __future__ import annotations
+
+import platform
+
+from detmap.core.protocol import Protocol
+from detmap.core.protocol.protocol_digest import protocol_digest
+from detmap.version import __version__
+
+
+def signature(protocol: Protocol, data: str) -> str:
+    """Returns protocol, version, changes, both digests and detmap's version."""
+    if protocol.changes:
+        state = ";".join(f"{key}={value}" for key, value in protocol.changes)
+    else:
+        state = "stock" if protocol.stock else "custom"
+    return "|".join(
+        (
+            f"{protocol.name}.{protocol.version}",
+            state,
+            f"proto:{protocol_digest(protocol)}",
+            f"data:{data}",
+            f"detmap:{__version__}",
+        )
+    )
+
+
+def environment() -> dict[str, str]:
+    """Returns the versions that can affect a metric."""
+    from importlib.metadata import version
+
+    return {
+        "detmap": __version__,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "numba": version("numba"),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }

@@ -1,0 +1,141 @@
+"""Gates for continuous integration: fail on a significant drop of a metric, or require proof that
+there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from detmap.core.statistics.comparison import Comparison, Pair
+from detmap.core.statistics.formulas.quantiles import normal
+from detmap.errors import DataError
+
+KINDS = ("fail-if-drop", "require-within")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A requirement on a metric, or on a metric of one class.
+
+    Parameters
+    ----------
+    kind : ``fail-if-drop``: fail if the metric dropped by significantly more than `points`;
+        ``require-within``: pass only if a drop of `points` or more is excluded
+    points : percentage points of the metric: 0.5 is from 42.3 to 41.8
+    metric : name; "" for the first metric of the protocol
+    name : class; "" for the mean over classes
+    place : of the gate in errors; default the option of the command line
+    """
+
+    kind: str
+    points: float
+    metric: str = ""
+    name: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a gate passed, and one line with the reason."""
+
+    passed: bool
+    line: str
+
+
+def read(kind: str, text: str) -> Gate:
+    """Parse a gate: ``0.5``, ``AP50=0.5`` or ``AP50/person=1``, in percentage points.
+
+    Raises
+    ------
+    DataError : the value is not a number from 0 to 100; 0 for ``require-within``: no drop is
+        smaller
+    """
+    of, _, number = text.rpartition("=")
+    metric, _, name = of.partition("/")
+    try:
+        points = float(number)
+    except ValueError:
+        points = math.nan
+    if not 0 <= points <= 100:
+        fix = "give percentage points from 0 to 100: 0.5, AP50=0.5 or AP50/person=1"
+        raise DataError(f"--{kind}", f"{text[:80]!r}", fix)
+    if not points and kind == "require-within":
+        what = "a drop cannot be smaller than 0 points"
+        fix = (
+            "give the largest drop to accept, above 0; --fail-if-drop 0 fails on a significant one"
+        )
+        raise DataError(f"--{kind}", f"{text[:80]!r}: {what}", fix)
+    return Gate(kind, points, metric, name)
+
+
+def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
+    """Test the first pair, baseline and new detector.
+
+    Raises
+    ------
+    DataError : unknown metric or class
+    """
+    pair = _pair(comparison, gate)
+    of = f"{pair.metric} of {gate.name}" if gate.name else pair.metric
+    drop = gate.points / 100
+    drops = gate.kind == "fail-if-drop"
+    asked = "allowed" if drops else "to show: a drop smaller than"
+    told = (
+        f"{asked} {gate.points:g} (alpha {alpha:g}; standard error "
+        f"{'unknown' if math.isnan(pair.se) else f'{100 * pair.se:.2f}'}; "
+        f"{'' if pair.why_not else f'bias {100 * pair.bias:+.2f}, subtracted; '}"
+    )
+    if pair.why_not:
+        told += f"no test of it holds its level: {pair.why_not}"
+    else:
+        told += (
+            f"minimum detectable difference with {comparison.units.n:,} "
+            f"{comparison.units.noun}: {100 * pair.mdd:.2f}"
+        )
+    if pair.mdd > drop > 0:
+        told += (
+            f"; to detect a drop of {gate.points:g} takes about "
+            f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
+        )
+    told += ")"
+    z = normal(1 - alpha)
+    margin = pair.difference + drop - (0.0 if pair.why_not else pair.bias)
+    if math.isnan(margin):
+        return Verdict(False, f"FAIL: {of} is undefined")
+    if pair.se > 0:
+        ratio = margin / pair.se
+        passed = ratio >= -z if drops else ratio > z
+    elif drops:
+        passed = margin >= 0
+    else:
+        passed = margin > 0 and not math.isnan(pair.se)
+    verdict = "PASS" if passed else "FAIL"
+    return Verdict(passed, f"{verdict}: {of} {_change(pair.difference)}, {told}")
+
+
+def _change(difference: float) -> str:
+    if difference == 0:
+        return "did not change"
+    moved = "dropped" if difference < 0 else "rose"
+    return f"{moved} {abs(round(100 * difference, 2))} points"
+
+
+def _pair(comparison: Comparison, gate: Gate) -> Pair:
+    metric = gate.metric or comparison.pairs[0].metric
+    if gate.name:
+        pairs: list[Pair] = [
+            one
+            for one in comparison.classes
+            if one.name == gate.name and one.metric == metric.removeprefix("m")
+        ]
+    else:
+        pairs = [one for one in comparison.pairs if one.metric == metric]
+    if not pairs:
+        known = sorted({one.metric for one in comparison.pairs})
+        classes = sorted({one.name for one in comparison.classes})
+        of = f"{metric}/{gate.name}" if gate.name else metric
+        fix = f"metrics: {', '.join(known)}; classes: {', '.join(classes[:20])}"
+        raise DataError(gate.place or f"--{gate.kind}", f"there is no {of}", fix)
+    first = comparison.pairs[0]
+    return next(one for one in pairs if (one.a, one.b) == (first.a, first.b))

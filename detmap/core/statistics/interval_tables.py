@@ -1,0 +1,213 @@
+"""Tables of confidence intervals, ties and comparisons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from detmap.core.output.table import Cell, PValue, Table
+from detmap.core.statistics.comparison import SHOWN, Comparison, Pair
+from detmap.core.statistics.intervals import Interval, Intervals
+from detmap.core.statistics.ties import Tied
+from detmap.errors import counted
+
+HEADER = ("value", "SE", "low", "high", "bias")
+MARK, OUTSIDE = "*", "+"
+MDD = "minimum detectable difference: the test detects it with a power of 80 %"
+
+
+def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
+    """Tables of the intervals of the metrics and, on request, of the classes."""
+    promise = f"{100 * made.level:g} % intervals, {made.units.n:,} {made.units.noun}"
+    tables = [
+        Table(
+            f"{promise}: {_how(made)}",
+            ("metric", *HEADER),
+            tuple((_marked(name, one), *_cells(one)) for name, one in made.metrics.items()),
+            _reasons(made.metrics),
+            name="intervals",
+        )
+    ]
+    if per_class:
+        rows = {(name, row): one for name, of in made.per_class.items() for row, one in of.items()}
+        tables.append(
+            Table(
+                f"{promise}, per class",
+                ("class", "metric", *HEADER),
+                tuple((name, _marked(row, one), *_cells(one)) for (name, row), one in rows.items()),
+                _reasons(rows),
+                name="class-intervals",
+            )
+        )
+    return tables
+
+
+def tie_table(tied: Mapping[str, Tied]) -> Table:
+    """Table of the metrics over the orders of tied scores."""
+    outer = any(not one.attained for one in tied.values())
+    orders = max((one.orders for one in tied.values()), default=0)
+    lines = (f"{MARK} outer bounds: no order was found that reaches them",) if outer else ()
+    random = f"; mean and standard deviation over {orders} random orders" if orders else ""
+    return Table(
+        f"over all orders of tied scores{random}",
+        ("metric", "value", "low", "high", "expected", "mean", "SD"),
+        tuple(
+            (
+                name if one.attained else name + MARK,
+                one.value,
+                one.low,
+                one.high,
+                one.expected,
+                one.mean,
+                one.sd,
+            )
+            for name, one in tied.items()
+        ),
+        lines,
+        name="ties",
+    )
+
+
+def _how(made: Intervals) -> str:
+    if made.method == "percentile":
+        return (
+            f"percentile bootstrap, {made.replicates} replicates, for comparison with papers: its "
+            "coverage was 36 to 94 % at a level of 95 %"
+        )
+    if made.method == "jackknife":
+        return f"jackknife of {made.replicates} parts, corrected for the small-sample bias"
+    return "influence functions, corrected for the small-sample bias"
+
+
+def _cells(one: Interval) -> tuple[float, ...]:
+    return one.value, one.se, one.low, one.high, one.bias
+
+
+def _marked(name: str, one: Interval | Pair) -> str:
+    return name + MARK * bool(one.why_not) + OUTSIDE * one.outside
+
+
+def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[str, ...]:
+    """Footnotes: values outside of their intervals, the reason of the first row without an
+    interval, and how many more rows have none, for this or another reason.
+    """
+    lines = []
+    if any(one.outside for one in intervals.values()):
+        lines.append(f"{OUTSIDE} outside of its interval, which is corrected for the bias")
+    reasons = [one.why_not for one in intervals.values() if one.why_not]
+    if not reasons:
+        return tuple(lines)
+    more = f" (and {counted(len(reasons) - 1, 'more row')})" if len(reasons) > 1 else ""
+    return (*lines, f"{MARK} no interval: {reasons[0]}{more}")
+
+
+BASIS = {
+    True: "low, high and p: per row, corrected for bias; adjusted p: for all rows together",
+    False: "low, high: normal, corrected for bias; p: permutation of images, without correction",
+}
+"""What intervals and p-values of a comparison are, by whether its test is z."""
+
+
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Tables of the leaderboard, the pairs, and the classes and images that changed most."""
+    return [
+        _leaderboard(comparison),
+        _pair_table(comparison),
+        _changed_classes(comparison),
+        _changed_images(comparison),
+    ]
+
+
+def _leaderboard(comparison: Comparison) -> Table:
+    metric = comparison.pairs[0].metric
+    letters = any(letters for *_, letters in comparison.leaderboard)
+    return Table(
+        f"leaderboard by {metric}, {comparison.units.n:,} {comparison.units.noun}",
+        ("detector", metric, "group"),
+        comparison.leaderboard,
+        ("detectors with a common letter do not differ significantly",) if letters else (),
+        name="leaderboard",
+    )
+
+
+def _pair_table(comparison: Comparison) -> Table:
+    level = f"{100 * (1 - comparison.alpha):g} %"
+    first, second, *others = comparison.names
+    title = "all pairs, b minus a" if others else f"{second} minus {first}"
+    return Table(
+        f"{title}: {level} intervals, test {comparison.test}, adjusted by {comparison.adjust}",
+        (*_names(comparison, "a", "b"), "metric", *_header(comparison)),
+        tuple(
+            (*_names(comparison, one.a, one.b), _marked(one.metric, one), *_differences(one))
+            for one in comparison.pairs
+        ),
+        (
+            *(("MDD: " + MDD,) if any(one.mdd >= 0 for one in comparison.pairs) else ()),
+            BASIS[comparison.test == "z"],
+            *_needed(comparison),
+            *_reasons({(one.a, one.b, one.metric): one for one in comparison.pairs}),
+        ),
+        name="pairs",
+    )
+
+
+def _changed_classes(comparison: Comparison) -> Table:
+    moved = [one for one in comparison.classes if one.difference != 0][:SHOWN]
+    return Table(
+        f"classes that changed most, adjusted by {comparison.adjust}",
+        (*_names(comparison, "a", "b"), "class", "metric", *_header(comparison)),
+        tuple(
+            (
+                *_names(comparison, one.a, one.b),
+                one.name,
+                _marked(one.metric, one),
+                *_differences(one),
+            )
+            for one in moved
+        ),
+        (
+            BASIS[comparison.test == "z"],
+            *_reasons({(one.a, one.b, one.name, one.metric): one for one in moved}),
+        ),
+        name="classes",
+    )
+
+
+def _changed_images(comparison: Comparison) -> Table:
+    noun, metric = comparison.units.noun, comparison.pairs[0].metric
+    return Table(
+        f"{noun} that changed {metric} most, and the part of the difference due to each",
+        (*_names(comparison, "a", "b"), noun[:-1], "change"),
+        tuple(
+            (*_names(comparison, a, b), unit, change) for a, b, unit, change in comparison.images
+        ),
+        (comparison.signature,),
+        name=noun,
+    )
+
+
+def _names(comparison: Comparison, a: str, b: str) -> tuple[str, ...]:
+    """The cells that name a pair; none if there is only one."""
+    return (a, b) if len(comparison.names) > 2 else ()
+
+
+def _header(comparison: Comparison) -> tuple[str, ...]:
+    p = "p" if comparison.test == "z" else f"p ({comparison.test})"
+    return ("difference", "SE", "low", "high", p, "adjusted p", "MDD")
+
+
+def _differences(one: Pair) -> tuple[Cell, ...]:
+    p, adjusted = (None if math.isnan(p) else PValue(p) for p in (one.p, one.p_adjusted))
+    return one.difference, one.se, one.low, one.high, p, adjusted, one.mdd
+
+
+def _needed(comparison: Comparison) -> tuple[str, ...]:
+    """Number of images that would halve the minimum detectable difference."""
+    first = comparison.pairs[0]
+    if not first.mdd > 0:
+        return ()
+    points = [0.1, 0.2, 0.5, 1.0, 2.0]
+    shown = max((x for x in points if x / 100 < first.mdd), default=min(points))
+    n = comparison.images_needed(first, shown / 100)
+    return (f"a difference of {shown:g} points in {first.metric} needs {n:,} images",)
