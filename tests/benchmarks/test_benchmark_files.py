@@ -11,7 +11,9 @@ import detmap
 from detmap.benchmarks.open_images import label_hierarchy
 from detmap.core.adapters import read_images
 from detmap.errors import DataError, DetmapError
-from tests.adapters import test_kitti, test_people, test_rotated
+from tests.benchmarks import test_kitti_files as test_kitti
+from tests.benchmarks import test_people_files as test_people
+from tests.benchmarks import test_rotated_files as test_rotated
 from tests.benchmarks.small_cases import (
     BDD100K,
     CASES,

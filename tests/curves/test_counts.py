@@ -7,7 +7,7 @@ import pytest
 
 import detmap
 from detmap.core.curves import counts as counting
-from tests.diagnosis.troublesome_tables import tables
+from tests.analysis.diagnosis.troublesome_tables import tables
 from tests.support.tier import drawn
 
 

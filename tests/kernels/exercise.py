@@ -35,8 +35,8 @@ from detmap.core.statistics.replicates import random_words
 from detmap.kernels import curves, grouping, overlap, state
 from detmap.kernels.scanning import cell_numbers, json_skip
 from detmap.kernels.scanning import voc_scan as kernels
-from tests.diagnosis import test_pair_by_class
-from tests.diagnosis import troublesome_tables as drawing
+from tests.analysis.diagnosis import test_pair_by_class
+from tests.analysis.diagnosis import troublesome_tables as drawing
 from tests.kernels import test_near_pairs, test_runs
 from tests.kernels.test_match import draw_case, judged
 from tests.overlaps import test_likely_pairs, test_polygons

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import detmap
-from tests.doctor.mistakes import GAPS, PIXELS, WRONG, Columns, columns, in_coco_form
+from tests.analysis.doctor.mistakes import GAPS, PIXELS, WRONG, Columns, columns, in_coco_form
 from tests.support.tier import some
 
 pytestmark = pytest.mark.slow

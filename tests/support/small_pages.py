@@ -1,4 +1,5 @@
-"""Reports with few replicates: what they compute is tested in tests/statistics and tests/diagnosis.
+"""Reports with few replicates: what they compute is tested in tests/statistics and
+tests/analysis/diagnosis.
 
 Reports with all replicates are made by the blocks of the pages and by `tools/fuzz.py reports`.
 """

@@ -2,8 +2,8 @@
 
 A row holds the call of a tool, its protocol, its numbers and their known differences. `detmap
 parity` runs them, `tools/bench.py` measures those that give pycocotools' numbers, and
-`tests/parity/test_peers.py` tests each row. To add a peer, add a row with its fastest call that
-gives the usual numbers.
+`tests/reproducibility/test_peers.py` tests each row. To add a peer, add a row with its fastest call
+that gives the usual numbers.
 
 This package imports nothing that a tool might not need, detmap included: the benchmark loads it by
 its path, because its measurements include imports.

@@ -58,7 +58,7 @@ class Peer(NamedTuple):
     slow : excluded from the large workloads by default
     tolerance : allowed difference from its protocol
     why : the reason for the tolerance
-    deviations : known differences on valid data, by keys of `tests/parity/test_peers.py`
+    deviations : known differences on valid data, by keys of `tests/reproducibility/test_peers.py`
     distribution : its name, if it differs
     """
 

@@ -1,0 +1,217 @@
+"""Replicates of a diagnosis, beside a diagnosis of the images that were drawn, each as often as it
+was drawn.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detmap.analysis.diagnosis import Diagnosis, diagnose, tide
+from detmap.analysis.diagnosis import breakdowns as slicing
+from detmap.analysis.diagnosis import diagnosis_replicates as sampling
+from detmap.analysis.diagnosis.calibration import bins, calibration
+from detmap.analysis.diagnosis.confusion import confusion
+from detmap.analysis.diagnosis.olrp import olrp, overlap_taken
+from detmap.analysis.diagnosis.operating_sweep import OVERALL, operating_points
+from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
+from detmap.core.statistics.replicates import draws
+from detmap.core.statistics.resampled_numbers import (
+    differences,
+    less,
+    resample_ap,
+    resample_fractions,
+)
+from detmap.core.statistics.sampling_units import units
+from detmap.core.tables import Detections, Truth
+from tests.analysis.diagnosis import troublesome_tables as drawing
+from tests.support.tier import some
+
+pytestmark = pytest.mark.slow
+
+N, B, SEED = 7, 20, 3
+PROTOCOLS = ("coco-bbox", "voc2007", "voc2012")
+
+
+def tables(seed: int, times: Any = None) -> tuple[Truth, Detections]:
+    """Drawn tables, no two scores of an image alike; or of them each image as often as told, its
+    copies beside each other.
+    """
+    truth, detections = drawing.tables(100 + seed, n_images=N)
+    rng = random.Random(seed)
+    score = np.array([(k + rng.random()) / (len(detections) + 1) for k in range(len(detections))])
+    rng.shuffle(score)
+    copies = np.repeat(np.arange(N), [1] * N if times is None else times)
+    rows, objects = (
+        [(i, row) for i, of in enumerate(copies) for row in np.flatnonzero(table.image == of)]
+        for table in (detections, truth)
+    )
+    names = dict(zip(truth.categories.ids.tolist(), truth.categories.names, strict=True))
+    ids = truth.categories.ids
+
+    def columns(table: Truth | Detections, which: list[Any]) -> tuple[Any, Any, Any]:
+        at = np.array([row for _, row in which], dtype=int)
+        boxes = table.boxes[at].reshape(-1, 4)
+        return [i for i, _ in which], ids[table.label[at]].tolist(), boxes
+
+    again = truth_from_arrays(
+        *columns(truth, objects),
+        crowd=[bool(truth.crowd[row]) for _, row in objects],
+        images=list(range(len(copies))),
+        categories=names,
+    )
+    side = np.full(len(copies), 60.0)
+    again = replace(again, images=replace(again.images, width=side, height=side))
+    found = columns(detections, rows)
+    return again, detections_from_arrays(again, *found, score[[row for _, row in rows]])
+
+
+def replicate(seed: int, b: int) -> Any:
+    return np.bincount(draws(SEED, b, N), minlength=N)
+
+
+def same(found: Any, wanted: Any) -> None:
+    assert np.asarray(found) == pytest.approx(np.asarray(wanted), abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", some(range(4), 2))
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_gains_of_tide(seed: int, protocol: str) -> None:
+    whole = diagnose(*tables(seed), protocol)
+    drawn = units(np.arange(N))
+    lists = {
+        name: resample_ap(ranks.matches(), drawn, B, SEED) for name, ranks in tide.lists(whole)
+    }
+    known = tide.tide(whole)
+    same(100 * lists[""].values[0], known.ap)
+    for name, gain in known.gain.items():
+        same(100 * less(lists[name], lists[""]).values[0], gain)
+    for b in range(B):
+        there = tide.tide(diagnose(*tables(seed, replicate(seed, b)), protocol))
+        same(100 * lists[""].draws[b, 0], there.ap)
+        for name, gain in there.gain.items():
+            same(100 * (lists[name].draws - lists[""].draws)[b, 0], gain)
+
+
+@pytest.mark.parametrize("seed", some(range(4), 2))
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_slices(seed: int, protocol: str) -> None:
+    whole = diagnose(*tables(seed), protocol)
+    drawn, known = units(np.arange(N)), slicing.slices(whole, confidence=0.5)
+    lists = list(slicing.lists(whole))
+    (recall,) = resample_fractions(
+        [sampling.recalled(whole, [ranks.objects for *_, ranks in lists], 0.5)], drawn, B, SEED
+    )
+    same(recall.values, [each.recall for each in known])
+    ap = [resample_ap(ranks.matches(undefined="skip"), drawn, B, SEED) for *_, ranks in lists]
+    same([each.values[0] for each in ap], [each.ap for each in known])
+    for b in range(B):
+        found = diagnose(*tables(seed, replicate(seed, b)), protocol)
+        there = {(each.by, each.name): each for each in slicing.slices(found, confidence=0.5)}
+        for k, (by, name, _) in enumerate(lists):
+            if by == "objects of the class":  # other classes are frequent in a replicate
+                continue
+            each = there.get((by, name))
+            same(recall.draws[b, k], np.nan if each is None else each.recall)
+            same(ap[k].draws[b, 0], np.nan if each is None else each.ap)
+
+
+def at(found: Diagnosis, rows: Any, objects: Any, score: float) -> list[float]:
+    kept = rows & ~found.ignored & (found.kind != 6) & (found.detections.score >= score)
+    tp, n = float((found.kind[kept] == 0).sum()), float((objects & found.to_find).sum())
+    every = float(kept.sum())
+    nan = float("nan")
+    f1 = 2 * tp / (every + n) if n else nan
+    return [tp / every if every else nan, tp / n if n else nan, f1]
+
+
+@pytest.mark.parametrize("seed", some(range(6), 3))
+def test_operating_points(seed: int) -> None:
+    whole = diagnose(*tables(seed), "coco-bbox")
+    points = operating_points(whole)
+    scores = np.array([0.9, 0.5, 0.2])
+    n = len(whole.truth.categories)
+    parts = [sampling.operating(whole, scores), sampling.classes(whole, points[len(OVERALL) :])]
+    micro, classes = resample_fractions(parts, units(np.arange(N)), B, SEED)
+    rates = classes.values.reshape(3, n + 1)
+    for k, point in enumerate([*points[len(OVERALL) :], points[OVERALL.index("classwise")]]):
+        same(rates[:, k], [point.precision, point.recall, point.f1])
+    for b in range(B):
+        found = diagnose(*tables(seed, replicate(seed, b)), "coco-bbox")
+        everything = (np.ones(len(found.detections), bool), np.ones(len(found.truth), bool))
+        for s, score in enumerate(scores.tolist()):
+            same(micro.draws[b].reshape(3, -1)[:, s], at(found, *everything, score))
+        of_class = []
+        for k, point in enumerate(points[len(OVERALL) :]):
+            of = (found.detections.label == k, found.truth.label == k)
+            of_class.append(at(found, *of, point.score))
+            same(classes.draws[b].reshape(3, n + 1)[:, k], of_class[-1])
+        known = [each for each in of_class if each[1] == each[1]]
+        for q in range(3):
+            some = [each[q] for each in known if each[q] == each[q]]
+            same(classes.draws[b].reshape(3, n + 1)[q, n], np.mean(some) if some else np.nan)
+
+
+@pytest.mark.parametrize("seed", some(range(6), 3))
+def test_calibration_localisation_and_olrp(seed: int) -> None:
+    whole = diagnose(*tables(seed), "coco-bbox")
+    parts = [
+        sampling.calibrated(whole, bins(whole, n_bins=5, least=2)),
+        sampling.localised(whole),
+        sampling.least_lrp(whole),
+    ]
+    calibrated, overlap, lrp = resample_fractions(parts, units(np.arange(N)), B, SEED)
+    cases: list[tuple[Any, Any, Any, Diagnosis]] = [
+        (calibrated.values, overlap.values, lrp.values, whole)
+    ]
+    for b in range(B):
+        found = diagnose(*tables(seed, replicate(seed, b)), "coco-bbox")
+        cases.append((calibrated.draws[b], overlap.draws[b], lrp.draws[b], found))
+    for of_scores, of_boxes, of_all, found in cases:
+        own = calibration(found, n_bins=5, least=2)
+        same(of_scores, [own.ece, own.mce, own.ace, own.d_ece])
+        right = np.flatnonzero(found.kind == 0)
+        same(of_boxes, [overlap_taken(found, right).mean() if len(right) else np.nan])
+        least = olrp(found)[""]
+        same(of_all, [least.olrp, least.loc, least.fp, least.fn])
+
+
+@pytest.mark.parametrize("seed", some(range(6), 3))
+def test_shares_of_confused_classes(seed: int) -> None:
+    whole = diagnose(*tables(seed), "coco-bbox")
+    known = confusion(whole, confidence=0.3)
+    n = len(known.classes)
+    pairs = [(i, j) for i in range(n) for j in range(n + 1)]
+    (shares,) = resample_fractions(
+        [sampling.confused(whole, known, pairs)], units(np.arange(N)), B, SEED
+    )
+    for b in range(B):
+        found = diagnose(*tables(seed, replicate(seed, b)), "coco-bbox")
+        matrix = confusion(found, confidence=0.3).matrix[:n].astype(float)
+        total = matrix.sum(axis=1, keepdims=True)
+        wanted = np.divide(matrix, total, out=np.full_like(matrix, np.nan), where=total > 0)
+        same(shares.draws[b], [wanted[pair] for pair in pairs])
+
+
+def test_no_thread_changes_a_bit() -> None:
+    whole = diagnose(*tables(1), "coco-bbox")
+    parts = [sampling.least_lrp(whole), sampling.localised(whole)]
+    one, four = (
+        resample_fractions(parts, units(np.arange(N)), 100, SEED, threads=threads)
+        for threads in (1, 4)
+    )
+    for a, b in zip(one, four, strict=True):
+        assert np.array_equal(a.draws, b.draws, equal_nan=True)
+
+
+def test_a_detector_does_not_differ_from_itself() -> None:
+    whole = diagnose(*tables(1), "coco-bbox")
+    drawn = units(np.arange(N))
+    own = resample_ap(next(tide.lists(whole))[1].matches(), drawn, B, SEED)
+    (found,) = differences(own, own)
+    assert (found.value, found.se) == (0, 0)
+    assert np.isnan(found.p)  # of so few images nothing is tested

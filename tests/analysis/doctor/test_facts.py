@@ -1,0 +1,231 @@
+"""Facts that no repair changes, and the rarer repairs: each is said of data made for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.analysis.doctor.class_hypotheses import COCO_GAPS, assigned
+from detmap.analysis.doctor.known_benchmarks import VOC, differences
+from detmap.analysis.doctor.trial import trial_of
+from detmap.core.base.resources import folder
+from detmap.core.protocol import load
+from detmap.core.results.findings import Finding
+from tests.analysis.doctor.mistakes import Columns, columns
+
+SHAPES = folder("datasets") / "shapes"
+TRUTH = SHAPES / "instances_test.json"
+
+
+@pytest.fixture(scope="module")
+def right() -> Columns:
+    truth = detmap.read_truth(TRUTH)
+    return columns(truth, detmap.read_detections(SHAPES / "detections" / "contours.json", truth))
+
+
+def perfect(truth: detmap.Truth, seed: int = 0) -> Columns:
+    """Nine of ten objects, found a little beside, and as many boxes anywhere with lower scores."""
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(rng.random(len(truth)) < 0.9)
+    found = truth.boxes[rows] + rng.normal(0, 0.5, (len(rows), 4))
+    found[:, 2:] = np.maximum(found[:, 2:], 1)
+    else_ = rng.permutation(found)
+    place = np.concatenate([truth.image[rows], truth.image[rows]])
+    label = np.concatenate([truth.label[rows], rng.permutation(truth.label[rows])])
+    score = np.concatenate([rng.uniform(0.4, 1, len(rows)), rng.uniform(0, 0.6, len(rows))])
+    size = np.column_stack([truth.images.width, truth.images.height])[place]
+    return Columns(
+        truth,
+        truth.images.ids[place],
+        truth.categories.ids[label],
+        np.concatenate([found, else_]),
+        score,
+        size,
+    )
+
+
+def eighty(right: Columns, ids: list[int]) -> detmap.Truth:
+    """The sample with 80 classes of these ids."""
+    rng = np.random.default_rng(1)
+    truth = right.truth
+    names = tuple(f"class {rank:02}" for rank in rng.permutation(80))
+    categories = detmap.Categories(np.array(ids), names)
+    label = rng.integers(0, 80, len(truth)).astype(np.int32)
+    return replace(truth, categories=categories, label=label)
+
+
+def names(truth: detmap.Truth, wrong: Columns) -> list[str]:
+    return [finding.name for finding in detmap.doctor(truth, wrong.arrays())]
+
+
+OFFICIAL = [number for number in range(1, 91) if number not in COCO_GAPS]
+
+
+def test_cocos_gaps_are_the_published_ones() -> None:
+    assert len(OFFICIAL) == 80
+    assert (OFFICIAL[0], OFFICIAL[11], OFFICIAL[-1]) == (1, 13, 90)
+
+
+def test_cocos_ids_on_a_truth_that_numbers_through(right: Columns) -> None:
+    truth = eighty(right, list(range(1, 81)))
+    good = perfect(truth)
+    assert names(truth, good) == []
+    wrong = replace(good, category=np.array(OFFICIAL)[good.category - 1])
+    assert names(truth, wrong) == ["classes-coco-ids"]
+
+
+@pytest.mark.slow
+def test_classes_numbered_through_on_cocos_ids(right: Columns) -> None:
+    truth = eighty(right, OFFICIAL)
+    good = perfect(truth)
+    place = np.searchsorted(truth.categories.ids, good.category)
+    for start in (0, 1):
+        assert names(truth, replace(good, category=place + start)) == ["classes-contiguous"]
+
+
+def test_ids_as_text_are_said(right: Columns) -> None:
+    wrong = replace(right, category=right.category.astype(str))
+    assert names(right.truth, wrong) == ["classes-as-text"]
+
+
+def test_another_split_is_said(right: Columns) -> None:
+    wrong = replace(right, image=right.image + 5000)
+    assert names(right.truth, wrong)[0] in ("images-shifted", "images-other-split")
+    rng = np.random.default_rng(0)
+    wrong = replace(right, image=rng.integers(10**6, 10**9, len(right.image)))
+    assert names(right.truth, wrong) == ["images-other-split"]
+
+
+def test_rounded_scores_are_said(right: Columns) -> None:
+    wrong = replace(right, score=np.round(right.score, 1))
+    assert names(right.truth, wrong) == ["scores-rounded"]
+
+
+def test_a_threshold_that_costs_recall(right: Columns) -> None:
+    truth = eighty(right, list(range(1, 81)))
+    good = perfect(truth)
+    wrong = good.take(np.flatnonzero(good.score > 0.6))
+    assert "scores-cut" in names(truth, wrong)
+
+
+def test_only_the_best_of_an_image(right: Columns) -> None:
+    good = perfect(right.truth)
+    order = np.lexsort((-good.score, good.image))
+    nth = np.arange(len(order)) - np.searchsorted(good.image[order], good.image[order])
+    assert "scores-top-k" in names(right.truth, good.take(order[nth < 2]))
+
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def _each(change: Callable[[dict[str, Any]], None], every: int = 1) -> Change:
+    def changed(file: dict[str, Any]) -> None:
+        for record in file["annotations"][::every]:
+            change(record)
+
+    return changed
+
+
+def _twice(file: dict[str, Any]) -> None:
+    again = [dict(each, id=10_000 + each["id"]) for each in file["annotations"][::10]]
+    file["annotations"] += again
+
+
+def _images_twice(file: dict[str, Any]) -> None:
+    file["images"].append(dict(file["images"][0], id=10_000))
+
+
+TRUTHS: dict[str, tuple[Change, str]] = {
+    "empty": (_each(lambda a: a.update(bbox=[*a["bbox"][:2], 0, 5]), 20), "truth-empty-boxes"),
+    "outside": (_each(lambda a: a.update(bbox=[5000, 5000, 9, 9]), 20), "truth-outside"),
+    "no area": (_each(lambda a: a.pop("area")), "truth-area-missing"),
+    "some crowd flags": (_each(lambda a: a.pop("iscrowd", None), 2), "truth-crowd-missing"),
+    "twice": (_twice, "truth-duplicates"),
+    "images twice": (_images_twice, "truth-images-twice"),
+    "id 0": (lambda file: file["annotations"][0].update(id=0), "truth-id-zero"),
+}
+
+
+@pytest.mark.parametrize("oddity", TRUTHS)
+def test_an_odd_truth_is_said(tmp_path: Path, oddity: str) -> None:
+    change, name = TRUTHS[oddity]
+    content = json.loads(TRUTH.read_text())
+    change(content)
+    file = tmp_path / "truth.json"
+    file.write_text(json.dumps(content))
+    found = detmap.doctor(file, SHAPES / "detections" / "contours.json")
+    assert [finding.name for finding in found] == [name]
+    assert found[0].ap50_after is None
+
+
+def test_ignore_that_nobody_reads(right: Columns) -> None:
+    ignore = np.zeros(len(right.truth), dtype=bool)
+    ignore[:3] = True
+    truth = replace(right.truth, roles={"ignore": ignore})
+    assert names(truth, right) == ["truth-ignore-unused"]
+
+
+def test_a_truth_that_is_nearly_a_benchmark() -> None:
+    n = 14976 - 2944
+    rng = np.random.default_rng(0)
+    image = np.concatenate([np.arange(4952), rng.integers(0, 4952, n - 4952)])
+    truth = detmap.truth_from_arrays(
+        image,
+        rng.integers(1, 21, n),
+        np.tile([1.0, 2.0, 30.0, 40.0], (n, 1)),
+        categories=dict(enumerate(VOC, start=1)),
+    )
+    ((known, told),) = differences(truth)
+    assert known.name == "VOC 2007 test"
+    assert told == ["without its 2,944 difficult objects"]
+
+
+def test_an_assignment_is_the_best_one() -> None:
+    from itertools import permutations
+
+    rng = np.random.default_rng(0)
+    for rows, columns_ in ((4, 4), (3, 5), (5, 3)):
+        gain = rng.random((rows, columns_))
+        chosen = assigned(gain)
+        total = sum(gain[i, k] for i, k in enumerate(chosen) if k >= 0)
+        wide = gain if rows <= columns_ else gain.T
+        best = max(
+            sum(wide[i, k] for i, k in enumerate(order))
+            for order in permutations(range(wide.shape[1]), wide.shape[0])
+        )
+        assert total == pytest.approx(best)
+        assert len({k for k in chosen if k >= 0}) == min(rows, columns_)
+
+
+def test_no_detection_at_all(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text("[]")
+    (finding,) = detmap.doctor(TRUTH, tmp_path / "results.json")
+    assert (finding.name, finding.fix) == ("images-without-detections", "")
+    assert "no detection at all" in finding.sentence
+
+
+def test_frames_of_two_videos_are_not_one_image(right: Columns) -> None:
+    images = right.truth.images
+    n = len(images)
+    frames = replace(images, stems=("000000",) * n, files=tuple(f"vid{i}/000000" for i in range(n)))
+    assert names(replace(right.truth, images=frames), right) == []
+
+
+def test_a_rule_without_ap50_has_findings_without_it() -> None:
+    found = Finding("classes-agnostic", "one class; AP50 after is that of one class", 0.1, 0.2)
+    assert found.without_ap50() == Finding("classes-agnostic", "one class")
+
+
+def test_classes_that_kitti_does_not_evaluate_need_no_detections(right: Columns) -> None:
+    trial = trial_of(right.truth, "kitti")
+    first = right.truth.categories.names[0]
+    asked = load("kitti").override({"iou.classes": {first.upper(): 0.5}})
+    assert not trial.is_own_rule
+    assert replace(trial, asked=asked).evaluated().tolist().count(True) == 1

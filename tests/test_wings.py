@@ -1,0 +1,96 @@
+"""The core works without its wings: each is deleted from a copy, and all of them together."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import builders as make
+
+WINGS = {
+    "analysis": ("analysis", "doctor"),
+    "annotation_tools": ("annotation_tools", ""),
+    "benchmarks": ("benchmarks", "suite"),
+    "compat": ("compat", ""),
+    "integrations": ("integrations", ""),
+    "ranking": ("ranking", "rank"),
+    "reproducibility": ("reproducibility", "explain"),
+}
+SAMPLE = Path("datasets") / "shapes"
+TRUTH, FOUND = SAMPLE / "instances_test.json", SAMPLE / "detections" / "contours.json"
+MEMORY = """
+import detmap
+truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [.5])
+print(detmap.evaluate(truth, found), detmap.evaluate(truth, found).findings)
+"""
+
+
+def copy_without(folder: Path, *wings: str) -> Path:
+    """A copy of the package without some folders."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(make.ROOT / "detmap", folder / "detmap", ignore=ignored)
+    for name in ("configs", "datasets"):
+        (folder / name).symlink_to(make.ROOT / name)
+    for wing in wings:
+        shutil.rmtree(folder / "detmap" / wing)
+    return folder
+
+
+def ran(folder: Path, *words: object) -> tuple[int, str]:
+    """Exit code and output of Python in the folder."""
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout
+
+
+def outcomes(folder: Path) -> dict[str, tuple[int, str]]:
+    """What the commands of the core print."""
+    detmap = ("-m", "detmap")
+    half = folder / "half.txt"
+    half.write_text("1\n2\n3\n")
+    parts = folder / "part.npz"
+    voc = (SAMPLE, SAMPLE / "detections" / "contours", "-p", "voc2007", "--format", "json")
+    other = SAMPLE / "detections" / "template.json"
+    commands = {
+        "coco": ("eval", TRUTH, FOUND, "--per-class"),
+        "voc": ("eval", *voc),
+        "intervals": ("eval", TRUTH, FOUND, "--ci", "--ties", "--format", "json"),
+        "match": ("match", TRUTH, FOUND, "-p", "coco-bbox", "--images", half, "-o", parts),
+        "merge": ("merge", parts),
+        "compare": ("compare", TRUTH, FOUND, other, "-p", "coco-bbox", "--replicates", 50),
+    }
+    return {
+        **{name: ran(folder, *detmap, *words) for name, words in commands.items()},
+        "memory": ran(folder, "-c", MEMORY),
+        "help": (ran(folder, *detmap, "--help")[0], ""),
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    return outcomes(copy_without(tmp_path_factory.mktemp("whole")))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wing", [*WINGS, "all"])
+def test_a_wing_can_be_taken_off(
+    wing: str, tmp_path: Path, whole: dict[str, tuple[int, str]]
+) -> None:
+    assert all(code == 0 for code, _ in whole.values())
+    wings = [*WINGS] if wing == "all" else [wing]
+    folder = copy_without(tmp_path, *wings)
+    assert outcomes(folder) == whole
+    for command in [WINGS[each][1] for each in wings if WINGS[each][1]]:
+        assert ran(folder, "-m", "detmap", command, "--help")[0] == 2
