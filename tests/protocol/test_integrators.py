@@ -304,7 +304,7 @@ COMPILED = (
 )
 RUN = f"""
 import detmap, numpy as np
-from detmap import curves
+from detmap.core import curves
 box = np.array([[20 * i, 0, 10, 10] for i in range(4)], float)
 truth = detmap.truth_from_arrays([1] * 4, [1] * 4, box)
 away = np.array([[500, 0, 9, 9]], float)
@@ -328,7 +328,8 @@ def test_the_recipe_works_on_every_path(tmp_path: Path, compiled: bool) -> None:
     shutil.copytree(make.ROOT / "detmap", package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in ("configs", "datasets"):
         (tmp_path / folder).symlink_to(make.ROOT / folder)
-    table, loops = package / "protocol" / "integrators.py", package / "kernels" / "integrate.py"
+    table = package / "core" / "protocol" / "integrators.py"
+    loops = package / "kernels" / "integrate.py"
     with table.open("a") as file:
         file.write(ROW.replace("KERNEL", ", kernel=4" if compiled else ""))
     text = loops.read_text()
