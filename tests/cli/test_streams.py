@@ -18,7 +18,8 @@ from tests.support import builders as make
 from tests.support.running import Outcome, python, run
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
-EVAL = shlex.join(["eval", str(COCO), str(RESULTS)])
+WORDS = ("eval", str(COCO), str(RESULTS))
+EVAL = shlex.join(WORDS)
 CLOSED = "detmap: error: stdout: is closed\n  fix: write to a file with -o\n"
 FULL = "detmap: error: stdout: No space left on device\n  fix: write to a file with -o\n"
 
@@ -49,13 +50,13 @@ def test_stdout_that_is_closed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_stderr_that_is_closed(tmp_path: Path) -> None:
     outcome = shell(f"detmap {EVAL} 2>&-", tmp_path)
-    assert outcome == (0, run(*EVAL.split()).out, "")
+    assert outcome == (0, run(*WORDS).out, "")
 
 
 @pytest.mark.slow
 def test_all_streams_closed_and_a_file_named(tmp_path: Path) -> None:
     assert shell(f"detmap {EVAL} -o out >&- 2>&- <&-", tmp_path) == (0, "", "")
-    assert (tmp_path / "out").read_text() == run(*EVAL.split()).out
+    assert (tmp_path / "out").read_text() == run(*WORDS).out
 
 
 @pytest.mark.slow
@@ -72,20 +73,21 @@ def test_stdout_that_is_full(tmp_path: Path, command: str) -> None:
 
 @pytest.mark.slow
 def test_the_answer_of_verify_is_a_result(tmp_path: Path) -> None:
-    assert run(*EVAL.split(), "--receipt", tmp_path / "run.json").code == 0
-    command = f"detmap verify run.json --truth {COCO} --detections {RESULTS}"
+    assert run(*WORDS, "--receipt", tmp_path / "run.json").code == 0
+    words = ("verify", "run.json", "--truth", str(COCO), "--detections", str(RESULTS))
+    command = f"detmap {shlex.join(words)}"
     assert shell(f"{command} > /dev/full", tmp_path) == (2, "", FULL)
 
 
 @pytest.mark.slow
 def test_stderr_that_is_full(tmp_path: Path) -> None:
     outcome = shell(f"detmap {EVAL} 2>/dev/full", tmp_path)
-    assert outcome == (0, run(*EVAL.split()).out, "")
+    assert outcome == (0, run(*WORDS).out, "")
 
 
 @pytest.mark.slow
 def test_a_message_that_is_lost_is_no_error_where_the_part_is_written(tmp_path: Path) -> None:
-    command = EVAL.replace("eval", "match")
+    command = EVAL.replace("eval", "match", 1)
     assert shell(f"detmap {command} -o part.npz > /dev/full", tmp_path) == (0, "", "")
     assert run("merge", tmp_path / "part.npz").code == 0
 
@@ -96,7 +98,7 @@ def test_a_message_that_is_lost_is_no_error_where_the_part_is_written(tmp_path: 
 def test_an_output_that_is_no_file_is_blamed_itself(
     tmp_path: Path, command: str, device: str
 ) -> None:
-    code, out, err = shell(f"detmap {EVAL.replace('eval', command)} -o {device}", tmp_path)
+    code, out, err = shell(f"detmap {EVAL.replace('eval', command, 1)} -o {device}", tmp_path)
     assert (code, out) == (2, "")
     assert err.startswith(f"detmap: error: {device}: is ")
     assert "stdout" not in err
