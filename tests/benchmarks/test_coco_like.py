@@ -20,6 +20,7 @@ from detmap.core.curves.scores import join, scores
 from detmap.core.results.result import Result
 from tests.benchmarks.goldens import folder
 from tests.protocol.test_keys import TWO, A, B, data
+from tests.support.numpy_sums import equal
 
 ROOT_OF_DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 cases = pytest.mark.parametrize("case", ["1", "2"])
@@ -36,7 +37,7 @@ def evaluated(name: str, case: str, protocol: str, **settings: Any) -> Any:
 
 def same(value: float, wanted: float | None) -> bool:
     """Equal bits; -1 and null are NaN."""
-    return np.isnan(value) if wanted in (None, -1) else value == wanted
+    return bool(np.isnan(value)) if wanted in (None, -1) else equal(value, wanted)
 
 
 def of_row(result: Any, row: str) -> float:

@@ -81,7 +81,7 @@ def total(parts: Iterator[NDArray[Any]], n: int) -> Any:
     """Returns the sum of n numbers in parts, bit-identical to `np.sum` of one array.
 
     NumPy halves the numbers, to a multiple of eight, until 128 are left, so a block has the same
-    sum inside the whole.
+    sum inside the whole. Versions before 2.3 do so in pieces only: there the last bit may differ.
     """
     return _halved(_Queue(parts), n)
 
