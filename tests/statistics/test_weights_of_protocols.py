@@ -63,3 +63,12 @@ def test_rules_of_every_rank_refuse_weights_that_are_not_whole(name: str) -> Non
         detmap.DataError, match=r"weights: image 3: 1\.5 is not whole: .* every rank"
     ):
         detmap.summarize(detmap.match(truth, found, name), weights=weights)
+
+
+@pytest.mark.parametrize("seed", [10_819, 53_767, 107_568])
+def test_one_curve_of_all_classes_ties_across_classes(seed: int) -> None:
+    """An unstable sort orders equal scores of two classes by what else is in the list."""
+    counts = {"compared": 0, "refused": 0}
+    assert fault("tfod-weighted", seed, counts) is None
+    assert fault("tfod-ava-weighted", seed, counts) is None
+    assert counts == {"compared": 0, "refused": 2}

@@ -114,9 +114,12 @@ def fault(name: str, seed: int, counts: dict[str, int] | None = None) -> str | N
     times[rng.integers(0, N_IMAGES)] = 1
     counts = {} if counts is None else counts
     try:
-        weighed = detmap.summarize(
-            detmap.match(truth, found, name, threads=1), weights=times, threads=1
-        )
+        matches = detmap.match(truth, found, name, threads=1)
+    except DetmapError:  # one score, which no range scales: no question of weights
+        counts["unmatched"] = counts.get("unmatched", 0) + 1
+        return None
+    try:
+        weighed = detmap.summarize(matches, weights=times, threads=1)
     except DetmapError as error:
         counts["refused"] = counts.get("refused", 0) + 1
         words = (name, rules(name).evaluation.rule)

@@ -24,7 +24,14 @@ def depends_on_other_images(matches: Matches) -> bool:
         return True
     if protocol.detections.score_scale != "no":
         return True
-    return protocol.orders_images_together() and matches.n_tied() > 0
+    return protocol.orders_images_together() and _scores_tie(matches)
+
+
+def _scores_tie(matches: Matches) -> bool:
+    """Whether detections that one curve ranks have equal scores: of a class, or of all classes."""
+    if matches.protocol.ap.pool == "all":
+        return len(np.unique(matches.score)) < len(matches)
+    return matches.n_tied() > 0
 
 
 def rank_rows(
