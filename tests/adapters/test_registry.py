@@ -80,7 +80,7 @@ def test_a_circle_of_links_and_a_nul(tmp_path: Path) -> None:
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(DataError, match="Too many levels of symbolic links"):
         read_truth(tmp_path / "a")
-    with pytest.raises(DataError, match=r"cannot be read: .*embedded null"):
+    with pytest.raises(DataError, match=r"cannot be read: (stat: )?embedded null"):
         read_truth("a\0b")
     (tmp_path / "gone").symlink_to("nowhere")
     with pytest.raises(DataError, match="no such file or folder"):

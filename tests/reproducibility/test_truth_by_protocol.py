@@ -76,6 +76,7 @@ def test_tools(stock: str, files: Any, alone: Any) -> None:
     rows = {row["tool"]: row["value"] for row in out["tools"]}
     wanted = {name: None if math.isnan(alone(name)) else alone(name) for name in (stock, *names)}
     assert rows == wanted
+    assert len(names) == 54
 
 
 def test_three_tools(files: Any, alone: Any) -> None:

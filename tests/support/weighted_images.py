@@ -114,15 +114,14 @@ def fault(name: str, seed: int, counts: dict[str, int] | None = None) -> str | N
     times[rng.integers(0, N_IMAGES)] = 1
     counts = {} if counts is None else counts
     try:
-        matches = detmap.match(truth, found, name, threads=1)
-    except DetmapError:  # one score, which no range scales: no question of weights
-        counts["unmatched"] = counts.get("unmatched", 0) + 1
-        return None
-    try:
-        weighed = detmap.summarize(matches, weights=times, threads=1)
+        weighed = detmap.summarize(
+            detmap.match(truth, found, name, threads=1), weights=times, threads=1
+        )
     except DetmapError as error:
         counts["refused"] = counts.get("refused", 0) + 1
         words = (name, rules(name).evaluation.rule)
+        if rules(name).detections.score_scale != "no" and len(set(found.score.tolist())) == 1:
+            return None  # one score has no range to scale by, whatever the weights
         return None if any(word in str(error) for word in words) else f"{name}: {error}"
     whole = detmap.evaluate(*repeated(truth, found, times.tolist()), name, threads=1)
     counts["compared"] = counts.get("compared", 0) + 1

@@ -9,7 +9,7 @@ from detmap.core.protocol.load_toml import tools
 from tests.support.weighted_images import fault
 
 NAMES = (*names(), *tools())
-COUNTS = {"compared": 0, "refused": 0, "unmatched": 0}
+COUNTS = {"compared": 0, "refused": 0}
 
 
 def case(seed: int) -> str | None:
