@@ -1,1 +1,1 @@
-"""Ai tod."""
+"""AI-TOD: the oLRP of its evaluation."""

@@ -1,1 +1,1 @@
-"""Bdd100k."""
+"""BDD100K: Scalabel's JSON."""

@@ -1,1 +1,1 @@
-"""Caltech."""
+"""Caltech Pedestrians: text of bbGt and results per image."""

@@ -1,1 +1,1 @@
-"""Crowdhuman."""
+"""CrowdHuman: its odgt files, and the Jaccard index JI."""

@@ -1,1 +1,1 @@
-"""Crowdpose."""
+"""CrowdPose: AP by the crowding of images."""

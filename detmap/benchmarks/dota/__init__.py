@@ -1,1 +1,1 @@
-"""Dota."""
+"""DOTA: its text files, and detections on patches."""

@@ -1,1 +1,1 @@
-"""Kitti."""
+"""KITTI: its text files and its 2D evaluation."""

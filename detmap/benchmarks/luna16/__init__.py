@@ -1,1 +1,1 @@
-"""Luna16."""
+"""LUNA16: its CSV files and FROC."""

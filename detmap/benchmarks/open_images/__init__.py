@@ -1,1 +1,1 @@
-"""Open images."""
+"""Open Images: its files, class hierarchy, and the mean as given."""

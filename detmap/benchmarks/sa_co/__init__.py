@@ -1,1 +1,1 @@
-"""Sa co."""
+"""SA-Co: its files and cgF1."""

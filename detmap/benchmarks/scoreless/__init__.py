@@ -1,1 +1,1 @@
-"""Scoreless."""
+"""Detections without scores."""

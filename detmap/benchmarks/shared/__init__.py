@@ -1,1 +1,1 @@
-"""Shared."""
+"""What several benchmarks need: overlaps of pairs, recognition of files, MAT files."""

@@ -1,1 +1,1 @@
-"""Uavdt."""
+"""UAVDT: folders of sequences."""

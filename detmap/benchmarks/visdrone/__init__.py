@@ -1,1 +1,1 @@
-"""Visdrone."""
+"""VisDrone: its folders, and recall of the first detections."""

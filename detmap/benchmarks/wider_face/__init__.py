@@ -1,1 +1,1 @@
-"""Wider face."""
+"""WIDER FACE: its MAT files and results."""
