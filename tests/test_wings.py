@@ -58,9 +58,8 @@ def ran(folder: Path, *words: object) -> tuple[int, str]:
 def outcomes(folder: Path) -> dict[str, tuple[int, str]]:
     """What the commands of the core print."""
     detmap = ("-m", "detmap")
-    half = folder / "half.txt"
-    half.write_text("1\n2\n3\n")
-    parts = folder / "part.npz"
+    half, parts = "half.txt", "part.npz"  # as the outputs name them
+    (folder / half).write_text("1\n2\n3\n")
     voc = (SAMPLE, SAMPLE / "detections" / "contours", "-p", "voc2007", "--format", "json")
     other = SAMPLE / "detections" / "template.json"
     commands = {

@@ -50,6 +50,21 @@ except detmap.DetmapError as error:
     print(error)
 """
 
+ABANDONED = """
+import os, sys, threading, time
+from pathlib import Path
+from detmap.core.adapters import conversion
+from detmap.core.base import atomic_files
+
+files = {f"labels/{number}": "x" for number in range(1_000_000)}
+place = Path(sys.argv[1]) / "folder"
+threading.Thread(target=conversion._write_folder, args=(place, files), daemon=True).start()
+time.sleep(float(sys.argv[2]))
+sys.stderr = open(os.devnull, "w")  # the writer fails
+atomic_files.abandon()
+os._exit(0)
+"""
+
 
 @pytest.fixture(scope="module")
 def matches() -> Matches:
@@ -127,6 +142,14 @@ def test_the_draft_of_a_killed_writer_goes_with_the_next_writing(tmp_path: Path)
         second.write(b"second")
     assert list(tmp_path.iterdir()) == [place]
     assert place.read_bytes() == b"first"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.02, 0.1, 0.5])
+def test_a_folder_is_abandoned_while_it_is_written(tmp_path: Path, seconds: float) -> None:
+    words = [sys.executable, "-c", ABANDONED, str(tmp_path), str(seconds)]
+    assert subprocess.run(words, timeout=60).returncode == 0
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_is_no_draft_of_ours_stays(tmp_path: Path) -> None:

@@ -89,10 +89,10 @@ def _write_folder(path: Path, files: Files) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_files.temporary_folder(path.parent) as draft:
-            for name, content in files.items():
-                file = draft / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(content, encoding="utf-8", newline="")
+            for folder in {(draft / name).parent for name in files}:
+                folder.mkdir(parents=True, exist_ok=True)
+            for name, content in files.items():  # creates no folder: an abandoned draft stays away
+                (draft / name).write_text(content, encoding="utf-8", newline="")
             os.chmod(draft, 0o777 & ~_umask())
             atomic_files.rename(draft, path)
     except OSError as error:

@@ -119,11 +119,20 @@ def abandon() -> None:
             os.unlink(draft)
         except FileNotFoundError:
             continue
-        except OSError:  # a folder; another thread may still write into it
-            for _ in range(MOST_TRIES):
-                shutil.rmtree(draft, ignore_errors=True)
-                if not os.path.lexists(draft):
-                    break
+        except OSError:
+            _abandon_folder(draft)
+
+
+def _abandon_folder(draft: str) -> None:
+    """Removes a folder that another thread may still write into, by its path."""
+    for number in range(MOST_TRIES):
+        moved = f"{draft}-{number}"  # where that thread finds it no more
+        with suppress(OSError):
+            os.rename(draft, moved)
+        for place in (moved, draft):
+            shutil.rmtree(place, ignore_errors=True)
+        if not os.path.lexists(draft) and not os.path.lexists(moved):
+            break
 
 
 def rename(draft: str | Path, place: str | Path) -> None:
