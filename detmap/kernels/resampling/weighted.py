@@ -61,9 +61,8 @@ def empty_weighted(n_areas: int, n_thresholds: int, most: int) -> WeightedPositi
 def find_weighted(k: Any, ranked: Any, image: Any, weight: Any, curves: Any) -> None:
     """`find_true_positives` for rows with the weight of their image.
 
-    image (D,) int32; weight (I,) float64. Rows with weight 0 are left out. Source:
-    COCOeval.accumulate on a file that repeats every image by its weight; reference implementation
-    in tests/reference/weighted.py.
+    image (D,) int32; weight (I,) float64, above 0. Source: COCOeval.accumulate on a file that
+    repeats every image by its weight; reference implementation in tests/reference/weighted.py.
     """
     n_areas, n_thresholds = curves.n_tp.shape
     zero = np.uint64(0)
@@ -74,8 +73,6 @@ def find_weighted(k: Any, ranked: Any, image: Any, weight: Any, curves: Any) -> 
     curves.n_always_fp[:] = 0.0
     for r in range(ranked.off[k], ranked.off[k + 1]):
         w = weight[image[r]]
-        if w == 0.0:
-            continue
         for a in range(n_areas):
             hits, ignored = np.uint64(ranked.tp[r, a]), np.uint64(ranked.ignored[r, a])
             if (hits | ignored) == zero:
