@@ -17,6 +17,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -75,12 +76,30 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("tier")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Another place can run what one place cannot: it has the data, or a browser."""
+    text = "run the tests that a run with --junitxml=FILE skipped"
+    parser.addoption("--skipped-in", metavar="FILE", help=text)
+
+
+def skipped_in(report: Path) -> set[tuple[str, str]]:
+    """Module and function of skipped tests; other parameters may be there in another place."""
+    cases = ElementTree.parse(report).iter("testcase")
+    skipped = [case.attrib for case in cases if case.find("skipped") is not None]
+    return {(case["classname"], case["name"].partition("[")[0]) for case in skipped}
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Function]) -> None:
     """A long test is slow: the quick tier leaves it out, too."""
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker("slow")
+    if report := config.getoption("--skipped-in"):
+        chosen = skipped_in(report)
+        kept = [i for i in items if (i.module.__name__, i.originalname) in chosen]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
 
 
 @pytest.fixture(scope="module")
