@@ -100,6 +100,7 @@ def test_boxes_around_keypoints_are_those_of_each_row(tmp_path: Path) -> None:
     assert (found.shapes.area == found.boxes[:, 2] * found.boxes[:, 3]).all()
 
 
+@pytest.mark.slow
 def test_the_next_bracket_is_found_at_every_distance() -> None:
     for size in range(20):
         for place in range(size + 1):

@@ -32,6 +32,7 @@ def written(file: Path, *segmentations: Any, **more: Any) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_most_whole_files_are_taken(tmp_path: Path) -> None:
     file = tmp_path / "file"
     for kind in ("mask results", "mask instances", "keypoint results", "keypoint instances"):

@@ -35,6 +35,7 @@ def test_goldens(case: str) -> None:
             assert abs(metrics[name] - value) <= goldens.WITHIN
 
 
+@pytest.mark.slow
 def test_the_limit_of_mmdetection_is_a_setting(tmp_path: Path) -> None:
     """OVCocoMetric sets maxDets to 100, 300 and 1,000; all but the mean AP are of the last."""
     coco = pytest.importorskip("pycocotools.coco")

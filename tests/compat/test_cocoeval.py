@@ -400,6 +400,7 @@ def test_objects_of_pycocotools_are_evaluated_too() -> None:
 # --- from files -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=drawn(60))
 @given(data=st.one_of(coco_data(), coco_data(zero_id=True)), mix=st.randoms(use_true_random=False))
 def test_files_are_evaluated_as_by_pycocotools(

@@ -104,6 +104,7 @@ def _is(node: ast.expr, *names: str) -> bool:
     return ast.unparse(node) in (names or ("text", "lacking", "beyond"))
 
 
+@pytest.mark.slow
 def test_notes_of_readers_and_matching_hold_names_instead_of_a_sentence() -> None:
     mergeable = ("adapters", "matching", "streaming", "tables")
     found = []

@@ -57,6 +57,7 @@ def test_runs_are_those_of_pycocotools(seed: int) -> None:
 corner = st.one_of(st.integers(-4, 14), st.floats(-4, 14), st.sampled_from([2.5, 1e-9, 0.1, 9.9]))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(

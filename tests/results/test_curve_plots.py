@@ -114,6 +114,7 @@ def test_a_name_is_no_formula(name: str, tmp_path: Path) -> None:
     assert name.replace("&", "&amp;") in drawn
 
 
+@pytest.mark.slow
 def test_of_very_many_curves_some_are_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def test_weighted_curves_are_those_of_the_slow_twin() -> None:
             assert found[k, 0, 1] == pytest.approx(slow(verdicts, n), abs=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [0.25, 1.0, 1.5, 3.999, 7.0])
 @pytest.mark.parametrize("fp", [0.0, 0.5, 3.0, 1000.0])
 def test_step_between_whole_weights_is_the_digamma_function(weight: float, fp: float) -> None:

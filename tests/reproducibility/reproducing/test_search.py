@@ -144,6 +144,7 @@ def test_the_command_reports_a_number_that_an_unstable_sort_decides(
     assert f"{tool}: ties: NumPy's unstable sort" in done.err
 
 
+@pytest.mark.slow
 def test_crowded_images_get_fewer_evaluations_and_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -159,6 +160,7 @@ def test_crowded_images_get_fewer_evaluations_and_a_sentence(
     assert 0 < part.tried < whole.tried
 
 
+@pytest.mark.slow
 def test_many_classes_get_fewer_evaluations_and_bounds_of_ties_count_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
