@@ -21,6 +21,7 @@ ENDED_BY = 128  # plus the number of the signal: the exit code, as shells have i
 WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
 """Signals that end the command, and how it says so; Windows has no SIGHUP."""
 _ending = _thread.allocate_lock()  # held by the thread that ends the process; the other one waits
+MOST_TOOLS = 6  # of `sys.monitoring`
 OBJECTS = 100_000  # new objects per garbage collection; imports allocate about as many
 
 
@@ -42,7 +43,7 @@ def end(code: int) -> NoReturn:
     """Flush the streams and exit with this code."""
     from detmap.cli import streams
 
-    watched = sys.gettrace() or sys.getprofile()  # by a tool that writes at interpreter exit
+    watched = _is_watched()
     if not watched:
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -55,6 +56,14 @@ def end(code: int) -> NoReturn:
     if watched:
         sys.exit(code)
     os._exit(code)  # skips 20 ms of interpreter shutdown
+
+
+def _is_watched() -> bool:
+    """Check for a debugger, profiler or coverage, which write at interpreter exit."""
+    if sys.gettrace() or sys.getprofile():
+        return True
+    monitoring = getattr(sys, "monitoring", None)  # from Python 3.12; cProfile takes it from 3.13
+    return monitoring is not None and any(map(monitoring.get_tool, range(MOST_TOOLS)))
 
 
 def _fill_descriptors() -> None:

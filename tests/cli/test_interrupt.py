@@ -33,8 +33,10 @@ entry()
 
 
 def heed() -> None:
-    """Let a child be interrupted, also where this process was started with SIGINT ignored."""
+    """Let a child be ended, also where this process was started with ignored signals (`nohup`)."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def begun(code: str, *argv: object, **environment: str) -> subprocess.Popen[bytes]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.core.base.immutable import Value
 from detmap.core.base.sums import add_integers
 from detmap.core.curves import aggregation
 from detmap.core.curves.scores import Scores
@@ -41,8 +42,8 @@ FEW_UNITS = 3
 LEAST_DRAWN = 200  # replicates for percentiles
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+@dataclass(slots=True, eq=False, repr=False)
+class Interval(Value):  # the methods of a dataclass compare NaN otherwise from Python 3.13
     """A metric with its uncertainty, as fractions; NaN if undefined.
 
     Parameters
