@@ -78,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Another place can run what one place cannot: it has the data, or a browser."""
-    text = "run the tests that a run with --junitxml=FILE skipped"
+    text = "run the tests that a run with --junitxml=FILE skipped; write it with ="
     parser.addoption("--skipped-in", metavar="FILE", help=text)
 
 
