@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 from detmap.cli import main as detmap  # noqa: E402
 from detmap.core import protocol  # noqa: E402
 
-SHAPES = ROOT / "datasets" / "shapes"
+SHAPES = Path("datasets", "shapes")  # in the root: outputs name their files
 VOC = (str(SHAPES), str(SHAPES / "detections" / "contours"))
 COCO = (str(SHAPES / "instances_test.json"), str(SHAPES / "detections" / "template.json"))
 SUMS = (
@@ -56,11 +57,12 @@ def commands() -> Iterator[tuple[str, ...]]:
 
 def main() -> int:
     """Run all commands, without their notes and the versions that JSON names."""
+    os.chdir(ROOT)
     for words in commands():
         text = io.StringIO()
         with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
             code = detmap([*words, "--format", "json"])
-        print(" ".join(word.replace(f"{ROOT}/", "") for word in words), "->", code)
+        print(" ".join(words), "->", code)
         print(VERSIONS.sub("", text.getvalue()))
     return 0
 
