@@ -14,6 +14,14 @@ from detmap.compat.annotation_sources import Columns
 from detmap.integrations.inputs import torchmetrics_columns
 
 
+class FixedLimitEvaluation(COCOeval):
+    """As pycocotools: ``map`` is read at 100 detections, and is -1 without this limit."""
+
+    def summarize(self) -> None:
+        """Computes `stats`."""
+        super(COCOeval, self).summarize()  # without what detmap's own adds
+
+
 class LastLimitEvaluation(COCOeval):
     """As faster_coco_eval: ``map`` is read at the last detection limit, not at 100."""
 
@@ -46,10 +54,11 @@ class Backend(CocoBackend):  # type: ignore[misc]
     @property
     def cocoeval(self) -> Any:
         """Returns a function that creates an evaluation."""
-        kind = LastLimitEvaluation if self.backend == "faster_coco_eval" else COCOeval
+        last = self.backend == "faster_coco_eval"
+        evaluation = LastLimitEvaluation if last else FixedLimitEvaluation
 
         def create(*arguments: Any, **options: Any) -> Any:
-            self.last = kind(*arguments, **options)
+            self.last = evaluation(*arguments, **options)
             return self.last
 
         return create
