@@ -18,7 +18,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from detmap.compat import PycocotoolsQuirk, eval_imgs, quirks, summary
+from detmap.compat import PycocotoolsQuirk, eval_imgs, quirks
 from detmap.compat import annotation_sources as sources
 from detmap.compat.cocoeval import LATER, COCOeval
 from tests.compat.both import (
@@ -32,6 +32,7 @@ from tests.compat.both import (
     run,
     run_both,
     same,
+    summarize,
 )
 from tests.reference import official
 from tests.support.drawing import CocoData, coco_data, draw_coco, many_detections
@@ -43,10 +44,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk"
 
 def finish(made: Any) -> Any:
     made.accumulate()
-    if summary.follows_parameters(made):  # there the drop-in differs: test_additions.py
-        official.COCOeval.summarize(made)
-    else:
-        made.summarize()
+    summarize(made)
     return made
 
 
