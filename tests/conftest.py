@@ -91,15 +91,19 @@ def skipped_in(report: Path) -> set[tuple[str, str]]:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Function]) -> None:
-    """A long test is slow: the quick tier leaves it out, too."""
+    """Mark long tests as slow, for the quick tier; select what another run skipped, if asked."""
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker("slow")
     if report := config.getoption("--skipped-in"):
-        chosen = skipped_in(report)
-        kept = [i for i in items if (i.module.__name__, i.originalname) in chosen]
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = kept
+        chosen: list[pytest.Function] = []
+        others: list[pytest.Function] = []
+        skipped = skipped_in(report)
+        for item in items:
+            name = item.module.__name__, item.originalname
+            (chosen if name in skipped else others).append(item)
+        config.hook.pytest_deselected(items=others)
+        items[:] = chosen
 
 
 @pytest.fixture(scope="module")

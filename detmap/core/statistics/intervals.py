@@ -43,7 +43,7 @@ LEAST_DRAWN = 200  # replicates for percentiles
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Interval(Value):  # the methods of a dataclass compare NaN otherwise from Python 3.13
+class Interval(Value):  # dataclasses compare NaN differently from Python 3.13 on
     """A metric with its uncertainty, as fractions; NaN if undefined.
 
     Parameters
