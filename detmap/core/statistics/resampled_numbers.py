@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.core.base.immutable import Value
 from detmap.core.base.parallel import map_ordered
 from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
@@ -68,8 +69,8 @@ class Sampled:
         return Sampled(self.values[at], self.draws[:, at], self.units, intervals, moved, rare)
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+@dataclass(slots=True, eq=False, repr=False)
+class Difference(Value):  # as `Interval`
     """A statistic of B minus that of A, on the same units; NaN if undefined.
 
     Parameters
