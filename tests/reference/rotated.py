@@ -7,7 +7,7 @@ height and angle in radians.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from tests.reference import polygons
 
 Turned = tuple[float, float, float, float, float]
-Judged = list[int]  # 1 for TP, 0 for FP, by descending score
+Judged = list[int | None]  # 1 for TP, 0 for FP, None for a difficult object; by descending score
 
 
 class Thing(NamedTuple):
@@ -67,7 +67,9 @@ def judge_any(found: Sequence[Thing], objects: Sequence[Thing], *, strict: bool)
         best = max(here, key=lambda g: (values[g], not objects[g].difficult, -g), default=None)
         if best is None or values[best] < 0.5 or (strict and values[best] == 0.5):
             judged.append(0)
-        elif not objects[best].difficult:
+        elif objects[best].difficult:
+            judged.append(None)
+        else:
             judged.append(int(best not in taken))
             taken.add(best)
     return judged
@@ -90,10 +92,33 @@ def judge_free(found: Sequence[Thing], objects: Sequence[Thing], threshold: floa
     return judged
 
 
+def judge_by_image(
+    found: Sequence[Thing], judge: Callable[[Sequence[Thing]], Judged], *, stable: bool
+) -> Judged:
+    """Image by image, as mmrotate and Ultralytics do, then ranked by NumPy's unstable argsort.
+
+    stable: detections of an image are listed by a stable sort; else they stay as given, and are
+    judged in the order of another unstable argsort.
+    """
+    rows: list[Thing] = []
+    verdicts: Judged = []
+    for image in sorted({each.image for each in found}):
+        mine = [each for each in found if each.image == image]
+        if stable:
+            mine.sort(key=lambda each: -each.score)
+        order = range(len(mine)) if stable else np.argsort([-each.score for each in mine]).tolist()
+        ranked = [mine[i]._replace(score=-float(rank)) for rank, i in enumerate(order)]
+        judged = dict(zip(order, judge(ranked), strict=True))
+        rows += mine
+        verdicts += [judged[i] for i in range(len(mine))]
+    return [verdicts[i] for i in np.argsort([-each.score for each in rows])]
+
+
 def curve(judged: Judged, n_objects: int) -> tuple[list[float], list[float]]:
     """Recall and precision at each rank."""
-    tp = np.cumsum(judged)
-    return (tp / n_objects).tolist(), (tp / np.arange(1, len(judged) + 1)).tolist()
+    ranked = [each for each in judged if each is not None]
+    tp = np.cumsum(ranked)
+    return (tp / n_objects).tolist(), (tp / np.arange(1, len(ranked) + 1)).tolist()
 
 
 def ultralytics_ap(recall: Sequence[float], precision: Sequence[float]) -> float:
