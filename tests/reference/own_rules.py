@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import permutations
 from typing import NamedTuple
 
+import numpy as np
+
 Box = tuple[float, float, float, float]
 
 
@@ -130,7 +132,8 @@ Scored = tuple[Box, float]
 
 
 def froc_curve(images: list[tuple[list[Flagged], list[Scored]]]) -> list[tuple[float, int]]:
-    """False boxes per image and found objects, after each detection by descending score.
+    """False boxes per image and found objects, after each detection by descending score; tied ones
+    in the order of the reference's np.argsort(scores)[::-1].
 
     A detection finds all objects that it overlaps by half, and is false if there is none, not even
     an ignored one in which half of it lies. Sides are those of the pixels, x2 - x1 + 1.
@@ -139,7 +142,8 @@ def froc_curve(images: list[tuple[list[Flagged], list[Scored]]]) -> list[tuple[f
     def reaches(a: Box, b: Box, ignored: bool) -> bool:
         return (shared(a, b) / size(a) if ignored else iou(a, b)) >= 0.5
 
-    ranked = sorted(((s, i, box) for i, (_, each) in enumerate(images) for box, s in each))[::-1]
+    rows = [(s, i, box) for i, (_, each) in enumerate(images) for box, s in each]
+    ranked = [rows[k] for k in np.argsort([s for s, *_ in rows])[::-1]]
     found: set[tuple[int, int]] = set()
     false, points = 0, []
     for _, i, box in ranked:
