@@ -130,9 +130,9 @@ def _evaluate_parts(
     else:
         return None
     from detmap.core.adapters import pieces
-    from detmap.core.bounded import evaluation, limits
+    from detmap.core.bounded import evaluation
 
-    limits.refuse_protocol(rules)
+    rules.require("bounded memory")
     source = pieces.source(detections, truth, **how, **options_of(rules))
     return evaluation.evaluate(truth, source, rules, bound, threads=threads)
 

@@ -9,28 +9,9 @@ from collections.abc import Callable
 from detmap.cli import doctor_notes, streams
 from detmap.cli import evaluation_inputs as reading
 from detmap.core.base import memory
+from detmap.core.protocol.features import options_in_memory
 from detmap.core.results.result import Result
 from detmap.errors import DetmapError
-
-WHOLE = (
-    "ci",
-    "ties",
-    "slices",
-    "images",
-    "classes",
-    "confidence",
-    "best_f1",
-    "min_precision",
-    "min_recall",
-    "per_image",
-    "plot",
-    "errors",
-    "receipt",
-    "integrators",
-    "strict",
-    "fix",
-)
-"""Options that need all match rows or the whole detections in memory."""
 
 TABLES = ("metrics", "classes")
 
@@ -56,7 +37,9 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
     """
     from detmap.core.bounded.automatic_bound import automatic
 
-    others = [name for name in WHOLE if getattr(arguments, name) not in (None, False, [])]
+    others = [
+        name for name in options_in_memory() if getattr(arguments, name) not in (None, False, [])
+    ]
     table = arguments.table if arguments.table not in (None, *TABLES) else None
     bound = None
     if arguments.memory is not None:
@@ -67,7 +50,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
     elif others or table or automatic(arguments.detections) is None:
         return None
     from detmap.core.adapters import options_of, pieces
-    from detmap.core.bounded import evaluation, limits
+    from detmap.core.bounded import evaluation
     from detmap.core.tables.notes import n_dropped
 
     truth, rules = reading.read_truth_of(arguments)
@@ -77,7 +60,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
             return None
         text = f"the detections do not fit into memory: evaluated in {memory.shown(bound)}"
         streams.say(f"note: {text} (--memory)\n")
-    limits.refuse_protocol(rules)
+    rules.require("bounded memory")
     source = pieces.source(
         arguments.detections,
         truth,

@@ -184,7 +184,8 @@ def test_parts_of_a_limit_of_the_data_set_are_refused() -> None:
     matches = detmap.match(*tables, "lvis-fixed")
     with pytest.raises(detmap.MergeError, match=r"limits\.scope"):
         matches.select([1]).merge(matches.select([2]))
-    with pytest.raises(detmap.ProtocolError, match=r"limits\.scope: Evaluator matches parts"):
+    refused = r"limits\.scope: Evaluator is not available with limits\.scope=dataset"
+    with pytest.raises(detmap.ProtocolError, match=refused):
         detmap.Evaluator("lvis-fixed", classes=["cat"])
     with pytest.raises(detmap.ProtocolError, match=r"an interval .* limits\.scope"):
         detmap.summarize(matches).intervals()

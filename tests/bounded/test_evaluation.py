@@ -73,7 +73,7 @@ def box_format(form: str) -> str | None:
 def in_parts(
     truth: detmap.Truth, path: Path, rules: detmap.Protocol, limits: Limits = PARTS, **options: Any
 ) -> detmap.Result:
-    evaluation.bounds.refuse_protocol(rules)
+    rules.require("bounded memory")
     options = {"protocol_unknown": rules.scope.unknown, **options}
     return evaluation.evaluate(truth, pieces.source(path, truth, **options), rules, limits)
 
@@ -172,7 +172,7 @@ def test_most_protocols_are_supported() -> None:
     supported = []
     for name in detmap.core.protocol.names():
         try:
-            evaluation.bounds.refuse_protocol(prepare(name, None))
+            prepare(name, None).require("bounded memory")
             supported.append(name)
         except ProtocolError:
             pass

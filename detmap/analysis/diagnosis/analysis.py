@@ -29,7 +29,7 @@ from detmap.core.tables import BoxFormat, Detections, Truth, boxes_as
 from detmap.core.tables.extension import extended
 from detmap.core.tables.grouping import group as grouped
 from detmap.core.tables.grouping import group_images
-from detmap.errors import DataError, ProtocolError
+from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ KINDS = ("TP", "Cls", "Loc", "Both", "Dupe", "Bkg", "beyond")
 """Kinds of detections: true positive; wrong class (right location); poor location (right class);
 both; duplicate; background; beyond the detection limit. `Diagnosis.kind` has their positions."""
 TP, CLS, LOC, BOTH, DUPE, BKG, BEYOND = range(7)
-KNOWN = ("iou.absorb", "iou.absorb_from", "mean.undefined", "evaluation.extra", "limits.scope")
-"""Keys of tools that an error analysis supports."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,10 +226,7 @@ def _read_truth(
 def require_protocol(rules: Protocol) -> None:
     """Raises an error that names the protocol if a diagnosis does not support its rules."""
     rules.rows()  # a benchmark's own rule is refused by name
-    replace(rules, metrics=("AP",)).require_stock("a diagnosis", besides=KNOWN)
-    if rules.ap.recall_over != "counted":
-        what = "error analysis computes recall over counted objects, not ap.recall_over=all"
-        raise ProtocolError(f"protocol {rules.name}", what, "set ap.recall_over to counted")
+    rules.require("diagnosis")
 
 
 def _thresholds(iou: float, background: float) -> tuple[float, float]:

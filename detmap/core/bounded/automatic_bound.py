@@ -7,7 +7,6 @@ from pathlib import Path
 from detmap.core.adapters import row_estimates
 from detmap.core.base import memory
 from detmap.core.protocol import Protocol
-from detmap.errors import ProtocolError
 
 IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
 READ_WHOLE = 150  # bytes per detection that a Parquet file adds while it is read
@@ -23,11 +22,6 @@ def automatic(path: str | Path, protocol: Protocol | None = None) -> int | None:
     is_json = Path(path).suffix.lower() in row_estimates.JSON
     if free is None or n_rows * (IN_MEMORY + (0 if is_json else READ_WHOLE)) <= free:
         return None
-    from detmap.core.bounded.limits import refuse_protocol
-
-    try:
-        if protocol is not None:
-            refuse_protocol(protocol)
-    except ProtocolError:
+    if protocol is not None and not protocol.supports("bounded memory"):
         return None
     return int(SHARE * free) + memory.resident()

@@ -81,7 +81,7 @@ def evaluate(
     ProtocolError : a protocol that needs all detections at once
     DataError : invalid input; too small a bound; a full disk
     """
-    bounds.refuse_protocol(protocol)
+    protocol.require("bounded memory")
     truth = protocol.classes.rename_table(truth)  # the source keeps the names of the file
     folder = bounds.folder()
     whole = match(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from detmap.core.base import memory
 from detmap.core.bounded.spill import MORE_SPACE
 from detmap.core.curves import every_rank
 from detmap.core.protocol import Protocol
-from detmap.core.protocol.metric_rows import POINT
-from detmap.errors import DataError, ProtocolError
+from detmap.errors import DataError
 
 MATCHED = 240  # bytes of memory that matching takes per detection, at its peak
 TOGETHER = 1 << 20  # detections that are matched, or ranked, at a time; more are not faster
@@ -38,40 +36,6 @@ class Limits:
 
     block: int
     group: int
-
-
-def refuse_protocol(protocol: Protocol) -> None:
-    """Raises `ProtocolError` if a protocol needs all detections at once, or more than boxes."""
-    for key, refused, why in _REASONS:
-        if refused(protocol):
-            raise ProtocolError(
-                f"protocol {protocol.name}: {key}",
-                f"it {why}, which bounded memory does not support",
-                "evaluate without a bound of memory, on a larger machine if necessary",
-            )
-
-
-_REASONS: tuple[tuple[str, Callable[[Protocol], bool], str], ...] = (
-    ("evaluation.rule", lambda of: of.evaluation.rule != "matching", "has a rule of its own"),
-    ("evaluation.extra", lambda of: bool(of.evaluation.extra), "has metrics of a rule of its own"),
-    ("iou.of", lambda of: of.iou.of != "boxes", "compares more than boxes"),
-    ("ap.pool", lambda of: of.ap.pool == "all", "computes one curve of all classes"),
-    (
-        "operating",
-        lambda of: any(row.kind in POINT for row in of.rows()[0]),
-        "has metrics at one score threshold of all classes",
-    ),
-    (
-        "scope.unknown",
-        lambda of: of.scope.unknown in ("classes", "add"),
-        "adds the images or classes of the detections to the ground truth",
-    ),
-    (
-        "limits.scope, ranking.sort, ranking.ties, detections.score_scale",
-        lambda of: not of.image_by_image(),
-        "ranks or limits all detections together",
-    ),
-)
 
 
 def require_reading(bound: int, reading: int) -> None:

@@ -29,7 +29,6 @@ from detmap.core.curves import (
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import AveragePrecision
 from detmap.core.protocol.integrators import integrator
-from detmap.core.protocol.tree import ORDER_ALONE
 from detmap.errors import ProtocolError
 
 
@@ -201,7 +200,7 @@ def scores(
     sizes = len(limits), shape[1], 1 if counted_only else shape[2]
     _require_memory(shape, sizes, len(n_objects))
     if rows is not None:
-        protocol.require_stock("another order of tied scores", ORDER_ALONE)
+        protocol.require("order of ties")
     ranked = rows or kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     code = integrator("step").code() if counted_only else ap.rule.code()
     rule = kernels.Integrator(code, ap.points(), ap.epsilon)

@@ -8,7 +8,6 @@ from detmap.core.curves.extremes import extremes_of
 from detmap.core.curves.open_cells import OpenCells
 from detmap.core.curves.scores import Scores
 from detmap.core.matching.matches import Matches
-from detmap.core.protocol.tree import ORDER_ALONE
 from detmap.core.tables import Note
 from detmap.errors import DetmapError
 
@@ -23,8 +22,7 @@ def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[N
     """
     protocol = matches.protocol
     try:
-        besides = (*ORDER_ALONE, "iou.absorb_from")
-        matches.protocol.require_stock("bounds over the orders of equal scores", besides)
+        protocol.require("note on ties")
         low, high = extremes(matches, scores, None, threads)
     except DetmapError:
         return []
@@ -54,7 +52,7 @@ def open_cells(
     ------
     DetmapError : no bounds are known for the protocol
     """
-    matches.protocol.require_stock("bounds over the orders of equal scores", ORDER_ALONE)
+    matches.protocol.require("tie bounds")
     if not may_matter(matches):
         return None
     try:

@@ -24,7 +24,7 @@ def depends_on_other_images(matches: Matches) -> bool:
         return True
     if protocol.detections.score_scale != "no":
         return True
-    return protocol.orders_images_together() and _scores_tie(matches)
+    return not protocol.supports("image order") and _scores_tie(matches)
 
 
 def _scores_tie(matches: Matches) -> bool:

@@ -17,7 +17,6 @@ from detmap.core.tables import Detections, Truth
 from detmap.core.tables.digests import image_digests
 from detmap.core.tables.grouping import cell_bounds
 from detmap.core.tables.transforms import with_aspect
-from detmap.errors import ProtocolError
 
 SLOWER = 4
 """Times as long as a pair takes in `limit_compared`: objects out of a subset are ignored regions,
@@ -42,12 +41,7 @@ def match_subsets(
     CrowdedError : too many pairs to match them once per subset
     """
     if taken:
-        raise ProtocolError(
-            f"protocol {protocol.name}",
-            "assignments are not available: boxes or margins differ between its subsets "
-            "(boxes.aspect, detections.margins)",
-            "set boxes.aspect=0 and detections.margins={}",
-        )
+        protocol.require("assignments")
     for name, _ in protocol.detections.margins:
         protocol.subset(name)
     _limit_pairs(truth, detections, SLOWER * len(protocol.subsets))

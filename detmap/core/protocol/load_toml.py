@@ -177,8 +177,10 @@ def check(protocol: Protocol) -> None:
             "an object cannot have the threshold of its class and that of iou.tolerance",
             "set iou.tolerance to 0",
         )
-    box_only = ", ".join(protocol.box_only_keys())
-    if protocol.iou.of != "boxes" and box_only:
+    if protocol.iou.of != "boxes" and not protocol.supports("masks, keypoints"):
+        from detmap.core.protocol.features import unsupported
+
+        box_only = ", ".join(unsupported(protocol, "masks, keypoints").values())
         raise ProtocolError(
             "iou.of",
             f"compares {protocol.iou.of}, but {box_only} is for boxes only",

@@ -68,26 +68,7 @@ STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "ranking.of": ("class",),
 }
 """Values that the fast matcher supports; others use `detmap.core.matching.general_engine`."""
-OF_BOXES: dict[str, tuple[Any, ...]] = {
-    "boxes.extent": ("continuous", "inclusive"),
-    "boxes.clip": ("no",),
-    "boxes.first_pixel": ("one",),
-    "boxes.form": ("edges",),
-    "boxes.precision": ("float64",),
-    "boxes.object_shift": (0.0,),
-    "boxes.aspect": (0.0,),
-    "iou.epsilon": (0.0,),
-    "iou.least_union": (0.0,),
-    "iou.arithmetic": ("float64",),
-    "iou.absorb_from": ("boxes",),
-    "detections.box_decimals": (-1,),
-}
-"""Keys about the comparison of boxes, with the values that masks and keypoints support: both are
-compared as in pycocotools, for any box convention."""
-ORDER_ALONE = ("boxes.area", "evaluation.extra")
-"""Keys of tools that do not concern the order of detections."""
-SUPPORTED = {"boxes": "coco-bbox or voc2012", "masks": "coco-segm", "keypoints": "coco-keypoints"}
-"""Protocols without special rules, by what they compare; of rotated boxes it is ``dota``."""
+ORDER_ALONE: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -203,71 +184,33 @@ class Protocol(Immutable, Value):
         what = set(dict(self.matching.neutral).values())
         return known and not what & {"absent", *REGIONS}
 
-    def box_only_keys(self) -> list[str]:
-        """The keys with values that only boxes support, as KEY=VALUE."""
-        places = {key: key.split(".") for key in OF_BOXES}
-        values = {key: spelled(getattr(self, at), name) for key, (at, name) in places.items()}
-        found = [f"{key}={value}" for key, value in values.items() if value not in OF_BOXES[key]]
-        if (
-            self.matching.equal == "sorted_own"
-        ):  # sorts all overlaps, including those below the threshold
-            found.append("matching.equal=sorted_own")
-        return found
-
     def image_by_image(self) -> bool:
         """Whether partial results can be merged: the order of all detections must not come from an
         unstable sort, nor from the first image of a class. The order within an image can come from
         any sort, because a part has all detections of its images.
         """
-        whole = self.limits.scope == "dataset"  # a part cannot know which detections it keeps
-        return not (whole or self.orders_images_together() or self.detections.score_scale != "no")
+        return self.supports("merging")
 
-    def orders_images_together(self) -> bool:
-        """Whether the order of tied scores of one image may depend on other images."""
-        ranking = self.ranking
-        if ranking.sort != "stable" or ranking.ties == "first_seen":
-            return True
-        # One that found a region anywhere puts all of a list in the order of images.
-        late = "region_to_find" in dict(self.matching.neutral).values()
-        return late and ranking.ignored == "leave" and ranking.ties == "input"
+    def supports(self, feature: str) -> bool:
+        """Whether a feature of `detmap.core.protocol.features.FEATURES` supports this protocol."""
+        from detmap.core.protocol.features import unsupported
 
-    def require_parts(self, what: str) -> None:
-        """Refuse partial evaluation under a limit for the whole data set.
+        return not unsupported(self, feature)
+
+    def require(self, feature: str) -> None:
+        """Refuse a protocol that a feature of `detmap.core.protocol.features` does not support.
 
         Raises
         ------
-        ProtocolError : ``limits.scope`` is ``dataset``
+        ProtocolError : the message names the keys, their values and metrics
         """
-        if self.limits.scope == "dataset":
-            raise ProtocolError(
-                f"protocol {self.name}: limits.scope",
-                f"{what} matches parts, which do not know what a limit of the data set keeps",
-                "evaluate all images at once, or set limits.scope to class or image",
-            )
+        from detmap.core.protocol.features import require
+
+        require(self, feature)
 
     def require_stock(self, what: str, besides: Container[str] = ()) -> None:
-        """Refuse a protocol for a function that supports only the rules of COCO, VOC and LVIS, and
-        the keys `besides`.
-
-        Raises
-        ------
-        ProtocolError : a key that differs only between tools does not have its default
-        """
-        from detmap.core.protocol.supported_rules import differences
-
-        other, names = differences(self)
-        other = [key for key in other if key not in besides]
-        names = [name for name in names if name not in besides]
-        if other or names:
-            metric = f"the metric{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
-            parts = [", ".join(other), metric]
-            similar = SUPPORTED.get(self.iou.of, "dota")
-            raise ProtocolError(
-                f"protocol {self.name}",
-                f"{what} is not available with {' and '.join(filter(None, parts))}",
-                f"use {similar}, or set these keys and metrics to their values there "
-                f"(`detmap show {similar.split()[0]}`)",
-            )
+        """Does `require` for intervals."""
+        self.require("intervals")
 
     def thresholds(self) -> NDArray[np.float64]:
         """(T,) IoU thresholds."""

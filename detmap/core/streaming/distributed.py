@@ -90,7 +90,7 @@ def evaluate(
         )
     as_completed = require("distributed", "dask").as_completed
     rules = prepare(protocol, settings)
-    rules.require_parts("Dask")
+    rules.require("Dask")
     with _connected(client) as cluster:
         n_groups = 2 * (add_integers(cluster.nthreads().values()) or 4)
         parts = cluster.map(_match, list(shards), protocol=rules, pure=False, key="detmap-match")

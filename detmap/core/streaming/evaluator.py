@@ -116,7 +116,7 @@ class Evaluator(Locked):
             what = "classes and truth: the ground truth has its own classes"
             raise DataError("Evaluator", what, fix)
         self.protocol = prepare(protocol, settings)
-        self.protocol.require_parts("Evaluator")
+        self.protocol.require("Evaluator")
         self.protocol.rows()  # a rule of a benchmark's own has none, and is refused by name
         self.box_format = box_format
         self.truth = None
