@@ -15,6 +15,7 @@ from detmap.core.adapters.joining import image_names, image_sizes, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.tabular.column_tables import MOST_CLASSES
 from detmap.core.adapters.tabular.csv_parquet import spelled
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Categories, Detections, Note, Truth
 from detmap.errors import DataError
@@ -104,8 +105,7 @@ class Export:
         names = [self.files[i] for i in self.image]
         image, joins = join.images_named(truth, names, self.place, self.source)
         bad = ~np.isfinite(score)
-        if bad.any():
-            row = int(np.argmax(bad))
+        if (row := first_true(bad)) is not None:
             raise DataError(self.place(row), "no finite score", "give every detection a score")
         boxes, table_format = box_conventions.table_boxes(
             self.boxes,
@@ -192,8 +192,7 @@ def sides(
     """
     sizes = np.array([width, height], dtype=np.float64).reshape(2, -1)
     bad = (~((sizes > 0) & (sizes <= image_sizes.MOST)) & ~np.isnan(sizes)).any(axis=0)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         what = f"a size of {sizes[0, row]:g} x {sizes[1, row]:g} pixels"
         raise DataError(f"{source}: image {files[row]}", what, "write the size of the image")
     return sizes[0].copy(), sizes[1].copy()

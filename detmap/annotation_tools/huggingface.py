@@ -26,7 +26,7 @@ from detmap.annotation_tools.huggingface_parquet import OBJECTS, Record
 from detmap.core.adapters import box_conventions
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.tabular.csv_parquet import spelled
-from detmap.core.base import open_files, unique_keys
+from detmap.core.base import arguments, open_files, unique_keys
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Detections, Note, Truth
 from detmap.errors import DataError, few
@@ -299,6 +299,4 @@ def _box(value: Any, where: str) -> list[float]:
 
 
 def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e100:
-        raise DataError(where, f"{value!r:.60} is not a finite number", "write a number")
-    return float(value)
+    return arguments.number(where, value, "write a number", what=" is not a finite number")

@@ -14,6 +14,7 @@ from detmap.core.adapters.joining import image_sizes
 from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.adapters.tabular.csv_parquet import spelled
 from detmap.core.base import open_files
+from detmap.core.base.arguments import is_number
 from detmap.core.base.open_files import shown
 from detmap.errors import DataError
 
@@ -117,7 +118,7 @@ def side(row: Mapping[str, Any], name: str, where: str) -> float | None:
     value = row.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         raise DataError(f"{where}.{name}", f"{value!r:.60} is not a number", "write pixels")
     return float(value)
 

@@ -75,12 +75,8 @@ def _heads(path: Path) -> Iterator[bytes]:
     """Yields the beginning of the file, or of the JSON files of a folder."""
     names = sorted(folder_files.names(path, ".json"))
     for file in [path / name for name in names] if path.is_dir() else [path]:
-        try:
-            if file.suffix.lower() == ".json":
-                with open_files.opened(file) as content:
-                    yield content.read(0, LOOKED_AT).removeprefix(b"\xef\xbb\xbf")
-        except (DataError, OSError):
-            yield b""
+        if file.suffix.lower() == ".json":
+            yield open_files.head(file, LOOKED_AT)
 
 
 def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] = ()) -> Truth:

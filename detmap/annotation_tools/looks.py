@@ -27,15 +27,8 @@ _VOTT = re.compile(rb'"(videoSettings|activeLearningSettings|assets)"\s*:\s*\{')
 
 
 def head(path: Path) -> bytes:
-    """Returns the first bytes of a file, without byte order mark and spaces; none if it cannot be
-    read.
-    """
-    try:
-        with open_files.opened(path) as file:
-            text = file.read(0, HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
-            return open_files.plain_letters(text)
-    except (DataError, OSError):
-        return b""
+    """Returns the first bytes of JSON, without spaces; none if the file cannot be read."""
+    return open_files.plain_letters(open_files.head(path, HEAD).lstrip())
 
 
 MAY_BE: Mapping[str, Callable[[Path], bool]] = {

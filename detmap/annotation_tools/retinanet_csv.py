@@ -69,11 +69,10 @@ def read_detections(
 def _first_row(path: Path) -> list[str]:
     if path.is_dir() or path.suffix.lower() != ".csv":
         return []
+    text = open_files.head(path, LOOKED_AT).decode("utf-8", "replace").lstrip("\r\n")
     try:
-        with open_files.opened(path) as file:
-            text = file.read(0, LOOKED_AT).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-        return next(csv.reader([text_fields.LINE_END.split(text.lstrip("\r\n"))[0]]), [])
-    except (DataError, csv.Error):
+        return next(csv.reader([text_fields.LINE_END.split(text)[0]]), [])
+    except csv.Error:
         return []
 
 

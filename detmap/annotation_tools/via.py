@@ -19,6 +19,7 @@ import msgspec
 
 from detmap.annotation_tools import collected_boxes, typed_json
 from detmap.annotation_tools.collected_boxes import Boxes, Corners
+from detmap.core.base import arguments
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Truth
 from detmap.errors import DataError, few
@@ -158,6 +159,4 @@ def _list(shape: Mapping[str, Any], name: str, where: str) -> list[float]:
 
 
 def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e9:
-        raise DataError(where, f"{value!r:.60} is not a number of pixels", "write a number")
-    return float(value)
+    return arguments.number(where, value, "write a number", 1e9, " is not a number of pixels")

@@ -39,7 +39,7 @@ from detmap.ranking.ranking_rules import Rules
 from detmap.ranking.ranking_tables import RATES
 from detmap.ranking.retrieval import ranks, top_of_queries
 from detmap.ranking.samples import Classified
-from detmap.ranking.thresholds import OperatingPoint, best_f_of, count, threshold_rates
+from detmap.ranking.thresholds import OperatingPoint, best_f_of_samples, count, threshold_rates
 from detmap.version import __version__
 
 
@@ -296,7 +296,7 @@ class RankingResult:
 
     @cached_property
     def _best(self) -> OperatingPoint:
-        return best_f_of(self.samples, self.threads)
+        return best_f_of_samples(self.samples, threads=self.threads)
 
     @cached_property
     def averages(self) -> list[tuple[str, str, float]]:

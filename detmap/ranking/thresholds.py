@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.base import arguments as given
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.parallel import each_largest_first
 from detmap.core.base.reprs import outlined
 from detmap.core.curves import scores as curves
-from detmap.core.tables.grouping import first, last
+from detmap.core.curves.operating_points import f_beta
+from detmap.core.tables.grouping import last
 from detmap.errors import DataError
 from detmap.ranking.label_inputs import Samples, samples
 from detmap.ranking.metrics import Average, check, fill, mean, positives, ratio, totals
@@ -216,7 +218,7 @@ def best_f_beta(
             "beta", f"{beta!r}", "a number above 0; 1 weighs precision and recall alike"
         )
     checked = samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
-    return _operating_points(checked, beta, lambda point: int(np.argmax(point.f)), threads)
+    return best_f_of_samples(checked, beta, threads)
 
 
 def threshold_for_precision(
@@ -272,12 +274,16 @@ def threshold_for_recall(
     """
     given.fraction("recall", recall)
     checked = samples(y_true, y_score, pos_label=pos_label, sample_weight=sample_weight)
-    return _operating_points(checked, 1.0, lambda point: first(point.recall >= recall), threads)
+    return _operating_points(
+        checked, 1.0, lambda point: first_true(point.recall >= recall), threads
+    )
 
 
-def best_f_of(checked: Samples, threads: int | None = None) -> OperatingPoint:
-    """As `best_f_beta` with beta 1, for checked samples."""
-    return _operating_points(checked, 1.0, lambda point: int(np.argmax(point.f)), threads)
+def best_f_of_samples(
+    checked: Samples, beta: float = 1.0, threads: int | None = None
+) -> OperatingPoint:
+    """As `best_f_beta`, for checked samples."""
+    return _operating_points(checked, beta, lambda point: int(np.argmax(point.f)), threads)
 
 
 def _operating_points(
@@ -298,7 +304,7 @@ def _operating_points(
         predicted = points.score > -math.inf  # at -inf nothing was predicted
         if n_objects[0] == 0 or not predicted.any():
             return
-        f = (1 + beta**2) * points.tp / (beta**2 * n_objects[0] + points.tp + points.fp)
+        f = f_beta(points.tp, points.fp, n_objects[0], beta)
         every = OperatingPoint(*(each[predicted] for each in (points.score, precision, recall, f)))
         place = choose(every)
         if place is not None:

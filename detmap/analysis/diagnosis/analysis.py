@@ -14,6 +14,7 @@ from detmap.analysis.diagnosis.shape_overlaps import compare_shapes
 from detmap.core.adapters import options_of, read_detections
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.core.base import memory
+from detmap.core.base.arguments import is_number
 from detmap.core.base.crowding import limit_compared
 from detmap.core.base.immutable import Immutable, blank, keep, own
 from detmap.core.base.parallel import each_batch
@@ -231,8 +232,7 @@ def require_protocol(rules: Protocol) -> None:
 
 def _thresholds(iou: float, background: float) -> tuple[float, float]:
     for name, value in (("iou", iou), ("background", background)):
-        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not number or not 0 <= value <= 1:
+        if not is_number(value) or not 0 <= value <= 1:
             raise DataError(f"diagnose: {name}", f"{value!r}", "give a number from 0 to 1")
     if background >= iou:
         what = f"background {background:g} is not below iou {iou:g}"

@@ -19,6 +19,7 @@ from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import pairs
 from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
 from detmap.core.base import crowding, memory
+from detmap.core.base.arguments import is_number
 from detmap.core.overlaps.row_overlaps import edges
 from detmap.core.tables import Detections, Truth
 from detmap.errors import CrowdedError, DataError
@@ -175,7 +176,7 @@ def confusion(
         chosen = -np.inf if np.isnan(best) else best
     least = (diagnosis.iou if how.iou is None else how.iou) if iou is None else iou
     for name, value in (("confidence", chosen), ("iou", least)):
-        if not isinstance(value, int | float) or isinstance(value, bool) or np.isnan(value):
+        if not is_number(value) or np.isnan(value):
             raise DataError(f"confusion: {name}", repr(value), "give a number")
     score = diagnosis.detections.score
     listed = score > chosen if how.strict[0] else score >= chosen

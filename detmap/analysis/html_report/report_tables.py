@@ -23,12 +23,23 @@ from detmap.errors import few
 
 IMAGES_SHOWN = 25
 F1 = 2  # place in precision, recall, F1
+CHANGE = "B - A"
+
+
+def _letters(runs: Sequence[Run]) -> list[str]:
+    """How the columns of each detector begin."""
+    return ["A ", "B "] if len(runs) == 2 else [""]
+
+
+def _last_row(apart: Sequence[Number], *begin: str, ends: Sequence[str] = ()) -> list[list[Any]]:
+    """The row of the differences in a table with one row per detector; none without any."""
+    return [[CHANGE, *begin, *apart, *ends]] if apart else []
 
 
 def metrics(runs: Sequence[Run]) -> dict[str, Any]:
     """Every metric of the protocol."""
     two = len(runs) == 2
-    header = ["metric", *(("A", "B", "B - A") if two else ("value",))]
+    header = ["metric", *(("A", "B", CHANGE) if two else ("value",))]
     rows = []
     for name in runs[0].result.metrics:
         change = [difference(runs[0], runs[1], name)] if two else []
@@ -104,11 +115,11 @@ def gains_apart(runs: Sequence[Run]) -> dict[str, list[Number]]:
 
 def costs(runs: Sequence[Run]) -> dict[str, Any]:
     """Kinds of errors: cases and points."""
-    letters = [""] if len(runs) == 1 else ["A ", "B "]
+    letters = _letters(runs)
     header = ["error", "meaning"]
     header += [f"{letter}{name}" for letter in letters for name in ("cases", "AP gain if fixed")]
     apart = gains_apart(runs)
-    header += ["B - A"] if apart else []
+    header += [CHANGE] if apart else []
     meaning = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
     rows = []
     for kind, text in meaning.items():
@@ -127,12 +138,12 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     values = [key for key in some if key not in ("name", "id", "objects")]
     values = [key for key in values if isinstance(some[key], float)]
     two = len(runs) == 2
-    letters = ["A ", "B "] if two else [""]
+    letters = _letters(runs)
     header = ["class", "objects"]
     header += [f"{letter}{name}" for name in values for letter in letters]
     tested = two and values and not runs[0].restated
     apart = class_differences(runs[0], runs[1], values[0]) if tested else {}
-    header += [f"{values[0]} B - A"] if apart else []
+    header += [f"{values[0]} {CHANGE}"] if apart else []
     header += [f"{letter}{name}" for name in ("F1", "score") for letter in letters]
     header += [] if two else ["precision", "recall", "FP", "missed"]
     rows = []
@@ -219,9 +230,7 @@ def lrp(runs: Sequence[Run]) -> dict[str, Any]:
         ]
         rows.append([*row, known(run.overlap, interval_at(drawn.overlap, 0) if drawn else None)])
     apart = _apart(runs, lambda drawn: joined([drawn.olrp, drawn.overlap]))
-    if apart:
-        rows.append(["B - A", *apart])
-    return {"header": header, "rows": rows}
+    return {"header": header, "rows": [*rows, *_last_row(apart)]}
 
 
 def calibrated(runs: Sequence[Run]) -> dict[str, Any]:
@@ -238,9 +247,7 @@ def calibrated(runs: Sequence[Run]) -> dict[str, Any]:
             [run.name, *(known(value, interval_at(of, q)) for q, value in enumerate(values))]
         )
     apart = _apart(runs, lambda drawn: drawn.calibration)
-    if apart:
-        rows.append(["B - A", *apart])
-    return {"header": header, "rows": rows}
+    return {"header": header, "rows": [*rows, *_last_row(apart)]}
 
 
 def best(runs: Sequence[Run]) -> dict[str, Any]:
@@ -252,9 +259,7 @@ def best(runs: Sequence[Run]) -> dict[str, Any]:
         point = run.points[0]
         score = f"{point.score:.4g}" if point.score == point.score else None
         rows.append([run.name, score, *rates, point.fp, point.missed])
-    if apart:
-        rows.append(["B - A", "", *apart, "", ""])
-    return {"header": header, "rows": rows}
+    return {"header": header, "rows": [*rows, *_last_row(apart, "", ends=["", ""])]}
 
 
 def confused(runs: Sequence[Run]) -> dict[str, Any]:
@@ -277,7 +282,7 @@ def confused(runs: Sequence[Run]) -> dict[str, Any]:
 
 def sliced(runs: Sequence[Run]) -> dict[str, Any]:
     """One row per slice."""
-    letters = [""] if len(runs) == 1 else ["A ", "B "]
+    letters = _letters(runs)
     header = ["by", "range", "objects"]
     apart = [
         _apart(runs, lambda drawn: drawn.slice_recall),
@@ -285,7 +290,7 @@ def sliced(runs: Sequence[Run]) -> dict[str, Any]:
     ]
     for name, change in zip(("recall", "AP"), apart, strict=True):
         header += [f"{letter}{name}" for letter in letters]
-        header += [f"{name} B - A"] if change else []
+        header += [f"{name} {CHANGE}"] if change else []
     rows = []
     for q, each in enumerate(zip(*(run.slices for run in runs), strict=True)):
         row: list[Any] = [each[0].by, each[0].name, each[0].objects]
@@ -301,7 +306,7 @@ def sliced(runs: Sequence[Run]) -> dict[str, Any]:
 
 def images(runs: Sequence[Run]) -> dict[str, Any]:
     """The images with most errors; none without any."""
-    letters = [""] if len(runs) == 1 else ["A ", "B "]
+    letters = _letters(runs)
     header = ["image", "objects"]
     header += [f"{letter}{name}" for letter in letters for name in ("TP", "FP", "missed")]
     others = [{each.image: each for each in run.images} for run in runs]

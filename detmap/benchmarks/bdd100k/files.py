@@ -23,6 +23,7 @@ from detmap.core.adapters import box_conventions, text_fields
 from detmap.core.adapters.joining import image_names, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.base import arguments, column_checks, json_faults, open_files, unique_keys
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
 from detmap.core.tables.notes import listed_names
@@ -300,8 +301,7 @@ def _rows(
     boxes = corners.copy()
     boxes[:, 2:] += 1 - corners[:, :2]
     bad = ~(np.abs(corners) <= MAX_PIXEL).all(axis=1) | (boxes[:, 2:] < 0).any(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         what = " ".join(f"{s} {v:g}" for s, v in zip(SIDES, corners[row].tolist(), strict=True))
         where = _box_place(path, rows[row])
         raise DataError(where, f"{what} has a negative size or no finite one", "correct the box")

@@ -92,11 +92,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _kind(file: Path) -> Kind | None:
-    try:
-        with open_files.opened(file) as opened:
-            data = opened.read(0, LOOKED_AT)
-    except DataError:
-        return None
+    data = open_files.head(file, LOOKED_AT)
     return next((kind for kind in KINDS if kind.mark in data), None)
 
 

@@ -30,6 +30,7 @@ from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import label_files
 from detmap.core.adapters.voc import devkit
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import NOT_EXHAUSTIVE, Categories, Detections, Images, Note, Scope, Truth
 from detmap.core.tables.grouping import positions
@@ -153,8 +154,7 @@ def _whole(lines: label_files.Lines, values: NDArray[Any], place: int) -> NDArra
     """Returns a column of whole numbers."""
     column = values[:, place]
     bad = (column != np.round(column)) | (np.abs(column) >= join.EXACT)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         where = f"{lines.place(row)}, {COLUMNS[place]}"
         raise DataError(where, f"{column[row]:g} is not a whole number", "write a whole number")
     return column.astype(np.int64)
@@ -241,8 +241,7 @@ def _read(folder: Path, images: _List, names: Sequence[str]) -> Truth:
     objects, _ = devkit.scan_pages(folder, files) or devkit.decode_pages(folder, files)
     place = {name: i for i, name in enumerate(names)}
     label = np.array([place.get(name, -1) for name in objects.name], dtype=np.int32)
-    if (label < 0).any():
-        row = int(np.argmax(label < 0))
+    if (row := first_true(label < 0)) is not None:
         strange = sorted({objects.name[i] for i in np.flatnonzero(label < 0).tolist()})
         what = f"classes that are not listed: {few(strange)}"
         raise DataError(shown(files[objects.page[row]]), what, "complete synsets.txt")

@@ -23,6 +23,7 @@ from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.adapters.tabular.csv_parquet import Sheet, spelled
 from detmap.core.adapters.text_per_image import label_files
 from detmap.core.base import open_files
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
 from detmap.errors import DataError, few
@@ -176,8 +177,7 @@ def _numbers(sheet: Sheet, names: tuple[str, ...]) -> list[NDArray[np.float64]]:
 def _finite(sheet: Sheet, column: str, most: float) -> NDArray[np.float64]:
     values = sheet.numbers(column)
     bad = ~(np.abs(values) <= most)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         where = f"{sheet.place(row)}, column {column}"
         raise DataError(where, f"{values[row]} is out of range", "write a plain number")
     return np.ascontiguousarray(values)

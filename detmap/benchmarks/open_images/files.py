@@ -24,6 +24,7 @@ from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.adapters.tabular.csv_parquet import Sheet
 from detmap.core.base import arguments, column_checks, open_files
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import ABSENT, DERIVED, Categories, Detections, Images, Note, Scope, Truth
 from detmap.core.tables.grouping import positions, runs
@@ -206,8 +207,7 @@ def _boxes(sheet: Sheet) -> NDArray[np.float64]:
     columns = [sheet.find((side.lower(),), side) for side in SIDES]
     boxes = np.column_stack([sheet.numbers(column) for column in columns])
     bad = ~((boxes >= -1) & (boxes <= 2)).all(axis=1) | (boxes[:, :2] > boxes[:, 2:]).any(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         named = zip(columns, boxes[row].tolist(), strict=True)
         what = f"{', '.join(f'{name} {value:g}' for name, value in named)} is no box"
         fix = "corners are fractions of the image, the smaller one first"
@@ -228,8 +228,7 @@ def _scope(
     column = listed.find(("confidence",), "Confidence")
     present = listed.numbers(column)
     bad = ~np.isin(present, (0, 1))
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         where = f"{listed.place(row)}, column {column}"
         raise DataError(where, f"{present[row]:g}", "1 for present, 0 for absent")
     (n_images, n_classes), pairs, own = shape, [], []

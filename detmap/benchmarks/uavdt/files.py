@@ -19,6 +19,7 @@ from detmap.core.adapters import box_conventions, folder_files
 from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import label_files
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.core.tables.notes import listed_names
@@ -153,8 +154,7 @@ def _read(
     values = lines.numbers(COLUMNS[:n])
     frame = values[:, 0]
     bad = ~((frame == np.round(frame)) & (frame >= 1) & (frame <= MOST_FRAMES))
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         fix = f"frames count from 1, up to {MOST_FRAMES:,}"
         raise DataError(f"{lines.place(row)}, frame", f"{frame[row]:.9g}", fix)
     boxes, _ = box_conventions.table_boxes(

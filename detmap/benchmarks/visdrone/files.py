@@ -21,6 +21,7 @@ from detmap.core.adapters import box_conventions, folder_files, text_fields
 from detmap.core.adapters.joining import image_sizes, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import label_files
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.core.tables.grouping import positions
@@ -141,8 +142,7 @@ def _read(
     label_files.require_columns(lines, (len(LINE.split(",")), *also), LINE)
     values = lines.numbers(COLUMNS)
     odd = (values[:, 5] != np.round(values[:, 5])) | (np.abs(values[:, 5]) >= join.EXACT)
-    if odd.any():
-        row = int(np.argmax(odd))
+    if (row := first_true(odd)) is not None:
         where = f"{lines.place(row)}, category"
         raise DataError(where, f"{values[row, 5]:g} is not a whole number", f"0 to {OTHERS}")
     box_conventions.table_boxes(  # checks them

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.core.base.flat_rows import first_true
 from detmap.core.tables import MAX_PIXEL, BoxFormat, Truth
 from detmap.errors import DataError
 
@@ -102,8 +103,7 @@ def table_boxes(
 def require_pixels(values: NDArray[np.float64], place: Callable[[int], str]) -> None:
     """Raises `DataError` for the first box with a coordinate beyond `MOST_PIXELS`."""
     bad = (np.abs(values) > MOST_PIXELS).any(axis=1)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         what = f"box {' '.join(f'{each:g}' for each in values[row].tolist())} is too large"
         raise DataError(place(row), what, f"coordinates are pixels, at most {MOST_PIXELS:g}")
 
@@ -138,8 +138,7 @@ def _refuse(
     place: Callable[[int], str],
     what: str = "has a negative width or height",
 ) -> None:
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         raise DataError(
             place(row),
             f"box {' '.join(f'{each:g}' for each in values[row].tolist())} {what}",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.base import column_checks
+from detmap.core.base.flat_rows import first_true
 from detmap.errors import DataError
 
 MOST_WEIGHT = 1e6  # of an image: a weight is a number of copies
@@ -86,15 +87,22 @@ def _holds_flags(values: Any, depth: int = 2) -> bool:
     return kind == "b"
 
 
-def number(where: str, value: Any, fix: str = "give a number", most: float = MOST) -> float:
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, of Python or NumPy; a boolean is none."""
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return real and not isinstance(value, bool)
+
+
+def number(
+    where: str, value: Any, fix: str = "give a number", most: float = MOST, what: str = ""
+) -> float:
     """Returns a real number with a magnitude of at most `most`, or raises `DataError`."""
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     try:
-        real_number = float(value) if real else math.nan
+        real_number = float(value) if is_number(value) else math.nan
     except OverflowError:
         real_number = math.nan
     if not abs(real_number) <= most:
-        raise DataError(where, f"{value!r:.60}", fix)
+        raise DataError(where, f"{value!r:.60}{what}", fix)
     return real_number
 
 
@@ -156,8 +164,7 @@ def refuse_first(
     fix: str = "fix or remove the row",
 ) -> None:
     """Raises `DataError` for the first bad row, if any."""
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         raise DataError(f"{where}[{row}]", f"{values[row].tolist()!r} {what}", fix)
 
 

@@ -1,4 +1,4 @@
-"""Rows of arrays as flat lists of numbers."""
+"""Rows of arrays as flat lists, and the first of them that is bad."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ from numpy.typing import NDArray
 def flatten_rows(array: NDArray[Any]) -> NDArray[Any]:
     """Returns (n, W) from (n, ...); n may be 0, of which ``reshape(n, -1)`` is an error."""
     return np.reshape(array, (len(array), math.prod(array.shape[1:])))
+
+
+def first_true(true: Any) -> int | None:
+    """Returns the first true position of an array of booleans, None if there is none."""
+    return int(np.argmax(true)) if true.any() else None

@@ -193,6 +193,15 @@ def read_bytes(
         os.close(descriptor)
 
 
+def head(path: str | Path, size: int) -> bytes:
+    """Returns the first bytes of a file, without byte order mark; none if it cannot be read."""
+    try:
+        with opened(path) as file:
+            return file.read(0, size).removeprefix(b"\xef\xbb\xbf")
+    except (DataError, OSError):
+        return b""
+
+
 def is_utf16(data: bytes) -> bool:
     """Checks if text is UTF-16: by its byte order mark, or by zeros beside its first characters."""
     return re.match(_UTF16, data) is not None

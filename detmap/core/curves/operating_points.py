@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.base import arguments
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.reprs import outlined
 from detmap.core.base.sums import add_floats
 from detmap.core.curves.scores import NO_WEIGHT, Lists, rank
 from detmap.core.matching.matches import Matches
 from detmap.core.output.table import Cell, Table
-from detmap.core.tables.grouping import first, last
+from detmap.core.tables.grouping import last
 from detmap.errors import DataError
 
 RATES = ("threshold", "precision", "recall", "f1")
@@ -145,7 +146,7 @@ def for_recall(matches: Matches, a: int, t: int, recall: float) -> Operating:
     DataError : not a fraction in [0, 1]
     """
     arguments.fraction("recall", recall)
-    return _operating(matches, a, t, 1.0, lambda points: first(points.recall >= recall))
+    return _operating(matches, a, t, 1.0, lambda points: first_true(points.recall >= recall))
 
 
 def points_of_classes(matches: Matches, a: int, t: int, beta: float = 1.0) -> list[Points]:
@@ -193,9 +194,13 @@ def sweep(score: Floats, hit: NDArray[np.bool_], n_objects: float, beta: float =
     tp, fp = ranked.tp, ranked.fp
     with np.errstate(invalid="ignore", divide="ignore"):
         recall = tp / n_objects if n_objects else np.full(len(tp), np.nan)
-        f = (1 + beta**2) * tp / (beta**2 * n_objects + tp + fp)
-    f = f if n_objects else np.full(len(tp), np.nan)
+        f = f_beta(tp, fp, n_objects, beta) if n_objects else np.full(len(tp), np.nan)
     return Points(ranked.score, tp, fp, tp / (tp + fp), recall, f, n_objects)
+
+
+def f_beta(tp: Floats, fp: Floats, n_objects: float, beta: float) -> Floats:
+    """Returns F-beta of each threshold: recall counts beta times as much as precision."""
+    return (1 + beta**2) * tp / (beta**2 * n_objects + tp + fp)
 
 
 def _operating(matches: Matches, a: int, t: int, beta: float, choose: Choice) -> Operating:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.base import column_checks
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.immutable import Immutable, blank, keep, own, vouched
 from detmap.core.base.sums import add_integers
 from detmap.core.overlaps import mask_errors
@@ -273,8 +274,7 @@ def _checked(runs: Any, n: int) -> Runs:
     height, width = np.maximum(size, 1).T
     bad = (size < 1).any(axis=1) | (height > MOST_PIXELS // width)
     bad |= np.diff(total[off]) != height * width
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         column_checks.refuse(
             f"{where}.counts", f"those of mask {row} do not fill {size[row].tolist()}"
         )

@@ -19,6 +19,14 @@ Ragged = tuple[NDArray[np.int64], NDArray[np.uint32]]
 Made = TypeVar("Made")
 
 
+def run_lengths(mask: NDArray[np.bool_]) -> dict[str, Any]:
+    """Returns COCO's uncompressed run lengths: column by column, the first run is background."""
+    pixels = np.concatenate([[False], mask.ravel(order="F")])
+    turns = np.flatnonzero(pixels[1:] != pixels[:-1])
+    counts = np.diff(np.concatenate([[0], turns, [mask.size]])).tolist()
+    return {"size": list(mask.shape), "counts": counts}
+
+
 def by_slices(work: Callable[[slice], Made], n_rows: int, at_once: int) -> list[Made]:
     """Returns what `work` makes of slices of the rows, in several threads if there are many."""
     slices = [slice(at, min(at + at_once, n_rows)) for at in range(0, n_rows, at_once)]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.base import column_checks
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.immutable import Immutable, keep
 from detmap.core.base.open_files import shown
 from detmap.core.overlaps import polygon_iou
@@ -167,8 +168,7 @@ def rotated_boxes(values: Floats, place: Place) -> RotatedBoxes:
     what = "a number that is not finite or above a billion"
     if not wrong.any() and values.shape[1] == 5:
         wrong, what = (values[:, 2:4] < 0).any(axis=1), "a negative width or height"
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    if (row := first_true(wrong)) is not None:
         box = " ".join(f"{each:g}" for each in values[row].tolist())
         raise DataError(place(row), f"box {box} has {what}", FIX)
     return RotatedBoxes(np.ascontiguousarray(values))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from detmap.core.base.arguments import is_number
 from detmap.core.base.grids import Grid
 from detmap.core.base.immutable import Value
 from detmap.core.protocol.metric_rows import NO_LIMIT
@@ -131,13 +132,9 @@ def number(low: float, high: float) -> Check:
     return Check(read, f"a number in [{low:g}, {high:g}]")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _numbers(value: Any) -> tuple[float, ...]:
     values = value if isinstance(value, list) else [value]
-    if not all(_is_number(x) and math.isfinite(x) for x in values):
+    if not all(is_number(x) and math.isfinite(x) for x in values):
         raise ValueError
     return tuple(float(x) for x in values)
 
@@ -219,7 +216,7 @@ def _ranges(value: Any) -> tuple[Range, ...]:
         if not isinstance(bounds, list):
             raise ValueError
         bounds = [math.inf if each == "inf" else each for each in bounds]  # JSON has no infinity
-        if not all(map(_is_number, bounds)):
+        if not all(map(is_number, bounds)):
             raise ValueError
         low, high = map(float, bounds)
         if not low <= high or low == math.inf:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.core.base.arguments import is_number
 from detmap.core.base.grids import Grid
 from detmap.core.base.immutable import Immutable, Value
 from detmap.core.base.reprs import outline
@@ -248,7 +249,7 @@ class Protocol(Immutable, Value):
         ------
         ProtocolError : not evaluated, or not a number
         """
-        number = isinstance(iou, int | float | np.number) and not isinstance(iou, bool)
+        number = is_number(iou)
         finite = number and math.isfinite(iou)
         place = self.axes().threshold(float(iou)) if finite else None
         if place is None:

@@ -80,11 +80,6 @@ def reordered(column: NDArray[Any], order: NDArray[np.int32]) -> NDArray[Any]:
     return np.take(column, order, axis=0, out=out, mode="clip")
 
 
-def first(true: NDArray[np.bool_]) -> int | None:
-    """Returns the first true position, None if there is none."""
-    return int(np.argmax(true)) if true.any() else None
-
-
 def last(true: NDArray[np.bool_]) -> int | None:
     """Returns the last true position, None if there is none."""
     return int(np.flatnonzero(true)[-1]) if true.any() else None

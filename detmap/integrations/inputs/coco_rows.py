@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import detmap
 from detmap.core.base.flat_rows import flatten_rows
+from detmap.core.overlaps.ragged_runs import run_lengths
 from detmap.errors import DataError
 from detmap.integrations.inputs.field_values import array, label_list
 
@@ -76,7 +76,7 @@ def _fields(where: str, kind: str, shapes: Any) -> Iterator[Row]:
         what = "not finite numbers"
         raise DataError(f"{where}[{int(bad.argmax())}]", what, "check the output of the model")
     if kind == "segm":
-        yield from ({"segmentation": _runs(mask)} for mask in values)
+        yield from ({"segmentation": run_lengths(mask)} for mask in values)
     elif kind == "keypoints":
         yield from ({"keypoints": each} for each in flatten_rows(values).tolist())
     else:
@@ -89,14 +89,6 @@ def _text_counts(where: str, encoding: Mapping[str, Any]) -> Row:
         raise DataError(where, "no size or counts", "give run lengths as pycocotools encodes them")
     counts = encoding["counts"]
     return {**encoding, "counts": counts.decode() if isinstance(counts, bytes) else counts}
-
-
-def _runs(mask: NDArray[np.bool_]) -> Row:
-    """COCO's uncompressed run lengths: column by column, the first run is background."""
-    flat = np.concatenate([[False], mask.ravel(order="F")])
-    starts = np.flatnonzero(flat[1:] != flat[:-1])
-    counts = np.diff(np.concatenate([[0], starts, [mask.size]]))
-    return {"size": list(mask.shape), "counts": counts.tolist()}
 
 
 def class_ids(truth: detmap.Truth, names: Sequence[str] | None) -> list[int]:

@@ -10,6 +10,7 @@ import torch
 
 from detmap.core.overlaps.mask_reader import MaskReader
 from detmap.core.streaming import torch_ranks
+from detmap.integrations.inputs.field_values import array
 
 CHECKED = ("boxes", "scores", "keypoints", "area")
 LARGEST_LABEL = 2**31 - 1
@@ -85,11 +86,6 @@ def gathered(states: Mapping[str, list[Any]], group: Any) -> list[dict[str, list
     """Returns the states of all ranks, on the CPU. Raises `DetmapError` if a rank is lost."""
     mine = {name: moved(items, "cpu") for name, items in states.items()}
     return torch_ranks.gather(mine, group)
-
-
-def array(tensor: Any, dtype: Any = np.float64) -> Any:
-    """Returns a tensor as an array of numpy."""
-    return tensor.detach().cpu().double().numpy().astype(dtype)
 
 
 def images(

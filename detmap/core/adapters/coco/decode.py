@@ -26,6 +26,7 @@ from detmap.core.adapters.coco.scan_columns import Segmentations
 from detmap.core.adapters.coco.tool_results import DECODED as DECODED
 from detmap.core.adapters.joining import image_names, join
 from detmap.core.base import arguments
+from detmap.core.base.flat_rows import first_true
 from detmap.core.tables import MAX_ROWS, Categories, Images
 from detmap.core.tables.grouping import positions
 from detmap.errors import DataError, counted
@@ -371,8 +372,7 @@ def _raise_first_bad(
     rows: Sequence[Any],
     fields: record_errors.Fields,
 ) -> None:
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         raise record_errors.record_error(
             record_errors.place(path, group, row), msgspec.structs.asdict(rows[row]), fields
         )

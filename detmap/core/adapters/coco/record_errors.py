@@ -11,6 +11,7 @@ from typing import Any
 
 from detmap.core.adapters.joining.join import MAX_PIXEL
 from detmap.core.base import json_faults, open_files
+from detmap.core.base.arguments import is_number
 from detmap.errors import DataError
 
 Check = Callable[[Any], str]
@@ -20,7 +21,7 @@ LF = b"\n"
 
 
 def _is_number(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return f"{short(value)} is not a number"
     try:
         finite = math.isfinite(value)

@@ -10,6 +10,7 @@ from detmap.core.adapters.coco import record_errors
 from detmap.core.adapters.joining import unknown_policy
 from detmap.core.adapters.joining.join import SCORES
 from detmap.core.adapters.joining.unknown_policy import Policy
+from detmap.core.base.arguments import is_number
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
@@ -32,8 +33,8 @@ def require_agreement(
     """
     for i, row in enumerate(rows, start):
         score = row.get("score")
-        for key in SCORES[1:] if _is_number(score) else ():
-            if _is_number(row.get(key)) and row[key] != score:
+        for key in SCORES[1:] if is_number(score) else ():
+            if is_number(row.get(key)) and row[key] != score:
                 raise _two_values(path, group, i, row, ("score", key))
     try:
         ids, labels = policy.class_ids(truth, str(path))
@@ -64,14 +65,14 @@ def set_scores(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note
 
     Raises `DataError` if that key is not the same in all records, or two such keys differ.
     """
-    used = [key for key in SCORES[1:] if any(_is_number(row.get(key)) for row in rows)]
+    used = [key for key in SCORES[1:] if any(is_number(row.get(key)) for row in rows)]
     without = [i for i, row in enumerate(rows) if row.get("score") is None]
     if not used and without:
         _require_numbers(path, group, rows, without)
     if not used or not without:
         return ()
     lacking = {
-        key: next((i for i in without if not _is_number(rows[i].get(key))), None) for key in used
+        key: next((i for i in without if not is_number(rows[i].get(key))), None) for key in used
     }
     whole = [key for key in used if lacking[key] is None]
     first, given = without[0], ", ".join(used)
@@ -84,7 +85,7 @@ def set_scores(path: Path, group: str, rows: list[dict[str, Any]]) -> tuple[Note
         raise DataError(where, f"no score and no {used[0]}, which other records have", fix)
     for i, row in enumerate(rows):
         for key in used:
-            if _is_number(row.get(key)) and row[key] != row[whole[0]]:
+            if is_number(row.get(key)) and row[key] != row[whole[0]]:
                 raise _two_values(path, group, i, row, (whole[0], key))
         row["score"] = row[whole[0]]
     text = f"detections have no key score: {whole[0]} is read as the score"
@@ -101,10 +102,6 @@ def _require_numbers(
                 what = f"no score, and {key} is {record_errors.short(value)}, not a number"
                 fix = 'write the score of each detection as a number: "score": 0.9'
                 raise DataError(record_errors.place(path, group, i), what, fix)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def id_of(value: Any) -> Any:

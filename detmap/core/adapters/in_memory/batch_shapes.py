@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from detmap.core.adapters.in_memory.batches import Fields, image_size, place_at, to_array
 from detmap.core.base.flat_rows import flatten_rows
+from detmap.core.overlaps import ragged_runs
 from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.core.tables import BoxFormat, Shapes, boxes_as
 from detmap.errors import DataError
@@ -90,7 +91,7 @@ def _values(where: str, image: Fields, key: str, reader: ShapeReader) -> list[An
         if rows.ndim != 3 or rows.dtype.kind not in "biu":
             what = f"shape {rows.shape}, dtype {rows.dtype} where {sides} is needed"
             raise DataError(f"{where}.{key}", what, "give masks of bool, one per row")
-        return [_run_lengths(each != 0) for each in rows]
+        return [ragged_runs.run_lengths(each != 0) for each in rows]
     if key != array or rows.dtype.kind not in "fiu" or rows.ndim not in (2, 3):
         what = f"shape {rows.shape}, dtype {rows.dtype} where {sides} is needed"
         raise DataError(f"{where}.{key}", what, "give one row per object")
@@ -109,11 +110,3 @@ def _plain(value: Any) -> Any:
     if isinstance(counts, bytes):
         counts = counts.decode("ascii", "replace")
     return {"size": [int(side) for side in size], "counts": counts}
-
-
-def _run_lengths(mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """The run lengths of a mask, column by column, beginning outside."""
-    pixels = np.concatenate([[False], mask.ravel(order="F")])
-    turns = np.flatnonzero(pixels[1:] != pixels[:-1])
-    counts = np.diff(np.concatenate([[0], turns, [mask.size]])).tolist()
-    return {"size": list(mask.shape), "counts": counts}

@@ -18,6 +18,7 @@ from detmap.core.adapters import folder_files
 from detmap.core.adapters.joining import image_names
 from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.base import open_files, unique_keys
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.base.parallel import map_ordered
 from detmap.core.tables import Truth
@@ -184,8 +185,7 @@ def _given(
         place = sheet.place
     for column, sides in zip(columns, sizes, strict=True):
         bad = ~((sides > 0) & (sides <= MOST))
-        if bad.any():
-            row = int(np.argmax(bad))
+        if (row := first_true(bad)) is not None:
             raise DataError(
                 f"{place(row)}, column {column}", f"{sides[row]:g} pixels", "write a size"
             )

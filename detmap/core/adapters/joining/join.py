@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from detmap.core.adapters.coded_names import coded
 from detmap.core.adapters.joining import unknown_policy
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.base.parallel import map_chunks
 from detmap.core.base.sums import add_integers
@@ -197,8 +198,7 @@ def _require_sides(boxes: NDArray[np.float64], origin: Origin) -> None:
     if not boxes.size or boxes.min() >= 0:
         return
     bad = reversed_boxes(boxes, "xywh")
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         raise DataError(
             origin.place(row).removesuffix(".image_id").removesuffix(".file_name"),
             f"box {boxes[row].tolist()} has a negative width or height",

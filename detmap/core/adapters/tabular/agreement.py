@@ -13,6 +13,7 @@ from detmap.core.adapters.joining.join import SCORES
 from detmap.core.adapters.joining.unknown_policy import Policy
 from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.adapters.tabular.csv_parquet import Sheet
+from detmap.core.base.flat_rows import first_true
 from detmap.core.tables import Truth
 from detmap.core.tables.join_keys import Earlier
 from detmap.errors import DataError
@@ -33,8 +34,7 @@ def scores(sheet: Sheet) -> tuple[str | None, NDArray[np.float64]]:
         except DataError:
             continue  # not one number per row, such as the scores of all classes
         differ = ~np.isnan(second) & (second != score)
-        if differ.any():
-            row = int(np.argmax(differ))
+        if (row := first_true(differ)) is not None:
             cells = f"{score[row]:g}", f"{second[row]:g}"
             raise contradiction(sheet, row, (column, other), cells)
     return column, score
@@ -108,8 +108,7 @@ def require_same_classes(
     except DataError:
         return  # the ground truth has no such ids
     differ = (second >= 0) & (second != label)
-    if differ.any():
-        row = int(np.argmax(differ))
+    if (row := first_true(differ)) is not None:
         first = repr(names[row])
         if label[row] >= 0:
             first = class_keys.described(truth.categories, int(label[row]))

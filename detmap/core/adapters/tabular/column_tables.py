@@ -22,6 +22,7 @@ from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.tabular import agreement, box_columns, csv_parquet, flag_columns
 from detmap.core.adapters.tabular.csv_parquet import Sheet
 from detmap.core.base import arguments, column_checks
+from detmap.core.base.flat_rows import first_true
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes, require_rotated, rotated_boxes
 from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.errors import DataError
@@ -82,8 +83,7 @@ def read_truth(
     if area is not None:
         areas = objects.numbers(area)
         bad = ~(np.isfinite(areas) & (areas >= 0))
-        if bad.any():
-            row = int(np.argmax(bad))
+        if (row := first_true(bad)) is not None:
             raise DataError(f"{objects.place(row)}, column {area}", f"{areas[row]:g}", "from 0 on")
     return Truth(
         images,
@@ -111,8 +111,7 @@ def read_detections(
     boxes, meaning = box_columns.find_meaning(sheet, box_format)
     score_column, score = agreement.scores(sheet)
     bad = ~np.isfinite(score)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         where = f"{sheet.place(row)}, column {score_column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
     image, named_images, notes = _found_images(sheet, truth, policy)
@@ -208,8 +207,7 @@ def _files_of(sheet: Sheet, ids: tuple[str, CodedNames], files: str) -> dict[str
     first = np.zeros(len(names.names), dtype=np.int64)
     first[names.code[::-1]] = np.arange(len(names))[::-1]
     differ = paths.code != paths.code[first[names.code]]
-    if differ.any():
-        row = int(np.argmax(differ))
+    if (row := first_true(differ)) is not None:
         what = f"{column} {names[row]!r:.60} has {files} {paths[row]!r:.100}, but "
         what += f"{paths[int(first[names.code[row]])]!r:.100} before"
         raise DataError(sheet.place(row), what, f"correct the row, or remove {files}")
@@ -241,8 +239,7 @@ def _sizes(
         size = np.full(len(names), np.nan)
         size[row_of] = values
         bad = ~((values > 0) & (values <= image_sizes.MOST)) | (size[row_of] != values)
-        if bad.any():
-            row = int(np.argmax(bad))
+        if (row := first_true(bad)) is not None:
             what = f"{values[row]:g} pixels, but {size[row_of[row]]:g} before"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give one size above 0")
         sizes.append(size)
@@ -339,8 +336,7 @@ def _categories(
         used = ids_column if numbers is not None and ids_column is not None else column
         where = f"{sheet.source}: column {used}"
         label = class_keys.find_declared(categories, given, where, csv_parquet.spelled(used))
-        if (label < 0).any():
-            row = int(np.argmax(label < 0))
+        if (row := first_true(label < 0)) is not None:
             what = f"no class {given[row]!r} in categories"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "list every class")
         return categories, label

@@ -27,6 +27,7 @@ from detmap.core.adapters.text_per_image import (
     predictions_json,
 )
 from detmap.core.adapters.text_per_image.label_files import Lines
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Categories, Detections, Note, Truth
 from detmap.errors import DataError, counted, few
@@ -333,8 +334,7 @@ def _classes(
     bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers >= 2**31)
     if n_classes is not None:
         bad |= numbers >= n_classes
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         known = f"classes are 0 to {n_classes - 1}" if n_classes else "whole numbers from 0"
         raise DataError(f"{lines.place(row)}, class", f"no class {numbers[row]:g}", known)
     return numbers.astype(np.int64)
