@@ -44,7 +44,7 @@ ELSEWHERE = (
         "detmap.benchmarks.warmup",
     ),
     *(f"detmap.core.base.{name}" for name in ("npz_archive", "unique_keys")),
-    *(f"detmap.core.bounded.{name}" for name in ("limits", "spill")),
+    *(f"detmap.core.bounded.{name}" for name in ("evaluation", "spill")),
     *("detmap.core.tables.regions", "detmap.core.curves.operating_points"),
     *(f"detmap.core.matching.{name}" for name in ("assignments", "matches_file", "matches_header")),
     *("detmap.core.matching.selected_classes", "detmap.core.results.own_rules"),

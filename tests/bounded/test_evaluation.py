@@ -18,7 +18,8 @@ from detmap import DataError, DetmapError, ProtocolError
 from detmap.core.adapters import pieces, row_estimates
 from detmap.core.adapters.coco import result_pieces
 from detmap.core.adapters.tabular import parquet_pieces
-from detmap.core.bounded import automatic_bound, evaluation
+from detmap.core.bounded import evaluation
+from detmap.core.bounded import limits as automatic_bound
 from detmap.core.bounded.limits import Limits
 from detmap.core.protocol.default_protocol import prepare
 from tests.support import builders

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from detmap import DataError
-from detmap.core.bounded.parts import Parts, grouped
-from detmap.core.bounded.spill import Spill
+from detmap.core.bounded.spill import Spill, grouped
 from tests.cli.test_interrupt import begun
 from tests.support import builders as make
 from tests.support.running import python, run
@@ -23,8 +22,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="limits and signals o
 
 def test_columns_come_back(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    with Spill(tmp_path) as spill:
-        parts = Parts(spill, 3)
+    with Spill(tmp_path, 3) as parts:
         pieces = []
         for sizes in ((2, 0, 3), (0, 0, 0), (1, 4, 0)):
             n = sum(sizes)
@@ -38,7 +36,7 @@ def test_columns_come_back(tmp_path: Path) -> None:
                 found = parts.read(which, begin, end)
                 assert found.dtype == expected.dtype
                 assert np.array_equal(found, expected)
-        assert spill.size == 10 * (32 + 4 + 8)
+        assert parts.size == 10 * (32 + 4 + 8)
         assert list(tmp_path.iterdir()) == [] or sys.platform == "win32"
 
 
@@ -57,26 +55,25 @@ def test_grouped(sizes: list[int], most: int, expected: list[tuple[int, int]]) -
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"temporary file of 0 kB.*set TMPDIR"):
-        Spill(tmp_path / "missing")
+        Spill(tmp_path / "missing", 1)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_full_disk(tmp_path: Path) -> None:
-    with Spill(tmp_path) as spill:
+    with Spill(tmp_path, 1) as spill:
         spill.file.close()
         spill.file = open("/dev/full", "r+b", buffering=0)  # noqa: SIM115 - `spill` closes it
         with pytest.raises(DataError, match=r"No space left on device.*make room") as caught:
-            spill.append([np.zeros(3)])
+            spill.append([np.zeros(3)], np.array([0, 3]))
         assert caught.value.where == str(tmp_path)
 
 
 def test_a_file_that_somebody_truncates(tmp_path: Path) -> None:
-    with Spill(tmp_path) as spill:
-        parts = Parts(spill, 1)
-        parts.append([np.arange(9)], np.array([0, 9]))
+    with Spill(tmp_path, 1) as spill:
+        spill.append([np.arange(9)], np.array([0, 9]))
         spill.file.truncate(70)
         with pytest.raises(DataError, match="shorter than what was written"):
-            parts.read(0, 0, 1)
+            spill.read(0, 0, 1)
 
 
 @posix
@@ -181,7 +178,7 @@ def test_a_bad_size(size: str) -> None:
 
 
 def test_it_says_when_it_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
-    from detmap.core.bounded import automatic_bound
+    from detmap.core.bounded import limits as automatic_bound
 
     monkeypatch.setattr(automatic_bound, "IN_MEMORY", 1 << 50)
     done = run(*EVAL[:-2])

@@ -1,4 +1,4 @@
-"""What bounded memory allows: which protocols, and how many rows at a time."""
+"""What bounded memory allows: the bound itself, and how many rows at a time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from detmap.core.adapters import row_estimates
 from detmap.core.base import memory
-from detmap.core.bounded.spill import MORE_SPACE
 from detmap.core.curves import every_rank
 from detmap.core.protocol import Protocol
 from detmap.errors import DataError
 
+IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
+READ_WHOLE = 150  # bytes per detection that a Parquet file adds while it is read
+SHARE = 0.8  # of the available memory that a bound takes if the user gives none
 MATCHED = 240  # bytes of memory that matching takes per detection, at its peak
 TOGETHER = 1 << 20  # detections that are matched, or ranked, at a time; more are not faster
 RANKED = 44  # bytes that the curves of a class take per detection, at their peak
@@ -20,6 +23,7 @@ HELD = 80  # bytes per object that matching adds to the ground truth
 KEPT = 16  # those of them that are left for the curves
 FILLED = 0.92  # of the bound that the estimates fill
 FIXED = 40 << 20  # bytes that matching and ranking take, whatever the number of rows
+MORE_SPACE = "make room, raise the quota, or set TMPDIR to a folder on a larger disk"
 OTHER_FOLDER = "create it, or set TMPDIR to another folder"
 ON_DISK = 80  # bytes per detection in the temporary files
 
@@ -38,13 +42,24 @@ class Limits:
     group: int
 
 
+def automatic(path: str | Path, protocol: Protocol | None = None) -> int | None:
+    """Returns a bound in bytes if an evaluation of these detections would not fit into memory.
+
+    None if it fits, or if the path or the protocol has no evaluation in parts.
+    """
+    n_rows, free = row_estimates.estimated_rows(path), memory.available()
+    is_json = Path(path).suffix.lower() in row_estimates.JSON
+    if free is None or n_rows * (IN_MEMORY + (0 if is_json else READ_WHOLE)) <= free:
+        return None
+    if protocol is not None and not protocol.supports("bounded memory"):
+        return None
+    return int(SHARE * free) + memory.resident()
+
+
 def require_reading(bound: int, reading: int) -> None:
     """Raises `DataError` if the bound is too small to read, beside what this process uses now.
 
-    Parameters
-    ----------
-    bound : bytes of memory that this process may use
-    reading : those that reading takes
+    `reading` has the bytes that reading takes.
     """
     used, more = memory.resident(), max(reading, FIXED)
     if FILLED * bound - used < more:

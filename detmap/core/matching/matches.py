@@ -134,20 +134,9 @@ class Matches(Immutable):
 
     def overview(self) -> Overview:
         """Returns a summary without the rows."""
-        from detmap.core.matching.matches_overview import Overview
+        from detmap.core.matching.matches_overview import overview, row_summary
 
-        return Overview(
-            self.protocol,
-            self.categories,
-            self.n_images,
-            self.n_images_without_objects(),
-            int(self.beyond.sum()),
-            self.n_tied(),
-            int(self.unjudged.sum()),
-            self.data_digest(),
-            self.notes,
-            self.ranking(),
-        )
+        return overview(self, [row_summary(self)], self.n_images_without_objects())
 
     def ranking(self) -> Ranking:
         """Returns what notes need to know of the ranked detections."""

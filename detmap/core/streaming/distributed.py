@@ -10,7 +10,6 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import reduce as reduce_all
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,15 +24,13 @@ from detmap.core.curves import scores as curves
 from detmap.core.curves.scores import Scores
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches
-from detmap.core.matching.matches_overview import Overview, Ranking
+from detmap.core.matching.matches_overview import Overview, RowSummary, overview, row_summary
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import prepare
 from detmap.core.results.result import Result
 from detmap.core.streaming.shards import match_shard as match_shard
 from detmap.core.streaming.shards import reduce as reduce
 from detmap.core.tables import MAX_ROWS, Detections, Truth
-from detmap.core.tables.digests import data_digest
-from detmap.core.tables.notes import n_dropped
 from detmap.errors import DataError, require
 
 if TYPE_CHECKING:
@@ -122,8 +119,8 @@ def evaluate(
             kept = first.merge(*others)
             del moved
         del parts, dealt  # lets the cluster free them after use
-        overview, scores = joined.result()
-    return Result(overview if kept is None else kept, scores)
+        summary, scores = joined.result()
+    return Result(summary if kept is None else kept, scores)
 
 
 def _require_pairs(shards: Any) -> None:
@@ -204,9 +201,7 @@ class _Group:
 
     classes: NDArray[np.int64]
     scores: Scores
-    order: NDArray[np.uint64]
-    n_tied: int
-    ranking: Ranking
+    summary: RowSummary
 
 
 def _match(shard: Shard, *, protocol: Protocol) -> Matches:
@@ -267,28 +262,14 @@ def _score(pieces: Sequence[Matches], *, group: tuple[int, int]) -> _Group:
     g, n_groups = group
     classes = g + n_groups * np.arange(len(whole.categories))
     scores = curves.scores(whole, threads=1)
-    return _Group(classes, scores, whole.order_digest(), whole.n_tied(), whole.ranking())
+    return _Group(classes, scores, row_summary(whole))
 
 
 def _join(heads: Sequence[_Head], groups: Sequence[_Group]) -> tuple[Overview, Scores]:
     images = heads[0].images.merge(*(head.images for head in heads[1:]))
-    order = np.concatenate([group.order for group in groups])
-    if len(order):
-        order = order[np.argsort(np.concatenate([group.classes for group in groups]))]
-    overview = Overview(
-        images.protocol,
-        images.categories,
-        images.n_images,
-        add_integers(head.n_images_without_objects for head in heads),
-        int(images.beyond.sum()),
-        add_integers(group.n_tied for group in groups),
-        int(images.unjudged.sum()),
-        data_digest(
-            images.categories, images.image_ids, images.digest, order, n_dropped(images.notes)
-        ),
-        images.notes,
-        reduce_all(Ranking.add, (group.ranking for group in groups)),
-    )
-    return overview, curves.join(
+    without = add_integers(head.n_images_without_objects for head in heads)
+    order = np.argsort(np.concatenate([group.classes for group in groups]))
+    summary = overview(images, (group.summary for group in groups), without, order)
+    return summary, curves.join(
         [group.scores for group in groups], [group.classes for group in groups]
     )
