@@ -70,7 +70,7 @@ class DetmapEvaluator(DatasetEvaluator):  # type: ignore[misc]
 
     def process(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Adds a batch."""
-        training = host_errors.in_training("detectron2")
+        training = host_errors.is_training("detectron2")
         if training and self._guard.failed:
             self._incomplete = True
             return
@@ -108,7 +108,7 @@ class DetmapEvaluator(DatasetEvaluator):  # type: ignore[misc]
         gathered = comm.gather(None if self._incomplete else self._rows, dst=0)
         if not comm.is_main_process():
             return None
-        training = host_errors.in_training("detectron2")
+        training = host_errors.is_training("detectron2")
         if not (training and self._guard.failed):
             with self._guard.running(training):
                 if None in gathered:

@@ -59,7 +59,7 @@ class TrainingGuard:
             self.failed = True
 
 
-def in_training(host: str) -> bool:
+def is_training(host: str) -> bool:
     """Whether the caller runs inside a function ``train`` of the package `host`: a training run.
 
     Hosts do not pass this to a metric.

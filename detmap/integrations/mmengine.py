@@ -73,7 +73,7 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
 
     def process(self, data_batch: Any, data_samples: Sequence[Any]) -> None:
         """Adds a batch: one entry per image, since mmengine drops padded images by count."""
-        training = host_errors.in_training("mmengine")
+        training = host_errors.is_training("mmengine")
         if not (training and self._guard.failed):
             with self._guard.running(training), value_errors("pred_instances"):
                 self.results += [self._entry(sample) for sample in data_samples]
@@ -106,7 +106,7 @@ class DetmapMetric(_BaseMetric):  # type: ignore[misc]
 
         After a failure in a training run they are NaN, which is never the best checkpoint.
         """
-        training = host_errors.in_training("mmengine")
+        training = host_errors.is_training("mmengine")
         if not (training and self._guard.failed):
             with self._guard.running(training):
                 if None in results:

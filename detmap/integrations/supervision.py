@@ -51,14 +51,14 @@ class SizeResult:
     @property
     def map50(self) -> float:
         """AP at IoU 0.5."""
-        return self._at(0.5)
+        return self._map_at(0.5)
 
     @property
     def map75(self) -> float:
         """AP at IoU 0.75."""
-        return self._at(0.75)
+        return self._map_at(0.75)
 
-    def _at(self, iou: float) -> float:
+    def _map_at(self, iou: float) -> float:
         found = np.flatnonzero(np.isclose(self.iou_thresholds, iou))
         return float(self.mAP_scores[found[0]]) if len(found) else -1.0
 

@@ -61,7 +61,7 @@ def compute_metrics(
         names = flat(dict.fromkeys(host_errors.undefined_metrics(protocol), 0.0), [], "", None)
 
     def compute(evaluated: Any) -> dict[str, float]:
-        training = host_errors.in_training("transformers")
+        training = host_errors.is_training("transformers")
         if not (training and guard.failed):
             with guard.running(training):
                 result = evaluate(evaluated)
@@ -97,7 +97,7 @@ def compute_metrics(
 
 def _logits_and_boxes(where: str, batch: Sequence[Any], n: int) -> tuple[Any, Any]:
     """The two arrays of a batch of n images; a score that is not a number would be dropped."""
-    arrays = [each for each in map(field_values.as_numpy, batch) if each.ndim == 3][:2]
+    arrays = [each for each in map(field_values.to_numpy, batch) if each.ndim == 3][:2]
     if len(arrays) != 2 or any(len(each) != n for each in arrays):
         shapes = [each.shape for each in arrays]
         fix = "the model returns logits (n, queries, classes) and boxes (n, queries, 4)"
@@ -113,10 +113,10 @@ def _logits_and_boxes(where: str, batch: Sequence[Any], n: int) -> tuple[Any, An
 def _fields(where: str, label: Any) -> dict[str, Any]:
     """The fields of an image's labels as arrays."""
     fields = {
-        name: field_values.as_numpy(field_values.field(label, name, where)) for name in REQUIRED
+        name: field_values.to_numpy(field_values.field(label, name, where)) for name in REQUIRED
     }
     if "iscrowd" in label:
-        fields["iscrowd"] = field_values.as_numpy(label["iscrowd"]).reshape(-1)
+        fields["iscrowd"] = field_values.to_numpy(label["iscrowd"]).reshape(-1)
     return fields
 
 

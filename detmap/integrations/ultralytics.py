@@ -74,7 +74,7 @@ def callback(
     # is no longer `training`.
     trained: WeakKeyDictionary[Any, TrainingGuard] = WeakKeyDictionary()
 
-    def on_val_end(validator: Any) -> None:
+    def evaluate_predictions(validator: Any) -> None:
         if validator.training and validator not in trained:
             trained[validator] = TrainingGuard("detmap callback", _log.warning)
         guard = trained.get(validator) or TrainingGuard("detmap callback", _log.warning)
@@ -98,7 +98,7 @@ def callback(
                 advice = "call model.train(save_json=True), or use coco_metrics()"
                 _log.warning(f"detmap: save_json is off, so there are no numbers ({advice})")
 
-    return on_val_end
+    return evaluate_predictions
 
 
 def coco_metrics(
@@ -122,7 +122,7 @@ def coco_metrics(
     require_protocol("coco_metrics", protocol)
     trained: WeakKeyDictionary[Any, TrainingGuard] = WeakKeyDictionary()
 
-    def on_val_start(validator: Any) -> None:
+    def add_metrics(validator: Any) -> None:
         if isinstance(validator, _Metrics):
             return
         if validator.training and validator not in trained:
@@ -137,7 +137,7 @@ def coco_metrics(
                 validator.__class__ = _mixed(_Metrics, type(validator))
                 validator.detmap_protocol, validator.detmap_prefix = protocol, prefix
 
-    return on_val_start
+    return add_metrics
 
 
 class _Metrics:
@@ -205,7 +205,7 @@ class _Metrics:
         kinds = tuple(self._files)
         for i, pred in enumerate(preds if kinds else []):
             target, found = validator._prepare_batch(i, batch), validator._prepare_pred(pred)
-            full = _at_full_size(found, target["imgsz"])
+            full = _resize_masks(found, target["imgsz"])
             scaled = validator.scale_preds(full, target) if len(full["cls"]) else full
             name = str(target["im_file"])
             if self._network is not None:
@@ -303,7 +303,7 @@ def _validator_of(task: str) -> Any:
     return next(value for name, value in vars(module).items() if name.endswith("Validator"))
 
 
-def _at_full_size(found: Mapping[str, Any], size: Any) -> dict[str, Any]:
+def _resize_masks(found: Mapping[str, Any], size: Any) -> dict[str, Any]:
     """Predictions with masks in the size of the network's input; without `save_json` they have a
     quarter of it.
     """

@@ -244,12 +244,12 @@ def _pair_boxes(
     truth, detections = diagnosis.truth, diagnosis.detections
     inclusive = diagnosis.protocol.boxes.extent == "inclusive"
 
-    def by_image(table: Truth | Detections, some: NDArray[np.int64]) -> Rows:
+    def group_rows(table: Truth | Detections, some: NDArray[np.int64]) -> Rows:
         off = np.searchsorted(table.image[some], np.arange(len(truth.images) + 1))
         return Rows(off, table.label[some], edges(table, some, inclusive=inclusive))
 
     found = np.empty(len(objects), dtype=np.int64)
-    tables = by_image(detections, rows), by_image(truth, objects)
+    tables = group_rows(detections, rows), group_rows(truth, objects)
     most = max(crowding.MOST_COMPARED, crowding.COMPARED_PER_ROW * (len(rows) + len(objects)))
     if pair_by_class(*tables, float(least), most, found, np.empty(len(objects))) < 0:
         what = f"the images are too crowded: pairing takes more than {most:,} overlaps"

@@ -112,7 +112,7 @@ class _Boxes:
     sides: Floats
 
 
-def _by_image(table: Truth | Detections, some: Flags) -> _Boxes:
+def _group_boxes(table: Truth | Detections, some: Flags) -> _Boxes:
     rows = np.flatnonzero(some).astype(np.int32)
     rows, off = group_images(table.image, len(table.images), rows)
     return _Boxes(rows, off, table.image[rows], corners(table)[rows])
@@ -121,13 +121,13 @@ def _by_image(table: Truth | Detections, some: Flags) -> _Boxes:
 def _images(truth: Truth, detections: Detections, ignored: Flags) -> Iterator[_Image]:
     """All images; `ignored` objects are regions."""
     images = truth.images
-    found = _by_image(detections, np.ones(len(detections), dtype=bool))
-    to_find, regions = _by_image(truth, ~ignored), _by_image(truth, ignored)
+    found = _group_boxes(detections, np.ones(len(detections), dtype=bool))
+    to_find, regions = _group_boxes(truth, ~ignored), _group_boxes(truth, ignored)
     n_rows = len(found.rows) + len(to_find.rows)
     parts = _overlapping(images, found, to_find)
     pairs = collected(parts, images, found.image, n_rows)
     score = detections.score[found.rows]
-    excused, object_excused = (_in_regions(images, each, regions) for each in (found, to_find))
+    excused, object_excused = (_find_in_regions(images, each, regions) for each in (found, to_find))
     bounds = (found.off, to_find.off, np.searchsorted(pairs[0], found.off))
     for i in range(len(images)):
         mine, own, some = (slice(off[i], off[i + 1]) for off in bounds)
@@ -145,7 +145,7 @@ def _overlapping(images: Images, found: _Boxes, to_find: _Boxes) -> Iterator[Pai
         yield i[kept].astype(np.int32), j[kept].astype(np.int32), overlap[kept]
 
 
-def _in_regions(images: Images, boxes: _Boxes, regions: _Boxes) -> Flags:
+def _find_in_regions(images: Images, boxes: _Boxes, regions: _Boxes) -> Flags:
     """Whether enough of a box is in one region."""
     area, inside = areas(boxes.sides), np.zeros(len(boxes.rows), dtype=bool)
     for i, j in _near(images, boxes, regions):
@@ -175,7 +175,7 @@ def heaviest_pairs(edges: Pairs, effort: Effort) -> tuple[Places, Places]:
         order = np.argsort(part, kind="stable")
         for begin, end in pairwise(runs(part[order]).tolist()):
             some = order[begin:end]
-            pairs.append(_of_part((i[some], j[some], weight[some]), effort))
+            pairs.append(_match_part((i[some], j[some], weight[some]), effort))
     rows, columns = map(np.concatenate, zip(*pairs, strict=True))
     return rows, columns
 
@@ -197,7 +197,7 @@ def connected_parts(i: Places, j: Places) -> Places:
     return number[of_rows]
 
 
-def _of_part(edges: Pairs, effort: Effort) -> tuple[Places, Places]:
+def _match_part(edges: Pairs, effort: Effort) -> tuple[Places, Places]:
     """The pairs of one connected part."""
     i, j, weight = edges
     if (i == i[0]).all() or (j == j[0]).all():

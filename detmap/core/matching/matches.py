@@ -25,7 +25,7 @@ from detmap.core.tables import Categories, Note
 from detmap.core.tables.digests import data_digest, fold_table
 from detmap.core.tables.grouping import group, labels, offsets, reordered, rows_of
 from detmap.core.tables.notes import distinct as distinct
-from detmap.core.tables.notes import merged, n_dropped, of_whole
+from detmap.core.tables.notes import keep_for_part, merged, n_dropped
 from detmap.errors import DataError, MergeError, counted, few
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ class Matches(Immutable):
             digest=self.digest[keep],
             beyond=self.beyond[keep],
             unjudged=self.unjudged[keep],
-            notes=of_whole(self.notes, self.image_ids, self.digest),
+            notes=keep_for_part(self.notes, self.image_ids, self.digest),
             off=offsets(labels(self.off)[rows], n_classes),
             image=moved[self.image[rows]],
             rank=self.rank[rows],

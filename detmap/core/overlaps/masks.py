@@ -19,7 +19,7 @@ from detmap.core.base.immutable import Immutable, blank, keep, own, vouched
 from detmap.core.base.sums import add_integers
 from detmap.core.overlaps import mask_errors
 from detmap.core.overlaps.polygons import FIX, Corners, corners, draw
-from detmap.core.overlaps.ragged_runs import Ragged, by_slices, gathered, offsets, together
+from detmap.core.overlaps.ragged_runs import Ragged, gathered, map_slices, offsets, together
 from detmap.core.overlaps.shape_records import Place
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
@@ -237,7 +237,7 @@ def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] 
         boxes, pixels = runs.boxes[some], runs.pixels[some]
         measure_runs(Runs(size, off, runs.counts, boxes, pixels, runs.hollow[some]))
 
-    by_slices(measure_some, n, AT_ONCE)
+    map_slices(measure_some, n, AT_ONCE)
     if area is None:
         area = runs.pixels.astype(np.float64)
     column_checks.no_nan("Masks.area", area)
@@ -370,7 +370,7 @@ def _unpacked(
             bad += some.start
             raise DataError(place(rows[bad]), _unfilled(pixels[bad]), FIX)
 
-    by_slices(read_some, len(texts), AT_ONCE)
+    map_slices(read_some, len(texts), AT_ONCE)
     return run_off, counts
 
 

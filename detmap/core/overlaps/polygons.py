@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.base.immutable import blank
-from detmap.core.overlaps.ragged_runs import Ragged, by_slices, offsets
+from detmap.core.overlaps.ragged_runs import Ragged, map_slices, offsets
 from detmap.errors import DataError
 
 LONGEST_OUTLINE = 1e7
@@ -125,7 +125,7 @@ def draw(
         draw_polygons(part, scratch, off, counts)
         return off, counts[: off[-1]].copy()
 
-    parts = by_slices(draw_some, n, AT_ONCE)
+    parts = map_slices(draw_some, n, AT_ONCE)
     ends = np.concatenate([np.diff(off) for off, _ in parts])
     off = np.concatenate([[0], np.cumsum(ends)]).astype(np.int64)
     return off, np.concatenate([counts for _, counts in parts])

@@ -36,7 +36,7 @@ from detmap.core.tables.catalog import Scope as Scope
 from detmap.core.tables.notes import FIXED as FIXED
 from detmap.core.tables.notes import Note as Note
 from detmap.core.tables.notes import fixes as fixes
-from detmap.core.tables.notes import of_whole as of_whole
+from detmap.core.tables.notes import keep_for_part
 from detmap.errors import DataError, few
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Truth(Immutable):
         taken = self.take(_rows_on(self.image, images) if rows is None else rows)
         return replace(
             taken,
-            notes=of_whole(self.notes, self.images.ids, self.image, self.label, self.boxes),
+            notes=keep_for_part(self.notes, self.images.ids, self.image, self.label, self.boxes),
             images=self.images.take(images),
             image=np.searchsorted(images, taken.image).astype(np.int32),
             scope=None if self.scope is None else self.scope.select_images(images),
@@ -263,7 +263,7 @@ class Detections(Immutable):
         taken = self.take(_rows_on(self.image, images) if rows is None else rows)
         return replace(
             taken,
-            notes=of_whole(self.notes, self.images.ids, self.image, self.label, self.boxes),
+            notes=keep_for_part(self.notes, self.images.ids, self.image, self.label, self.boxes),
             images=self.images.take(images),
             image=np.searchsorted(images, taken.image).astype(np.int32),
         )

@@ -112,10 +112,10 @@ class Note(Value):
 
 def listed_names(names: Iterable[Any]) -> tuple[str, ...]:
     """Returns different names as a note lists them: numbers by size, then texts."""
-    return tuple(sorted({str(name) for name in names}, key=_by_size))
+    return tuple(sorted({str(name) for name in names}, key=_size_key))
 
 
-def _by_size(name: str) -> tuple[int, int, str]:
+def _size_key(name: str) -> tuple[int, int, str]:
     is_number = name.isascii() and name.isdigit()
     return (0, int(name), name) if is_number and len(name) < 20 else (1, 0, name)
 
@@ -139,7 +139,7 @@ def summed(notes: Iterable[Note]) -> list[Note]:
     return [note for note in _joined(notes, keep_tables=False) if note.is_shown]
 
 
-def of_whole(notes: tuple[Note, ...], *columns: NDArray[Any]) -> tuple[Note, ...]:
+def keep_for_part(notes: tuple[Note, ...], *columns: NDArray[Any]) -> tuple[Note, ...]:
     """Returns the notes of a table with these columns for a part of it."""
     if all(note.table for note in notes):
         return notes

@@ -16,12 +16,12 @@ def array(values: Any, dtype: Any = np.float64, where: str = "values") -> NDArra
     Raises `DataError` for values that are not numbers, or of different lengths.
     """
     try:
-        return as_numpy(values).astype(dtype)
+        return to_numpy(values).astype(dtype)
     except (TypeError, ValueError):
         raise DataError(where, "not an array of numbers", "give a tensor or an array") from None
 
 
-def as_numpy(values: Any) -> NDArray[Any]:
+def to_numpy(values: Any) -> NDArray[Any]:
     """Returns a list or tensor of any device as an array of its own type; bfloat16, which NumPy
     lacks, as float32.
     """

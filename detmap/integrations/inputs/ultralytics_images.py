@@ -17,7 +17,7 @@ from detmap.core.adapters.joining import image_sizes
 from detmap.core.overlaps import kind_of
 from detmap.core.protocol.named_columns import named_columns
 from detmap.integrations.host_errors import HostError
-from detmap.integrations.inputs.field_values import as_numpy
+from detmap.integrations.inputs.field_values import to_numpy
 
 Image = dict[str, Any]
 
@@ -118,19 +118,19 @@ def _labelled_shapes(kind: Kind, label: Mapping[str, Any], size: NDArray[np.floa
 
 def image_of(fields: Mapping[str, Any], kinds: Sequence[Kind]) -> Image:
     """One image of a batch, on the CPU: boxes as corners, rotated ones as five numbers."""
-    values = as_numpy(fields["bboxes"]).astype(np.float32)
-    image: Image = {"labels": as_numpy(fields["cls"]).reshape(-1).astype(np.int64)}
+    values = to_numpy(fields["bboxes"]).astype(np.float32)
+    image: Image = {"labels": to_numpy(fields["cls"]).reshape(-1).astype(np.int64)}
     if ROTATED in kinds:
         image["polygons"] = values.reshape(-1, 5)
     else:
         image["boxes"] = values.reshape(-1, 4)
     if "conf" in fields:
-        image["scores"] = as_numpy(fields["conf"]).astype(np.float32)
+        image["scores"] = to_numpy(fields["conf"]).astype(np.float32)
     for kind in kinds:
         if kind.name == "masks":
-            image["masks"] = as_numpy(fields["masks"]).astype(bool)
+            image["masks"] = to_numpy(fields["masks"]).astype(bool)
         elif kind.name == "keypoints":
-            image["keypoints"] = _with_visibility(as_numpy(fields["keypoints"]))
+            image["keypoints"] = _with_visibility(to_numpy(fields["keypoints"]))
     return image
 
 

@@ -121,7 +121,7 @@ def _explain_rules(
         )
     tables = _both_tables(truths, first, last)
     limit_crowds("explain", truths.first, detections, EVALUATIONS)
-    rows = [_in_classes_of(table, detections) for table in tables]
+    rows = [_relabel(table, detections) for table in tables]
     known = [MatchedOnce(*each, threads) for each in zip(tables, rows, strict=True)]
     values: dict[frozenset[str], float] = {}
 
@@ -174,7 +174,7 @@ def _both_tables(truths: TruthByProtocol, first: Protocol, last: Protocol) -> tu
     return one, one if same else replace(two, roles={**named, **two.roles}, attributes=numbers)
 
 
-def _in_classes_of(truth: Truth, detections: Detections) -> Detections:
+def _relabel(truth: Truth, detections: Detections) -> Detections:
     """The detections in the classes of a ground truth, if it has those of every row."""
     found, known = extended(detections, truth), truth.categories
     label = positions(known.ids, found.categories.ids)[found.label]

@@ -79,17 +79,17 @@ def find(
     values: Sequence[Any] = numbers.tolist() if whole else texts
     nothing = np.full(len(texts), -1, dtype=np.int32)
     if policy.class_names is not None:
-        read: Any = _by_id if whole else _by_name
+        read: Any = _find_ids if whole else _find_names
         found = read(truth, numbers if whole else texts, where, policy)
         return Found(found[rows.code], CodedNames(values, rows.code))
     errors: dict[Key, DataError] = {}
     places: dict[Key, NDArray[np.int32]] = {"id": nothing, "name": nothing}
     try:
-        places["id"] = _by_id(truth, numbers, where, policy)
+        places["id"] = _find_ids(truth, numbers, where, policy)
     except DataError as error:
         errors["id"] = error
     try:
-        places["name"] = _by_name(truth, texts, where, policy)
+        places["name"] = _find_names(truth, texts, where, policy)
     except DataError as error:
         errors["name"] = error
     column = column_of(truth.categories, where, policy.class_key, header)
@@ -149,7 +149,7 @@ def _coded(given: Sequence[Any] | NDArray[Any]) -> CodedNames:
     return coded(given)
 
 
-def _by_id(
+def _find_ids(
     truth: Truth, numbers: NDArray[np.int64], where: str, policy: Policy
 ) -> NDArray[np.int32]:
     ids, labels = policy.class_ids(truth, where)
@@ -157,7 +157,9 @@ def _by_id(
     return place if labels is None else np.append(labels, np.int32(-1))[place]
 
 
-def _by_name(truth: Truth, names: Sequence[str], where: str, policy: Policy) -> NDArray[np.int32]:
+def _find_names(
+    truth: Truth, names: Sequence[str], where: str, policy: Policy
+) -> NDArray[np.int32]:
     table = policy.positions_by_name(truth, where)
     return np.array([table.get(name, -1) for name in names], dtype=np.int32)
 

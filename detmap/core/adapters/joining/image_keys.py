@@ -74,8 +74,8 @@ def find(
     Raises `DataError` if both keys are possible, and for names of two images.
     """
     rows = coded(given)
-    by_name = _by_name(truth, rows.names, spell)
-    by_id = _by_id(truth, rows.names, by_name, spell)
+    by_name = _find_names(truth, rows.names, spell)
+    by_id = _find_ids(truth, rows.names, by_name, spell)
     choice = choose(column, rows.names, by_id, by_name, evidence)
     places = by_id if choice.key == "id" else by_name
     shared = np.flatnonzero(places == len(truth.images))
@@ -85,7 +85,7 @@ def find(
     return Found(places[rows.code], choice)
 
 
-def _by_id(
+def _find_ids(
     truth: Truth, names: Sequence[str], by_name: NDArray[Any], spell: Callable[[str], str]
 ) -> NDArray[np.int32]:
     """Returns positions by id; a file name is one if no image has this name."""
@@ -95,7 +95,9 @@ def _by_id(
     return np.array(found, dtype=np.int32)
 
 
-def _by_name(truth: Truth, names: Sequence[str], spell: Callable[[str], str]) -> NDArray[np.int32]:
+def _find_names(
+    truth: Truth, names: Sequence[str], spell: Callable[[str], str]
+) -> NDArray[np.int32]:
     """Returns positions by path, stem, or the stem before an upload; the number of images for names
     of two.
     """

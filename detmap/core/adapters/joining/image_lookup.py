@@ -42,7 +42,7 @@ class Lookup:
                 self.by_last.setdefault(_last(file), []).append(i)
                 self.by_stem.setdefault(stem, []).append(i)
 
-    def by_text(self, text: str) -> tuple[int, str]:
+    def find_text(self, text: str) -> tuple[int, str]:
         """Returns the image with a text as its id, -1 if there is none, and how it was found."""
         if text in self.by_id:
             return self.by_id[text], "id"
@@ -128,7 +128,7 @@ def positions_by_name(
     Raises `DataError` for ambiguous names.
     """
     lookup, rows = Lookup(truth), coded(names)
-    ids = [lookup.by_text(name) for name in rows.names]
+    ids = [lookup.find_text(name) for name in rows.names]
     named = [
         ([own], how) if how in ("id", "path") else lookup.named(name)
         for name, (own, how) in zip(rows.names, ids, strict=True)

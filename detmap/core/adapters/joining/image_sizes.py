@@ -101,7 +101,7 @@ def from_path(path: Path, names: Sequence[Sequence[str]]) -> Sizes:
     return np.ascontiguousarray(sides[:, 0]), np.ascontiguousarray(sides[:, 1])
 
 
-def by_one_key(
+def choose_names(
     path: Path, ids: Sequence[str], called: Sequence[Sequence[str]]
 ) -> Sequence[Sequence[str]]:
     """Returns the names by which a file of sizes lists each image: its id, or its file names.
@@ -151,7 +151,7 @@ def completed(truth: Truth, path: Path) -> Truth:
     if not all(images.stems):  # images without a file name have ids alone
         files = tuple(file or each for file, each in zip(files, ids, strict=True))
     every = [(file, image_names.stem(file)) for file in files]
-    called = by_one_key(path, ids, every)
+    called = choose_names(path, ids, every)
     names = [called[i] for i in unknown.tolist()]
     sides = images.width.copy(), images.height.copy()
     for side, found in zip(sides, from_path(path, names), strict=True):

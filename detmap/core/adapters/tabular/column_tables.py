@@ -227,7 +227,7 @@ def _sizes(
     if sizes_file is not None:
         called: Sequence[Sequence[str]] = [(path, image_names.stem(path)) for path in paths]
         if paths is not names:
-            called = image_sizes.by_one_key(sizes_file, names, called)
+            called = image_sizes.choose_names(sizes_file, names, called)
         return image_sizes.from_path(sizes_file, called)
     sizes = []
     for sides in (csv_parquet.WIDTH[:-1], csv_parquet.HEIGHT[:-1]):  # w and h are those of boxes
