@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from functools import cache
 
 from detmap.cli import doctor_notes, streams
 from detmap.cli import evaluation_inputs as reading
@@ -40,16 +41,16 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
     others = [
         name for name in options_in_memory() if getattr(arguments, name) not in (None, False, [])
     ]
-    table = arguments.table if arguments.table not in (None, *TABLES) else None
+    others += ["table"] if arguments.table not in (None, *TABLES) else []
     bound = None
     if arguments.memory is not None:
         bound = memory.parse_size("--memory", arguments.memory)
-        for option in (*others, *(["table"] if table else [])):
+        if others:
             what = "needs all match rows in memory"
-            raise DetmapError(f"--{option.replace('_', '-')}", what, "remove it, or --memory")
-    elif others or table or automatic(arguments.detections) is None:
+            raise DetmapError(f"--{others[0].replace('_', '-')}", what, "remove it, or --memory")
+    elif others or automatic(arguments.detections) is None:
         return None
-    from detmap.core.adapters import options_of, pieces
+    from detmap.core.adapters import pieces
     from detmap.core.bounded import evaluation
     from detmap.core.tables.notes import n_dropped
 
@@ -61,17 +62,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
         text = f"the detections do not fit into memory: evaluated in {memory.shown(bound)}"
         streams.say(f"note: {text} (--memory)\n")
     rules.require("bounded memory")
-    source = pieces.source(
-        arguments.detections,
-        truth,
-        format=arguments.detections_format,
-        box_format=arguments.detections_box_format,
-        unknown=arguments.unknown,
-        class_names=arguments.class_names,
-        image_key=arguments.image_key,
-        class_key=arguments.class_key,
-        **options_of(rules),
-    )
+    source = pieces.source(arguments.detections, truth, **reading.detection_options(arguments))
     streams.progress(f"reading {arguments.detections} in parts")
     result = evaluation.evaluate(
         truth, source, rules, bound, threads=arguments.threads, progress=_progress()
@@ -84,11 +75,5 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
 
 def _progress() -> Callable[[str, int, int], None]:
     """One line on a terminal, with the time left in the current step."""
-    counters: dict[str, Callable[[int, int], None]] = {}
-
-    def show(step: str, done: int, of: int) -> None:
-        if step not in counters:
-            counters[step] = streams.counter(step)
-        counters[step](done, of)
-
-    return show
+    counter = cache(streams.counter)
+    return lambda step, done, of: counter(step)(done, of)

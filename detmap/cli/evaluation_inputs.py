@@ -86,16 +86,19 @@ def _truth_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def read_detections_of(arguments: argparse.Namespace, path: str, truth: Truth) -> Detections:
     """Read detections from a path; `read_truth_of` has read the ground truth."""
-    rules = getattr(arguments, "rules", None)
     streams.progress(f"reading {path}")
-    return read_detections(
-        path,
-        truth,
-        format=arguments.detections_format,
-        box_format=arguments.detections_box_format,
-        unknown=arguments.unknown,
-        class_names=arguments.class_names,
-        image_key=arguments.image_key,
-        class_key=arguments.class_key,
+    return read_detections(path, truth, **detection_options(arguments))
+
+
+def detection_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the reader of detections."""
+    rules = getattr(arguments, "rules", None)
+    return {
+        "format": arguments.detections_format,
+        "box_format": arguments.detections_box_format,
+        "unknown": arguments.unknown,
+        "class_names": arguments.class_names,
+        "image_key": arguments.image_key,
+        "class_key": arguments.class_key,
         **({} if rules is None else options_of(rules)),
-    )
+    }

@@ -213,3 +213,10 @@ def test_a_name_with_nul_and_one_that_is_not_utf8() -> None:
     with pytest.raises(opening.MissingFileError) as refused:
         opening.read_bytes(Path(os.fsdecode(b"a\xff")))
     assert refused.value.where == r"a\xff"
+
+
+def test_the_head_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"\xef\xbb\xbf[1, 2]")
+    assert opening.head(path, 6) == b"[1,"
+    assert opening.head(tmp_path, 6) == opening.head(tmp_path / "missing", 6) == b""

@@ -62,15 +62,8 @@ def truth_from_arrays(
     if csv_parquet.is_table(image_id):
         columns = [each for each in (roles, attributes) if isinstance(each, Mapping | str)]
         _refuse_beside_table(where, (category_id, boxes, area, crowd, *columns))
-        named = () if images is None else arguments.ids(f"{where}: images", images).tolist()
-        return column_tables.read_truth(
-            csv_parquet.from_table(image_id, "truth table"),
-            box_format,
-            images_too=list(map(str, named)),
-            categories=_category_names(where, categories),
-            roles=tuple(roles or ()),
-            attributes=tuple(attributes or ()),
-        )
+        named = {"roles": tuple(roles or ()), "attributes": tuple(attributes or ())}
+        return _truth_from_table(image_id, box_format, images, categories, named)
     category_id, boxes = _needed(where, box_format, category_id=category_id, boxes=boxes)
     image_ids, category_ids = (
         arguments.ids(f"{where}: image_id", image_id),
@@ -103,6 +96,25 @@ def truth_from_arrays(
         box_format="xywh",
         family="coco",
         source=where,
+    )
+
+
+def _truth_from_table(
+    table: Table,
+    box_format: str | None,
+    images: ArrayLike | None,
+    categories: dict[int, str] | None,
+    named: dict[str, tuple[str, ...]],
+) -> Truth:
+    """Does `truth_from_arrays` for a table."""
+    where = "truth arrays"
+    ids = () if images is None else arguments.ids(f"{where}: images", images).tolist()
+    return column_tables.read_truth(
+        csv_parquet.from_table(table, "truth table"),
+        box_format,
+        images_too=list(map(str, ids)),
+        categories=_category_names(where, categories),
+        **named,
     )
 
 
