@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class Spill:
         except OSError as error:
             raise self._failed(error) from None
 
-    def __enter__(self) -> Spill:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -104,7 +104,7 @@ def _truth_from_table(
     box_format: str | None,
     images: ArrayLike | None,
     categories: dict[int, str] | None,
-    named: dict[str, tuple[str, ...]],
+    named: dict[str, Any],
 ) -> Truth:
     """Does `truth_from_arrays` for a table."""
     where = "truth arrays"
