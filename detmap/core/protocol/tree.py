@@ -1,7 +1,7 @@
 """The protocol class, and its interface for the rest of detmap."""
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Annotated, Any
@@ -69,7 +69,6 @@ STOCK_ORDER: dict[str, tuple[Any, ...]] = {
     "ranking.of": ("class",),
 }
 """Values that the fast matcher supports; others use `detmap.core.matching.general_engine`."""
-ORDER_ALONE: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -208,10 +207,6 @@ class Protocol(Immutable, Value):
         from detmap.core.protocol.features import require
 
         require(self, feature)
-
-    def require_stock(self, what: str, besides: Container[str] = ()) -> None:
-        """Does `require` for intervals."""
-        self.require("intervals")
 
     def thresholds(self) -> NDArray[np.float64]:
         """(T,) IoU thresholds."""

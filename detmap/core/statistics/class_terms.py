@@ -13,7 +13,6 @@ from detmap.core.curves import counts as counting
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.metric_rows import MetricRow
-from detmap.core.protocol.tree import ORDER_ALONE
 from detmap.errors import ProtocolError, few
 from detmap.kernels import curves as curve_kernels
 from detmap.kernels.resampling.replicates import Readings
@@ -81,7 +80,7 @@ INTEGRATORS = ("eleven_point", "all_points", "grid_envelope", "step")
 def plan(matches: Matches, metrics: Sequence[MetricRow], classes: Sequence[MetricRow]) -> Plan:
     """Collect the readings of the metrics and of the per-class table."""
     protocol = matches.protocol
-    protocol.require_stock("an interval", (*ORDER_ALONE, "iou.absorb_from", "iou.classes"))
+    protocol.require("intervals")
     strange = [row.name for row in metrics if not row.metric.influence]
     if protocol.ap.integrator not in INTEGRATORS:
         strange.append(f"ap.integrator {protocol.ap.integrator!r}")
