@@ -24,6 +24,7 @@ HOOKS = {
     "is_suspicious": "detmap.analysis.doctor.quick_checks:is_suspicious",
     "fixed": "detmap.analysis.commands.doctor_consultation:fixed",
     "consult": "detmap.analysis.commands.doctor_consultation:consult",
+    "confusion_matrix": "detmap.analysis.diagnosis.confusion:confusion_matrix",
     "write_errors": "detmap.analysis.commands.diagnose:write_errors",
 }
 """Functions of wings that the core calls while it evaluates."""

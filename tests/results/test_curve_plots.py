@@ -23,7 +23,7 @@ COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" 
 @pytest.mark.slow
 def test_the_curves_are_those_of_the_result() -> None:
     result = detmap.evaluate(COCO, RESULTS)
-    classes, subsets, ious, scores = pictures.panels(result.matches, t=0)
+    classes, subsets, ious, scores = pictures.panels_of(result)
     assert [curve.name for curve in classes.curves] == [*result.matches.categories.names, "mean"]
     for curve in classes.curves[:-1]:
         recall, precision, score = result.curve(curve.name)
@@ -122,7 +122,7 @@ def test_of_very_many_curves_some_are_drawn(
     pytest.importorskip("matplotlib")
     x = np.array([0.0, 1.0])
     curves = [Curve(f"class {i}", x, np.full(2, i / 100)) for i in range(100)]
-    panels = [Panel("title", "x", "y", (*curves, Curve("mean", x, x, strong=True)))]
+    panels = [Panel("classes", "title", "x", "y", (*curves, Curve("mean", x, x, strong=True)))]
     grey = b"stroke: #999999"
     assert draw(tmp_path / "p.svg", panels, "").count(grey) == 100
     monkeypatch.setattr(plots, "MOST_DRAWN", 30)

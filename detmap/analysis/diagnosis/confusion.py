@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.diagnosis.analysis import BEYOND, Diagnosis
+from detmap.analysis.diagnosis.analysis import BEYOND, Diagnosis, diagnose
 from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import pairs
 from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
 from detmap.core.base import crowding, memory
 from detmap.core.base.arguments import is_number
+from detmap.core.output.table import Table
+from detmap.core.output.tabular import Tabular
 from detmap.core.overlaps.row_overlaps import edges
+from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
 from detmap.errors import CrowdedError, DataError
 
@@ -31,8 +35,8 @@ MOST_DENSE = 2000
 """Classes up to which plain values contain the whole matrix."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Confusion:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Confusion(Tabular):
     """Counts of true and predicted classes, both with background last.
 
     Parameters
@@ -71,6 +75,43 @@ class Confusion:
         row, column, count = self.counts()
         matrix[row, column] = count
         return matrix
+
+    @property
+    def array(self) -> NDArray[np.int64]:
+        """(K + 1, K + 1) int64: `matrix`."""
+        return self.matrix
+
+    def tables(self) -> list[Table]:
+        """Returns the table ``confusion``: a row per true class, a column per predicted class."""
+        names = (*self.classes, "background")
+        rows = zip(names, self.matrix.tolist(), strict=True)
+        header = ("true class", *names)
+        title = f"confusion matrix at confidence {self.confidence:.4g} and IoU {self.iou:g}"
+        return [Table(title, header, tuple((name, *row) for name, row in rows), name="confusion")]
+
+    def to_frame(self, table: str | None = "confusion", **options: Any) -> Any:
+        """Returns a `pandas.DataFrame`: true classes as index, predicted classes as columns."""
+        return super(Confusion, self).to_frame(table, **options).set_index("true class")
+
+    def plot(
+        self, path: str | Path | None = None, *, ax: Any = None, normalize: bool = False
+    ) -> Any:
+        """Draws the matrix and returns the `matplotlib.figure.Figure`.
+
+        Parameters
+        ----------
+        path : .png, .svg or .pdf file to write too
+        ax : Matplotlib axes to draw in
+        normalize : whether to divide each row by its sum
+
+        Raises
+        ------
+        DetmapError : another suffix, no matplotlib, or the write fails
+        """
+        from detmap.core.output import matrix_plots
+
+        names = (*self.classes, "background")
+        return matrix_plots.plot(self.matrix, names, path, ax=ax, normalize=normalize)
 
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(m,) each: row, column and count of the cells that are not 0, in their order."""
@@ -210,6 +251,20 @@ def confusion(
     image = np.concatenate([truth.image[obj], detections.image[false], truth.image[missed]])
     cases = (true, predicted.astype(np.int32), image)
     return Confusion(told_apart(truth.categories), rule, float(chosen), float(least), cases)
+
+
+def confusion_matrix(
+    truth: Truth,
+    detections: Detections,
+    protocol: Protocol,
+    *,
+    confidence: float | None = None,
+    iou: float | None = None,
+    rule: str = "detmap",
+) -> Confusion:
+    """Computes the confusion matrix of tables; see `confusion`."""
+    diagnosis = diagnose(truth, detections, protocol)
+    return confusion(diagnosis, rule=rule, confidence=confidence, iou=iou)
 
 
 def _met(

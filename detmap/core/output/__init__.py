@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 from detmap.core.output import formats
 from detmap.core.output.table import Style, Table
+from detmap.errors import DetmapError
 
 RENDERERS: dict[str, Callable[[Sequence[Table], Style], str]] = {
     "table": formats.text,
@@ -20,5 +23,26 @@ SUFFIXES = {
     ".md": "markdown",
     ".markdown": "markdown",
     ".tex": "latex",
+    ".latex": "latex",
+    ".txt": "table",
+    "": "table",
 }
-"""The format of a file by its name; of any other, plain text."""
+"""The format of a file by the suffix of its name."""
+
+
+def format_of(path: Any) -> str:
+    """Returns the format that the suffix of a path names.
+
+    Raises
+    ------
+    DetmapError : not a path, or a suffix that is not written
+    """
+    if not isinstance(path, str | Path):
+        raise DetmapError("output", f"a {type(path).__name__}", "give a string or a Path")
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        known = ", ".join(each for each in SUFFIXES if each)
+        more = "; `detmap report` writes HTML and PDF" if suffix in (".html", ".pdf") else ""
+        what = f"the format {suffix} is not written"
+        raise DetmapError(str(path), what, f"the suffixes are {known}{more}")
+    return SUFFIXES[suffix]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +26,20 @@ class Curve:
     name : for the legend
     x, y : (P,)
     strong : whether it stands for all of the others
+    ap : average precision, shown in the legend; NaN for none
     """
 
     name: str
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     strong: bool = False
+    ap: float = math.nan
+
+    @property
+    def label(self) -> str:
+        """The name in the legend."""
+        ap = "" if math.isnan(self.ap) else f" (AP {self.ap:.3f})"
+        return plots.label(self.name) + ap
 
 
 @outlined
@@ -39,11 +49,13 @@ class Panel:
 
     Parameters
     ----------
+    name : by which a user selects it
     title, x, y : what it shows, and its axes
     curves : of more than `MOST_NAMED` only the strong ones are named
     unit_x : whether x is a fraction
     """
 
+    name: str
     title: str
     x: str
     y: str
@@ -59,25 +71,43 @@ def draw(path: Path, panels: Sequence[Panel], caption: str) -> bytes:
     ------
     DetmapError : matplotlib is missing, or does not know the suffix
     """
-    figure = plots.empty_figure(path, (13, 4.6 * ((len(panels) + 1) // 2)))
-    frames = figure.subplots((len(panels) + 1) // 2, 2, squeeze=False).flat
+    plots.check(path)
+    return plots.saved(figure_of(panels, caption), path)
+
+
+def figure_of(panels: Sequence[Panel], caption: str) -> Any:
+    """A `matplotlib.figure.Figure` of the panels, two in a row.
+
+    Raises `DetmapError` if matplotlib is missing.
+    """
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = plots.new_figure((6.5 * columns, 4.6 * rows))
+    frames = figure.subplots(rows, columns, squeeze=False).flat
     for axes, panel in zip(frames, panels, strict=False):
-        many = len(panel.curves) > MOST_NAMED
-        weak = [curve for curve in panel.curves if not curve.strong]
-        curves = [weak[i] for i in plots.spread(len(weak), plots.MOST_DRAWN)]
-        for curve in (*curves, *(each for each in panel.curves if each.strong)):
-            some = plots.spread(len(curve.x), MOST_POINTS)
-            style = {"color": "0.6", "linewidth": 0.5} if many else {"linewidth": 1.2}
-            if curve.strong:
-                dashes = "--" if curve.name == "macro" else "-"
-                style = {"color": "black", "linewidth": 2, "zorder": 5, "linestyle": dashes}
-            label = plots.label(curve.name) if curve.strong or not many else "_"
-            axes.plot(curve.x[some], curve.y[some], label=label, **style)
-        limits = {"xlim": (0, 1)} if panel.unit_x else {}
-        title = panel.title + plots.left_out(len(weak))
-        axes.set(title=title, xlabel=panel.x, ylabel=panel.y, ylim=(0, 1.02), **limits)
-        axes.grid(alpha=0.3)
-        if panel.curves:
-            axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="x-small")
+        draw_panel(axes, panel)
+    for axes in list(frames)[len(panels) :]:
+        axes.set_axis_off()
     figure.suptitle(plots.label(caption), fontsize="x-small", color="0.4")
-    return plots.saved(figure, path)
+    return figure
+
+
+def draw_panel(axes: Any, panel: Panel) -> None:
+    """Draws a panel in Matplotlib axes."""
+    many = len(panel.curves) > MOST_NAMED
+    weak = [curve for curve in panel.curves if not curve.strong]
+    curves = [weak[i] for i in plots.spread(len(weak), plots.MOST_DRAWN)]
+    for curve in (*curves, *(each for each in panel.curves if each.strong)):
+        some = plots.spread(len(curve.x), MOST_POINTS)
+        style = {"color": "0.6", "linewidth": 0.5} if many else {"linewidth": 1.2}
+        if curve.strong:
+            dashes = "--" if curve.name == "macro" else "-"
+            style = {"color": "black", "linewidth": 2, "zorder": 5, "linestyle": dashes}
+        label = curve.label if curve.strong or not many else "_"
+        axes.plot(curve.x[some], curve.y[some], label=label, **style)
+    limits = {"xlim": (0, 1)} if panel.unit_x else {}
+    title = panel.title + plots.left_out(len(weak))
+    axes.set(title=title, xlabel=panel.x, ylabel=panel.y, ylim=(0, 1.02), **limits)
+    axes.grid(alpha=0.3)
+    if panel.curves:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="x-small")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +117,17 @@ def empty_figure(path: Path, size: tuple[float, float]) -> Any:
     DetmapError : matplotlib is missing, or does not know the suffix
     """
     check(path)
+    return require("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
+
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """A figure that ``plt.show()`` shows if the caller has imported pyplot.
+
+    Raises `DetmapError` if matplotlib is missing.
+    """
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        return pyplot.figure(figsize=size, layout="constrained")
     return require("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
 
 

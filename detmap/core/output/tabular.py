@@ -1,15 +1,20 @@
-"""Objects with tables: their HTML in a notebook, their text, and their data frames."""
+"""Objects with tables: their text, files, HTML in a notebook, and data frames."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
-from detmap.core.output import formats
-from detmap.core.output.table import Table
+from detmap.core.output import RENDERERS, formats, format_of
+from detmap.core.output.table import Style, Table
 
 
 class Tabular:
-    """Base class: a subclass defines `tables`, and may have a `signature` and `notes`."""
+    """Base class: a subclass defines `tables`, and may have `to_dict`, a `signature` and `notes`.
+
+    Methods that make text take the options of `tables` too: ``to_latex(per_class=True)``.
+    """
 
     __slots__ = ()
 
@@ -17,7 +22,53 @@ class Tabular:
         """Returns the tables."""
         raise NotImplementedError
 
-    def to_frame(self, table: str | None = None) -> Any:
+    def summary(self) -> str:
+        """Returns the tables and notes as text, as ``print`` shows them."""
+        return str(self)
+
+    def to_json(self, **options: Any) -> str:
+        """Returns the content as JSON: that of `to_dict`, else the tables."""
+        if hasattr(self, "to_dict"):
+            return json.dumps(self.to_dict(**options), indent=2, allow_nan=False) + "\n"
+        return formats.json(self.tables(**options))
+
+    def to_markdown(
+        self, *, percent: bool = False, digits: int | None = None, **options: Any
+    ) -> str:
+        """Returns the tables as Markdown.
+
+        Parameters
+        ----------
+        percent : whether to write fractions in percent
+        digits : decimals (default: 4, in percent 2)
+        options : of `tables`
+        """
+        return formats.markdown(self.tables(**options), Style(percent, digits))
+
+    def to_latex(self, *, percent: bool = False, digits: int | None = None, **options: Any) -> str:
+        """Returns the tables as LaTeX (booktabs); parameters as in `to_markdown`."""
+        return formats.latex(self.tables(**options), Style(percent, digits))
+
+    def save(self, path: str | Path, **options: Any) -> None:
+        """Writes a file in the format of its suffix: .json, .csv, .md, .tex or .txt.
+
+        A CSV file holds the last table, JSON everything. `options` are those of `to_latex`.
+
+        Raises
+        ------
+        DetmapError : another suffix, or the write fails
+        """
+        from detmap.core.base import atomic_files
+
+        form = format_of(path)
+        if form == "json":
+            text = self.to_json(**{key: options[key] for key in ("iou",) if key in options})
+        else:
+            style = Style(options.pop("percent", False), options.pop("digits", None))
+            text = RENDERERS[form](self.tables(**options), style)
+        atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+    def to_frame(self, table: str | None = None, **options: Any) -> Any:
         """Returns the named table (default: the first) as a `pandas.DataFrame`; its ``attrs`` hold
         the signature.
 
@@ -27,7 +78,7 @@ class Tabular:
         """
         from detmap.core.output import data_frames
 
-        tables = self.tables()
+        tables = self.tables(**options)
         signature = getattr(self, "signature", "")
         return data_frames.frame(tables, table or tables[0].name, signature)
 

@@ -14,8 +14,10 @@ from detmap.core.base.locks import cached_property
 from detmap.core.base.reprs import outline
 from detmap.core.output import formats
 from detmap.core.output.table import Table
+from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol
 from detmap.core.results.json_content import json_content
+from detmap.core.results.named_values import ClassRows, MetricAccess, NamedValues
 from detmap.core.results.result_tables import class_table, count_lines
 from detmap.core.results.signature import signature
 from detmap.core.tables import Detections, Note, Truth, fixes
@@ -47,7 +49,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class BenchmarkResult:
+class BenchmarkResult(MetricAccess, Tabular):
     """The return value of `detmap.evaluate` for a benchmark with a rule of its own.
 
     It has the metrics, intervals, tables and text of `detmap.Result`. What needs the matches of the
@@ -63,7 +65,7 @@ class BenchmarkResult:
     @property
     def metrics(self) -> dict[str, float]:
         """Values by name; NaN if undefined."""
-        return dict(self.numbers.metrics)
+        return NamedValues(self.numbers.metrics)
 
     @property
     def matched(self) -> tuple[Truth, Detections]:
@@ -76,11 +78,11 @@ class BenchmarkResult:
         return frozenset()
 
     @property
-    def per_class(self) -> list[dict[str, Any]]:
-        """One dict per class."""
-        return [dict(row) for row in self.numbers.per_class]
+    def per_class(self) -> ClassRows:
+        """One dict per class, by position or by name."""
+        return ClassRows(NamedValues(row) for row in self.numbers.per_class)
 
-    def classes(self, iou: float | None = None) -> list[dict[str, Any]]:
+    def classes(self, iou: float | None = None) -> ClassRows:
         """Returns `per_class`."""
         self._refuse_iou(iou)
         return self.per_class
@@ -193,15 +195,11 @@ class BenchmarkResult:
         tables[-1] = Table(last.title, last.header, last.rows, name=last.name, lines=lines)
         return tables
 
-    def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
-        """Returns the table ``metrics`` or ``classes`` as a `pandas.DataFrame`."""
-        from detmap.core.output import data_frames
-
-        return data_frames.frame(self.tables(iou=iou, per_class=True), table, self.signature)
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in self.metrics:
+            return self.metrics[name]
         raise self._refusal(name.replace("_", " "))
 
     def _refusal(self, what: str) -> DetmapError:
@@ -220,7 +218,3 @@ class BenchmarkResult:
     def __repr__(self) -> str:
         metrics = [f"{name}={value:.4f}" for name, value in self.metrics.items()]
         return outline(self, self.protocol.name, *metrics, self.signature)
-
-    def __str__(self) -> str:
-        notes = "".join(f"note: {note}\n" for note in self.notes)
-        return formats.text(self.tables()) + notes

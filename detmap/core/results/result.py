@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,11 @@ from detmap.core.curves import scores as class_scores
 from detmap.core.curves.aggregation import COUNTS
 from detmap.core.curves.scores import Scores
 from detmap.core.matching.matches import Matches
+from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.metric_rows import LRP, MetricRow
 from detmap.core.results import result_notes
+from detmap.core.results.named_values import ClassRows, MetricAccess, NamedValues
 from detmap.core.results.signature import signature
 from detmap.core.tables import Note, fixes
 from detmap.core.tables.digests import digest_of
@@ -37,15 +39,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(MetricAccess, Tabular):
     """The return value of `detmap.evaluate`; ``print(result)`` shows it.
+
+    A mapping from metric to value: ``result["AP"]``, ``"AP50" in result``, ``dict(result)``.
 
     >>> import detmap
     >>> from detmap.core.base.resources import folder
     >>> sample = folder("datasets") / "shapes"
     >>> result = detmap.evaluate(sample, sample / "detections" / "contours", "coco-bbox")
-    >>> round(result.metrics["AP50"], 4)  # a fraction; NaN if undefined
+    >>> round(result["AP50"], 4)  # a fraction; NaN if undefined
     0.606
+    >>> round(result.per_class["circle"]["AP50"], 4)
+    CIRCLE
     >>> [row["tp"] for row in result.per_class][:3]  # counts at IoU 0.5, one row per class
     [45, 37, 39]
     >>> recall, precision, score = result.curve("circle", iou=0.75)
@@ -100,7 +106,7 @@ class Result:
     @property
     def metrics(self) -> dict[str, float]:
         """Values by name, fractions in [0, 1]; NaN if undefined."""
-        return dict(self._metrics)  # a copy, so callers cannot change the cache
+        return NamedValues(self._metrics)  # a copy, so callers cannot change the cache
 
     @cached_property
     def _metrics(self) -> dict[str, float]:
@@ -111,24 +117,27 @@ class Result:
         } | dict(self.extra)
 
     @cached_property
-    def per_class(self) -> list[dict[str, Any]]:
-        """One dict per class: name, id, the AP and AR of the protocol, counts at IoU 0.5."""
+    def per_class(self) -> ClassRows:
+        """One dict per class: name, id, the AP and AR of the protocol, counts at IoU 0.5.
+
+        Rows are selected by position or by name: ``result.per_class["person"]["AP"]``.
+        """
         return self.classes()
 
-    def classes(self, iou: float | None = None) -> list[dict[str, Any]]:
+    def classes(self, iou: float | None = None) -> ClassRows:
         """Returns `per_class` with the counts at another IoU threshold of the protocol."""
         counts = aggregation.count(self.scores, self.protocol, iou)
         rows = aggregation.class_rows(self.protocol)
         values = {row.name: aggregation.per_class(self.scores, row, self.protocol) for row in rows}
-        return [
-            {
-                "name": name,
-                "id": int(self.verdicts.categories.ids[k]),
+        return ClassRows(
+            NamedValues(
+                name=name,
+                id=int(self.verdicts.categories.ids[k]),
                 **{row: float(column[k]) for row, column in values.items()},
                 **{field: _count(getattr(counts, field)[k]) for field in COUNTS},
-            }
+            )
             for k, name in enumerate(self.verdicts.categories.names)
-        ]
+        )
 
     def flat(
         self, prefix: str = "", *, classes: bool = False, intervals: Intervals | None = None
@@ -366,6 +375,17 @@ class Result:
         """Returns precision, recall, F1, TP, FP and FN of detections at or above a score."""
         return self._operating("operating_point", iou, threshold)
 
+    def at(self, confidence: float, *, iou: float | None = None) -> Operating:
+        """Returns `operating_point` at a confidence: ``result.at(confidence=0.5).micro``."""
+        return self.operating_point(confidence, iou=iou)
+
+    def best_f1(self, *, iou: float | None = None) -> Operating:
+        """Returns the score threshold of the highest F1, per class and overall.
+
+        ``result.best_f1().micro["threshold"]`` is that of all classes together.
+        """
+        return self.best_f_beta(iou=iou)
+
     def best_f_beta(self, beta: float = 1.0, *, iou: float | None = None) -> Operating:
         """Returns the score threshold of the highest F-beta, per class and overall."""
         return self._operating("best_f_beta", iou, beta)
@@ -384,17 +404,58 @@ class Result:
         points: Operating = getattr(operating_points, rule)(*self._rows(iou), value)
         return points
 
-    def plot(self, path: str | Path, *, iou: float | None = None) -> None:
-        """Writes precision-recall curves by class, subset and IoU, and F1 over the score.
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        panels: str | Sequence[str] | None = None,
+        ax: Any = None,
+        iou: float | None = None,
+    ) -> Any:
+        """Plots precision over recall by class, subset and IoU, and F1 over the score.
+
+        `detmap.plot` draws several results in one plot.
+
+        Parameters
+        ----------
+        path : .png, .svg or .pdf file to write too
+        panels : names of the panels: ``classes``, ``subsets``, ``iou``, ``f1`` (default: all)
+        ax : Matplotlib axes to draw one panel in (default panel: ``classes``)
+        iou : IoU threshold of the counts
+
+        Returns
+        -------
+        matplotlib.figure.Figure
 
         Raises
         ------
-        DetmapError : a suffix other than .png, .svg and .pdf, no matplotlib, or the write fails
+        DetmapError : another suffix, no matplotlib, an unknown panel, or the write fails
         """
         from detmap.core.results import curve_plots
 
-        matches, _, t = self._rows(iou)
-        curve_plots.write(path, matches, t, self.signature)
+        return curve_plots.plot(self, path, panels=panels, ax=ax, iou=iou)
+
+    def confusion_matrix(self, **options: Any) -> Any:
+        """Computes the confusion matrix of the classes and background, with `.array`, `.classes`,
+        `.plot()` and `.to_frame()`.
+
+        Parameters
+        ----------
+        options : ``confidence`` (default: that of the highest F1), ``iou``, ``rule`` (``detmap``,
+            ``supervision``, ``ultralytics-8.4``, ``mmdet`` ...)
+
+        Raises
+        ------
+        DetmapError : the tables are not available, or the protocol has no error analysis
+        """
+        from detmap import wings
+
+        self._unweighted("confusion_matrix")
+        if self.matched is None:
+            fix = "evaluate ground truth and detections with detmap.evaluate"
+            raise DetmapError("confusion_matrix", "the result has no boxes", fix)
+        matrix_of = wings.required_hook("confusion_matrix")
+        return matrix_of(*self.matched, self.protocol, **options)
 
     def _rows(self, iou: float | None) -> tuple[Matches, int, int]:
         """The match rows, the main subset, and the threshold of the counts."""
@@ -444,23 +505,6 @@ class Result:
         tables[-1] = replace(tables[-1], lines=lines)
         return tables
 
-    def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
-        """Returns one of the tables as a `pandas.DataFrame`; its ``attrs`` hold the signature.
-
-        Parameters
-        ----------
-        table : ``metrics``, ``classes`` or ``integrators``
-        iou : threshold of the counts
-
-        Raises
-        ------
-        DetmapError : unknown table, or pandas is not installed
-        """
-        tables = self.tables(iou=iou, per_class=True, integrators=table == "integrators")
-        from detmap.core.output import data_frames
-
-        return data_frames.frame(tables, table, self.signature)
-
     def _repr_html_(self) -> str:
         from detmap.core.output import formats
         from detmap.core.output.tiles import metric_tiles
@@ -473,11 +517,10 @@ class Result:
         data = f"{self.verdicts.n_images} images, {len(self.verdicts.categories)} classes"
         return outline(self, self.protocol.name, data, *metrics, self.signature)
 
-    def __str__(self) -> str:
-        from detmap.core.output import formats
+    if not TYPE_CHECKING:  # a type checker would accept any attribute
 
-        notes = "".join(f"note: {note}\n" for note in self.notes)
-        return formats.text(self.tables()) + notes
+        def __getattr__(self, name: str) -> float:
+            return self._named_metric(name)
 
 
 def _count(number: Any) -> int | float:

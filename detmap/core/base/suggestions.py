@@ -1,0 +1,153 @@
+"""Proposes the right name for a wrong one: by meaning first, by spelling second."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MEANT: Mapping[str, Mapping[str, str]] = {
+    "command": {
+        "eval": "evaluate val validate validation test score map metrics coco voc run",
+        "doctor": "check lint healthcheck health-check sanity validate-data",
+        "compare": "diff vs ab benchmark versus",
+        "diagnose": "analyze analyse analysis errors tide confusion confusion-matrix",
+        "inspect": "info describe stats summary ls",
+        "show": "protocols list configs formats help",
+        "report": "html plot visualize visualise dashboard explore",
+        "convert": "export to transform",
+        "explain": "why debug",
+        "cite": "citation bibtex",
+        "tools": "peers presets all",
+        "reproduce": "replicate search find",
+        "suite": "suites datasets",
+    },
+    "option": {
+        "TRUTH": "gt ground-truth groundtruth gt-path ann ann-file annotations target data labels "
+        "anno-json truth",
+        "DETECTIONS": "dt det dets pred preds predictions pred-path results res res-file pred-json "
+        "detections",
+        "--confidence": "conf conf-thres conf-thresh conf-threshold score score-thr score-thresh "
+        "score-threshold threshold min-score confidence-threshold",
+        "--best-f1": "best-threshold best-conf best-score best f1 optimal-threshold max-f1",
+        "--per-class": "classwise class-wise per-category per-cls verbose",
+        "--iou": "iou-thr iou-thres iou-thresh iou-threshold",
+        "--set": "iou-thrs iou-thresholds iou-thr max-det max-dets max-detections set-cfg "
+        "cfg-options opts area-rng areas",
+        "--ci": "bootstrap confidence-interval confidence-intervals intervals bars error-bars",
+        "--threads": "workers jobs n-jobs num-workers processes device",
+        "--output": "out save output-file out-file project save-dir",
+        "--protocol": "preset style metric-type tool mode rules benchmark",
+        "--class-names": "names class-map label-map categories",
+        "--classes": "cls class category categories cat-ids",
+        "--images": "images-dir img-dir image-dir img-folder imgs",
+        "--plot": "plots pr-curve curves figure",
+        "--fail-under": "min-ap assert at-least",
+        "--fail-if-drop": "max-drop tolerance",
+        "--format": "json csv latex markdown output-format",
+        "--truth-format": "gt-format from source-format",
+        "--detections-format": "dt-format pred-format",
+        "--detections-box-format": "box-format bbox-format",
+    },
+    "protocol": {
+        "ultralytics-8.4": "yolov8 yolov9 yolov10 yolo11 yolov11 yolo12 yolo26 yolo yolo-world",
+        "coco-bbox": "detectron2 mmdet mmdetection bbox cocoeval coco-eval faster-coco-eval "
+        "coco-detection hotcoco rtdetr rt-detr detr torchvision",
+        "mmdet-coco": "mmdet mmdetection",
+        "mmdet-voc12": "mmdet mmdetection",
+        "detectron2-voc12": "detectron2",
+        "detectron2-voc07": "detectron2",
+        "coco-segm": "segm masks segmentation",
+        "coco-keypoints": "keypoints pose oks",
+        "voc2012": "pascal pascal-voc vocdevkit",
+        "voc2007": "pascal pascal-voc vocdevkit 11point",
+        "yolov5": "yolov6 yolov7",
+        "dota": "obb dotav1 dota-1.0",
+        "ultralytics-obb": "obb",
+        "openimages-v2": "openimages oid",
+        "openimages-challenge": "openimages oid",
+        "tide": "tidecv",
+        "tfod-pascal": "tfod tensorflow",
+        "tfod-oidv2": "tfod tensorflow",
+        "darknet-0": "darknet yolov4 yolov3",
+        "rafaelpadilla-odm-area": "rafaelpadilla odm object-detection-metrics",
+        "rafaelpadilla-review-coco": "rafaelpadilla",
+    },
+    "python": {
+        "evaluate": "eval score val map",
+        "read_truth": "load read read_coco load_truth read_ground_truth",
+        "read_detections": "loadres load_res load_detections read_predictions",
+        "doctor": "check healthcheck",
+        "diagnose": "tide errors confusion_matrix",
+        "show": "protocols list_protocols",
+        "Evaluator": "metric",
+        "plot": "pr_curve precision_recall_curve",
+    },
+    "result": {
+        "metrics": "stats results results_dict box values",
+        "summary": "summarize print print_summary table",
+        "per_class": "maps class_metrics classwise by_class",
+        "to_frame": "to_pandas df dataframe to_df pandas",
+        "confusion_matrix": "confusion cm confusion_matrices",
+        "best_f1": "best_threshold f1 best_conf max_f1",
+        "at": "at_confidence threshold at_threshold",
+        "curve": "pr_curve curves precision recall",
+        "intervals": "ci bootstrap confidence_interval",
+        "to_latex": "to_tex latex",
+        "to_json": "json",
+        "to_markdown": "markdown to_md",
+        "save": "write export dump to_csv",
+        "per_image": "eval_imgs images by_image",
+    },
+}
+"""By kind of name: the right name, and the words that people write for it."""
+
+_METRIC_WORDS = (
+    (r"^m(?=a[pr])", ""),
+    (r"small$", "s"),
+    (r"medium$", "m"),
+    (r"large$", "l"),
+    (r"^(a[pr])0?50?95$", r"\1"),
+    (r"^(a[pr])0?5$", r"\g<1>50"),
+    (r"^(a[pr])075$", r"\g<1>75"),
+)
+"""mAP50, map_50 and AP@.5 are one metric; AP, mAP and mAP@0.5:0.95 another one."""
+
+
+def metric_key(name: str) -> str:
+    """Returns the same text for all spellings of a metric."""
+    key = re.sub(r"[^a-z0-9]", "", name.casefold())
+    for pattern, text in _METRIC_WORDS:
+        key = re.sub(pattern, text, key)
+    return key
+
+
+def suggestions(kind: str, name: str, known: Iterable[Any]) -> list[str]:
+    """Returns the names that a wrong name may mean, best first; empty if none is near.
+
+    Parameters
+    ----------
+    kind : a key of `MEANT`; ``metric``; or another word, for names that have a spelling only
+    name : what was written
+    known : the names that exist
+    """
+    texts = [str(each) for each in known]
+    key = name.casefold().strip("-_ ")
+    if kind in ("command", "option", "protocol"):
+        key = key.replace("_", "-")
+    if kind == "metric":
+        meant = [each for each in texts if metric_key(each) == metric_key(name)]
+    else:
+        words = MEANT.get(kind, {})
+        meant = [each for each in words if key in words[each].split() and each in texts]
+    if meant:
+        return meant
+    folded = {each.casefold().strip("-"): each for each in reversed(texts)}
+    return [folded[each] for each in difflib.get_close_matches(key[:200], folded, n=1)]
+
+
+def did_you_mean(kind: str, name: str, known: Iterable[Any]) -> str:
+    """Returns "did you mean ...?" and a space; "" if no name is near."""
+    found = suggestions(kind, name, known)
+    return f"did you mean {' or '.join(found)}? " if found else ""

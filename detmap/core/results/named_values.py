@@ -1,0 +1,127 @@
+"""Metrics and classes by name, with errors that propose the right name."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+from typing import Any, SupportsIndex, overload
+
+from detmap.core.base.suggestions import did_you_mean, suggestions
+from detmap.core.output.table import Table
+from detmap.errors import few
+
+
+class NamedValues(dict[str, Any]):
+    """A dict of values by metric; a `KeyError` proposes the right name."""
+
+    def __missing__(self, name: object) -> Any:
+        hint = did_you_mean("metric", str(name), self)
+        raise KeyError(f"there is no {name!s:.80}; {hint}the names are {', '.join(self)}")
+
+
+class ClassRows(list[dict[str, Any]]):
+    """One row per class, by position or by the name of the class: ``rows["lamp"]["AP"]``."""
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str, /) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, key: slice, /) -> list[dict[str, Any]]: ...
+
+    def __getitem__(self, key: SupportsIndex | slice | str, /) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        rows = [row for row in self if row["name"] == key]
+        if len(rows) == 1:
+            return rows[0]
+        names = [row["name"] for row in self]
+        if rows:
+            ids = ", ".join(str(row.get("id")) for row in rows)
+            raise KeyError(f"several classes are named {key!r} (ids {ids}); use the position")
+        hint = did_you_mean("class", key, names)
+        raise KeyError(f"there is no class {key!r:.80}; {hint}the classes are {few(names)}")
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, str):
+            return any(row["name"] == key for row in self)
+        return super().__contains__(key)
+
+    def to_frame(self) -> Any:
+        """Returns the rows as a `pandas.DataFrame` with the names of the classes as index."""
+        from detmap.core.output import data_frames
+
+        header = tuple(self[0]) if self else ("name",)
+        rows = tuple(tuple(row.values()) for row in self)
+        frame = data_frames.frame([Table("", header, rows, name="classes")], "classes", "")
+        return frame.set_index("name")
+
+
+class MetricAccess:
+    """Base class of results: a mapping from metric to value, whose names are attributes too."""
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Values by name."""
+        raise NotImplementedError
+
+    def __getitem__(self, name: str) -> float:
+        return float(self.metrics[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.metrics
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.metrics)
+
+    def get(self, name: str, default: float | None = None) -> float | None:
+        """Returns the value of a metric, or the default if there is no such metric."""
+        return self.metrics.get(name, default)
+
+    def keys(self) -> KeysView[str]:
+        """Returns the names of the metrics."""
+        return self.metrics.keys()
+
+    def values(self) -> ValuesView[float]:
+        """Returns the values of the metrics."""
+        return self.metrics.values()
+
+    def items(self) -> ItemsView[str, float]:
+        """Returns names and values of the metrics."""
+        return self.metrics.items()
+
+    def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
+        """Returns one of the tables as a `pandas.DataFrame`; its ``attrs`` hold the signature.
+
+        Parameters
+        ----------
+        table : ``metrics``, ``classes`` or ``integrators``
+        iou : IoU threshold of the counts
+
+        Raises
+        ------
+        DetmapError : unknown table, or pandas is not installed
+        """
+        from detmap.core.output import data_frames
+
+        result: Any = self
+        tables = result.tables(iou=iou, per_class=True, integrators=table == "integrators")
+        return data_frames.frame(tables, table, result.signature)
+
+    def _named_metric(self, name: str) -> float:
+        """Returns the metric of an attribute's name.
+
+        Raises
+        ------
+        AttributeError : no such metric; it proposes the right name
+        """
+        missing = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.startswith("_"):
+            raise AttributeError(missing)
+        metrics = self.metrics
+        if name in metrics:
+            return metrics[name]
+        own = [each for each in dir(type(self)) if not each.startswith("_")]
+        found = suggestions("result", name, own) or [
+            f'result["{each}"]' for each in suggestions("metric", name, metrics)
+        ]
+        hint = f"; did you mean {' or '.join(found)}?" if found else ""
+        raise AttributeError(missing + hint)
