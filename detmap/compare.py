@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap.core.adapters import options_of, read_detections
-from detmap.core.adapters.registry import checked_path
+from detmap.core.base.display_names import detector_names
 from detmap.core.curves.scores import Scores, scores
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import Protocol
@@ -22,15 +22,16 @@ from detmap.core.statistics.paired_differences import pair_up, require_comparabl
 from detmap.core.statistics.sampling_units import units
 from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.extension import extended, extended_by_all
-from detmap.errors import DataError
+from detmap.errors import DataError, counted
 from detmap.evaluate import match, read_truth_and_protocol
 
-Detector = Detections | Matches | Result | str | Path
+Detector = Any
+"""A path, `Detections`, `Matches`, a `Result`, or an object that `detmap.read_detections` reads."""
 SAVED = ".npz"
 
 
 def compare(
-    truth: Truth | Detector | None,
+    truth: Any,
     *detections: Detector,
     protocol: Protocol | str | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -48,8 +49,10 @@ def compare(
 
     Parameters
     ----------
-    truth : a table or a path; may be None or the first detector if all are saved `Matches`
-    detections : two or more tables, paths, results, matches, or files of saved matches
+    truth : a table, a path or an object as in `detmap.evaluate`; may be None or the first detector
+        if all are results or saved `Matches`
+    detections : two or more tables, paths, objects, results, matches, or files of saved matches;
+        or one dict from name to these: ``{"base": "a.json", "new": "b.json"}``
     protocol, settings : as in `evaluate`; saved matches and results bring their own
     names : names of the detectors (default: from their paths)
     alpha : significance level of intervals and groups
@@ -66,10 +69,12 @@ def compare(
     check_test(alpha, adjust, test)
     resampling.check(replicates, seed)
     detectors = list(detections)
+    if len(detectors) == 1 and type(detectors[0]) is dict and names is None:
+        names, detectors = list(map(str, detectors[0])), list(detectors[0].values())
     if isinstance(truth, Matches | Result) or is_saved(truth):
         detectors, truth = [truth, *detectors], None  # type: ignore[list-item]
     if len(detectors) < 2:
-        raise DataError("compare", f"{len(detectors)} detectors", "give two or more")
+        raise DataError("compare", counted(len(detectors), "detector"), "give two or more")
     labels = _names(detectors, names)
     matches, notes = _match_all(truth, detectors, labels, protocol, settings, threads)
     require_comparable(labels, matches)
@@ -197,9 +202,9 @@ def _match_all(
 
 def _read(detector: Any, truth: Truth, rules: Protocol) -> Detections:
     """The detections of a path; others as they are."""
-    if isinstance(detector, Detections):
-        return detector
-    return read_detections(check_file(checked_path(detector)), truth, **options_of(rules))
+    if isinstance(detector, str | Path):
+        check_file(detector)
+    return read_detections(detector, truth, **options_of(rules))
 
 
 def is_saved(value: object) -> bool:
@@ -224,21 +229,8 @@ def check_file(path: str | Path) -> str | Path:
 
 def _names(detectors: Sequence[Detector], names: Sequence[str] | None) -> list[str]:
     if names is None:
-        return names_of(detectors)
+        return detector_names(detectors)
     if len(names) != len(detectors) or len(set(names)) != len(names):
         what = f"{list(names)} for {len(detectors)} detectors"
         raise DataError("names", what, "give each detector a unique name")
     return list(names)
-
-
-def names_of(detectors: Sequence[Detector]) -> list[str]:
-    """Returns unique names from paths and positions."""
-    names: list[str] = []
-    for i, each in enumerate(detectors):
-        name = Path(each).stem if isinstance(each, str | Path) else f"detector {i + 1}"
-        if name in names or not name:
-            name = str(each) if isinstance(each, str | Path) else name
-        while name in names:
-            name += "'"
-        names.append(name)
-    return names

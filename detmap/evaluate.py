@@ -27,8 +27,8 @@ from detmap.errors import DataError
 
 
 def evaluate(
-    truth: Truth | str | Path,
-    detections: Detections | str | Path,
+    truth: Any,
+    detections: Any,
     protocol: Protocol | str | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
@@ -45,8 +45,10 @@ def evaluate(
 
     Parameters
     ----------
-    truth : a table from `read_truth`, or the path of a file or folder
-    detections : a table from `read_detections`, or the path of a file or folder
+    truth : a table from `read_truth`, the path of a file or folder, or a Python object: a COCO
+        dict, `pycocotools.coco.COCO`, a list of one dict per image (torchmetrics, torchvision,
+        Hugging Face), a data frame, an open file (docs/formats.md)
+    detections : the same: a table, a path, a list of COCO results, a list of one dict per image
     protocol : a protocol, the name of one, or the path of a TOML file (default: by the ground
         truth)
     settings : keys of the protocol to change, ``{"limits.max_dets": [1, 10, 300]}``
@@ -60,6 +62,11 @@ def evaluate(
         detections, a path, are then read in pieces and matched in parts (docs/scale.md), with the
         same bits; the result has no match rows. Default: all of it in memory, or in parts if that
         would not fit
+
+    >>> import detmap
+    >>> target = [{"boxes": [[0, 0, 9, 9]], "labels": ["cat"]}]
+    >>> round(detmap.evaluate(target, [{**target[0], "scores": [0.9]}])["AP50"], 4)
+    1.0
 
     A protocol whose ``evaluation.rule`` is not ``matching`` gives a
     `detmap.core.results.benchmark_result.BenchmarkResult`.
@@ -138,8 +145,8 @@ def _evaluate_parts(
 
 
 def match(
-    truth: Truth | str | Path,
-    detections: Detections | str | Path,
+    truth: Any,
+    detections: Any,
     protocol: Protocol | str | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
@@ -178,8 +185,8 @@ def match(
 
 
 def _read(
-    truth: Truth | str | Path,
-    detections: Detections | str | Path,
+    truth: Any,
+    detections: Any,
     protocol: Protocol | str | None,
     settings: Mapping[str, Any] | None,
     images: ArrayLike | None,
@@ -213,7 +220,7 @@ def _refuse_swapped(truth: Any, detections: Any) -> None:
 
 
 def read_truth_and_protocol(
-    truth: Truth | str | Path,
+    truth: Any,
     wanted: Protocol | str | None,
     settings: Mapping[str, Any] | None = None,
     **options: Any,

@@ -20,6 +20,7 @@ from detmap.core.adapters import read_detections, registry
 from detmap.core.adapters import text_fields as text
 from detmap.core.adapters.coco import scan_json as coco_scan
 from detmap.core.adapters.coco.decode import DECODED, REFUSALS, Box
+from detmap.core.adapters.in_memory.python_objects import kind_of
 from detmap.core.adapters.voc.devkit import DETECTION_FILE
 from detmap.core.base import arguments as given
 from detmap.core.base import open_files as opening
@@ -63,6 +64,12 @@ def read(detections: Given, truth: Truth, strictly: Callable[[], Detections] | N
         return detections
     if isinstance(detections, Detections):
         return from_table(detections)
+    kind = "" if isinstance(detections, str | Path) else kind_of(detections)
+    if kind == "COCO" or (kind == "json" and isinstance(detections, Mapping)):
+        dataset: Any = getattr(detections, "dataset", detections)
+        detections = dataset.get("annotations", ())
+    elif kind in ("file", "images", "array") or (kind == "table" and not _is_arrays(detections)):
+        return from_table(strictly() if strictly else read_detections(detections, truth))
     if isinstance(detections, Mapping):
         return _arrays(detections)
     if isinstance(detections, Sequence) and not isinstance(detections, str):
@@ -84,6 +91,10 @@ def read(detections: Given, truth: Truth, strictly: Callable[[], Detections] | N
     if table is None:
         raise refused or _strange(shown(path), "cannot be read")
     return from_table(table)
+
+
+def _is_arrays(thing: Any) -> bool:
+    return isinstance(thing, Mapping) and {"boxes", "category_id"} <= thing.keys()
 
 
 def whole(detections: Detections) -> bool:

@@ -16,7 +16,8 @@ from detmap.cli import (
     streams,
     uncertainty_tables,
 )
-from detmap.compare import check_file, compare, is_saved, names_of
+from detmap.compare import check_file, compare, is_saved
+from detmap.core.base.display_names import detector_names
 from detmap.core.statistics import gate as gates
 from detmap.core.statistics.comparison import TESTS
 from detmap.core.statistics.formulas.multiple_comparisons import ADJUSTMENTS
@@ -93,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, *arguments.detections, arguments.protocol, arguments.groups)
     options.refuse_to_overwrite(arguments.output, inputs)
     paths = [*([arguments.truth] if is_saved(arguments.truth) else []), *arguments.detections]
-    names = names_of(paths) if arguments.names is None else arguments.names.split(",")
+    names = detector_names(paths) if arguments.names is None else arguments.names.split(",")
     truth: Any = arguments.truth
     rules, given = arguments.protocol, list(arguments.detections)
     if all(map(is_saved, paths)):

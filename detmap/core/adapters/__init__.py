@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -27,7 +29,7 @@ BOX_FORMATS = box_conventions.FORMATS
 
 
 def read_truth(
-    path: str | Path,
+    path: Any,
     *,
     split: str | None = None,
     format: str | None = None,
@@ -43,7 +45,8 @@ def read_truth(
     Parameters
     ----------
     path : a COCO instances JSON file, a VOC folder (``VOCdevkit/VOC2007``, with ``Annotations`` and
-        ``ImageSets``), or a file or folder of any other of `FORMATS` (docs/formats.md)
+        ``ImageSets``), or a file or folder of any other of `FORMATS` (docs/formats.md); or a Python
+        object: a COCO dict, a list of one dict per image, a data frame, an open file ...
     split : of a VOC folder; default ``test`` if present, else ``val``
     format : one of `FORMATS`; default: detected from the path
     box_format : box convention, for formats that do not define it: one of `BOX_FORMATS`
@@ -59,6 +62,11 @@ def read_truth(
     ------
     DataError : names the file, record and field, what is wrong, and how to fix it
     """
+    if not isinstance(path, str | os.PathLike):
+        options: dict[str, Any] = {"split": split, "format": format, "box_format": box_format}
+        options |= {"shapes": shapes, "image_sizes": image_sizes, "classes": classes}
+        options |= {"roles": roles, "attributes": attributes}
+        return _of_object(path, partial(read_truth, **options), options)
     path = registry.checked_path(path)
     for name, words in (("roles", roles), ("attributes", attributes), ("classes", classes)):
         if not isinstance(words, Sequence | Set) or not all(
@@ -94,17 +102,20 @@ def read_truth(
 
 
 def read_truth_for(
-    path: str | Path, protocol: Protocol, *, format: str | None = None, **options: Any
+    path: Any, protocol: Protocol, *, format: str | None = None, **options: Any
 ) -> Truth:
     """Reads ground truth with all shapes, roles and attributes that a protocol uses.
 
     Matching reports what is missing. The protocol's ``files.truth`` is taken if the path may be of
     that format. `format` and `options` are as in `read_truth`.
     """
-    path = registry.checked_path(path)
     names = names_for(protocol)
     of = protocol.iou.of
     shapes = "boxes" if kind_of(of).reader is None else of
+    if not isinstance(path, str | os.PathLike):
+        read = partial(read_truth_for, protocol=protocol, format=format, **options)
+        return _of_object(path, read, {"shapes": shapes, "format": format, **names, **options})
+    path = registry.checked_path(path)
     preferred = protocol.files.truth
     with readable(path), explained(path, "truth", format or preferred or None):
         row, rivals = registry.choose_noted(
@@ -112,6 +123,13 @@ def read_truth_for(
         )
         options |= {name: names[name] for name in names if name in row.options}
         return _noted(read_truth(path, format=row.name, shapes=shapes, **options), rivals)
+
+
+def _of_object(given: Any, read: Callable[[Path], Truth], options: Mapping[str, Any]) -> Truth:
+    """The ground truth of a Python object; `read` reads a path with the options."""
+    from detmap.core.adapters.in_memory import python_objects  # most ground truth is a path
+
+    return python_objects.read_truth(given, read, options)
 
 
 def names_for(protocol: Protocol) -> dict[str, tuple[str, ...]]:
@@ -131,7 +149,7 @@ def _noted(truth: Truth, notes: tuple[Note, ...]) -> Truth:
 
 
 def read_detections(
-    path: str | Path,
+    path: Any,
     truth: Truth,
     *,
     format: str | None = None,
@@ -149,7 +167,8 @@ def read_detections(
     Parameters
     ----------
     path : a COCO results JSON file, a folder of VOC text (``comp4_det_<split>_<class>.txt``), or a
-        file or folder of any other of `FORMATS` (docs/formats.md)
+        file or folder of any other of `FORMATS` (docs/formats.md); or a Python object: a list of
+        COCO results, a list of one dict per image, a data frame, an open file ...
     truth : the ground truth; its format may differ
     format : one of `FORMATS`; default: detected from the path
     box_format : box convention, for formats that do not define it: one of `BOX_FORMATS`
@@ -170,19 +189,25 @@ def read_detections(
     ------
     DataError : names the file, record and field, what is wrong, and how to fix it
     """
-    with detection_reader(
-        path,
-        truth,
-        format=format,
-        box_format=box_format,
-        unknown=unknown,
-        class_names=class_names,
-        image_key=image_key,
-        class_key=class_key,
-        preferred_format=preferred_format,
-        protocol_unknown=protocol_unknown,
-        protocol_classes=protocol_classes,
-    ) as reader:
+    options: dict[str, Any] = {
+        "format": format,
+        "box_format": box_format,
+        "unknown": unknown,
+        "class_names": class_names,
+        "image_key": image_key,
+        "class_key": class_key,
+        "preferred_format": preferred_format,
+        "protocol_unknown": protocol_unknown,
+        "protocol_classes": protocol_classes,
+    }
+    if not isinstance(path, str | os.PathLike):
+        from detmap.core.adapters.in_memory import python_objects
+
+        given = unknown, class_names, image_key, class_key
+        policy = _policy(truth, given, protocol_unknown, protocol_classes)
+        read = partial(read_detections, truth=truth, **options)
+        return python_objects.read_detections(path, truth, policy, read, options)
+    with detection_reader(path, truth, **options) as reader:
         return reader.row.read_detections(
             reader.path, truth, policy=reader.policy, **reader.options
         )
@@ -225,13 +250,8 @@ def detection_reader(
 
     Parameters and errors are those of `read_detections`.
     """
-    if not isinstance(truth, Truth):
-        what = f"a {type(truth).__name__} instead of a ground truth"
-        raise DataError("read_detections: truth", what, "give the result of `read_truth`")
-    policy = unknown_policy(unknown, class_names, image_key, class_key)
-    if policy.unknown == "error":
-        policy = policy._replace(unknown=cast(Any, protocol_unknown))
-    policy = policy._replace(new_names=protocol_classes)
+    given = unknown, class_names, image_key, class_key
+    policy = _policy(truth, given, protocol_unknown, protocol_classes)
     path = registry.checked_path(path)
     with readable(path), explained(path, "detections", format or preferred_format or None):
         if format is None and not preferred_format and path.is_dir():
@@ -243,6 +263,22 @@ def detection_reader(
         )
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)
         yield DetectionReader(path, row, policy, told)
+
+
+def _policy(
+    truth: Any,
+    given: tuple[str, ClassNames | None, str | None, str | None],
+    protocol_unknown: str,
+    protocol_classes: Mapping[str, str] | None,
+) -> Policy:
+    """The policy of the user and the protocol; refuses what is no ground truth."""
+    if not isinstance(truth, Truth):
+        what = f"a {type(truth).__name__} instead of a ground truth"
+        raise DataError("read_detections: truth", what, "give the result of `read_truth`")
+    policy = unknown_policy(*given)
+    if policy.unknown == "error":
+        policy = policy._replace(unknown=cast(Any, protocol_unknown))
+    return policy._replace(new_names=protocol_classes)
 
 
 def read_images(path: str | Path, truth: Truth, image_key: str | None = None) -> NDArray[np.int32]:

@@ -40,22 +40,15 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 IN_MEMORY = (
-    "write the records with json.dump and give the path, or pass arrays to "
-    "`detmap.truth_from_arrays` and `detmap.detections_from_arrays`"
+    "give a path, a COCO dict, a list of COCO results, a list of one dict per image, or a data "
+    "frame (docs/formats.md)"
 )
 
 
 def checked_path(path: Any) -> Path:
     """Returns an existing path, or raises `DataError`."""
     if not isinstance(path, str | os.PathLike):
-        from detmap.core.adapters import recognition
-
-        seen = recognition.recognized(path)
-        if seen is not None:
-            raise DataError("path", f"{seen.name}, where a path is needed", seen.fix)
-        if isinstance(path, list | tuple | dict):
-            raise DataError("path", f"a {type(path).__name__} where a path is needed", IN_MEMORY)
-        raise DataError("path", f"{path!r:.60} is not a path", "give a string or a pathlib.Path")
+        raise not_a_path(path)
     place = Path(path)
     try:
         os.stat(place)
@@ -67,6 +60,18 @@ def checked_path(path: Any) -> Path:
             shown(place), f"cannot be read: {what}", "check the path and its permissions"
         ) from None
     return place
+
+
+def not_a_path(thing: Any) -> DataError:
+    """Returns the error for an object that is neither a path nor data."""
+    from detmap.core.adapters import recognition
+
+    seen = recognition.recognized(thing)
+    if seen is not None:
+        return DataError("path", f"{seen.name}, where a path is needed", seen.fix)
+    if isinstance(thing, list | tuple | dict):
+        return DataError("path", f"a {type(thing).__name__} where a path is needed", IN_MEMORY)
+    return DataError("path", f"{thing!r:.60} is not a path", "give a string or a pathlib.Path")
 
 
 def choose(

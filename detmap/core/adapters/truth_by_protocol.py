@@ -7,9 +7,10 @@ a column of another one, or have one that the other does not read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,14 +94,18 @@ def truth_by_protocol(
     """The ground truth of a path, which `truth` was read from for `protocol`.
 
     It is read again only in a format with roles, attributes or classes by name, and for a protocol
-    that names others. A table, given as `path`, is the same for all protocols.
+    that names others. A table, given as `path`, is the same for all protocols; another Python
+    object is read again.
 
     Parameters
     ----------
     format, options : as of `read_truth_for`
     """
-    if not isinstance(path, str | Path):
+    if isinstance(path, Truth):
         return TruthByProtocol(truth)
+    if not isinstance(path, str | os.PathLike):
+        again = partial(read_truth_for, path, format=format, **options)
+        return TruthByProtocol(truth, protocol, again, tuple(names_for(protocol)))
     path = registry.checked_path(path)
     row = registry.choose(
         registry.FORMATS, path, lambda row: row.truth_looks, format, protocol.files.truth

@@ -63,7 +63,7 @@ class Evaluator(Locked):
     classes : names (ids 0, 1, 2 ...), ids, or a dict from id to name; omit with `truth`. Without
         both, labels define the classes as they come, all by id or all by name; then rows are kept
         until `compute`, because a new class can change the order of classes
-    truth : a table or path; `update` then takes predictions only, with image ids. The result
+    truth : a table, path or object as in `detmap.evaluate`; `update` then takes predictions only, with image ids. The result
         covers the updated images; a note counts the others.
     box_format : ``xyxy`` corners, ``xywh`` or ``cxcywh`` in continuous pixels from 0;
         ``normalized xyxy`` etc. in fractions of the image (needs ``orig_size``: height, width);
@@ -99,7 +99,7 @@ class Evaluator(Locked):
         protocol: Protocol | str = "coco-bbox",
         *,
         classes: Classes | None = None,
-        truth: Truth | str | Path | None = None,
+        truth: Any = None,
         box_format: str = "xyxy",
         settings: Mapping[str, Any] | None = None,
         unknown: str = "error",
@@ -172,13 +172,20 @@ class Evaluator(Locked):
     # --- feeding ---
 
     @one_at_a_time
-    def update(self, predictions: Sequence[Any], targets: Sequence[Any] | None = None) -> None:
+    def update(
+        self,
+        predictions: Any = None,
+        targets: Any = None,
+        *,
+        preds: Any = None,
+        target: Any = None,
+    ) -> None:
         """Adds a batch; on an error nothing is added.
 
         Parameters
         ----------
-        predictions : B dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class ids and
-            optional ``image_id``; or objects with ``xyxy``, ``confidence``, ``class_id``; or a dict
+        predictions : B dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class ids or
+            names and optional ``image_id``; or objects with ``xyxy``, ``confidence``, ``class_id``; or a dict
             from image id to these. Arrays of numpy, torch, JAX, CuPy (on the CPU) or lists.
             Protocols that compare masks need ``masks`` (n, height, width); keypoints ``keypoints``
             (n, points, 3); rotated boxes ``polygons`` (n, 8) corners or (n, 5) rectangles; or a
@@ -187,12 +194,18 @@ class Evaluator(Locked):
         targets : the same B images: ``boxes``, ``labels``; optional ``area`` (n,) in square pixels,
             flags ``iscrowd``, ``difficult``, ``ignore`` (n,), ``image_id``, and other roles and
             attributes of the protocol by name. None if the evaluator has the ground truth.
+        preds, target : other names of both, those of torchmetrics
 
         Raises
         ------
         DataError : inconsistent shapes, unknown labels, non-finite numbers, negative sizes, a
             repeated image, or an image that is not in the ground truth
         """
+        for name, twice in (("preds", predictions), ("target", targets)):
+            if {"preds": preds, "target": target}[name] is not None and twice is not None:
+                raise DataError("update", f"{name} is given twice", "give it once")
+        predictions = preds if predictions is None else predictions
+        targets = target if targets is None else targets
         known = self.truth is not None
         predicted, annotated = pair(predictions, targets, known, self.box_format)
         if not predicted:
@@ -276,6 +289,16 @@ class Evaluator(Locked):
         return self._result
 
     # --- merging and keeping ---
+
+    def __add__(self, other: Evaluator) -> Evaluator:
+        """Returns a new evaluator with the images of both; see `merge`."""
+        return self._with(None, None).merge(self, other)
+
+    def __radd__(self, other: Any) -> Evaluator:
+        """Returns a copy for ``sum(evaluators)``, which begins with 0."""
+        if other == 0:
+            return self._with(None, None).merge(self)
+        return NotImplemented
 
     def merge(self, *others: Evaluator) -> Evaluator:
         """Adds the images of other evaluators, which do not change; returns itself.

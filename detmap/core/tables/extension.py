@@ -47,7 +47,11 @@ def extended(table: Table, like: Truth | Detections) -> Table:
     """Returns a table on the images and of the classes of another one, if these include its own;
     else the table as it is.
     """
-    images, categories = like.images, like.categories
+    return with_axes(table, like.images, like.categories)
+
+
+def with_axes(table: Table, images: Images, categories: Categories) -> Table:
+    """Does `extended` for these images and classes."""
     same = images is table.images and categories is table.categories
     partly = isinstance(table, Truth) and table.scope is not None
     if same or partly or images.ids.dtype.kind != table.images.ids.dtype.kind:

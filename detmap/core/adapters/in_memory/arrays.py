@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap.core.adapters import box_conventions
 from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import ClassNames, policy
 from detmap.core.adapters.tabular import column_tables, csv_parquet
 from detmap.core.base import arguments
 from detmap.core.base.immutable import blank
 from detmap.core.base.parallel import map_chunks
-from detmap.core.tables import MAX_ROWS, Categories, Detections, Images, Truth
+from detmap.core.tables import MAX_ROWS, BoxFormat, Categories, Detections, Images, Truth
 from detmap.core.tables.grouping import positions
 from detmap.errors import DataError
 
@@ -35,16 +36,17 @@ def truth_from_arrays(
     roles: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     attributes: Mapping[str, ArrayLike] | Sequence[str] | None = None,
 ) -> Truth:
-    """Creates ground truth from arrays, with boxes as x, y, width, height (COCO), or from a table.
+    """Creates ground truth from arrays, or from a table.
 
     Parameters
     ----------
     image_id : (G,) integers or strings; or a table (pandas, polars, Arrow, dict) with the columns
         of a CSV file (docs/formats.md); with a table only `box_format`, `images`, `categories`, and
         column names in `roles` and `attributes` are allowed
-    box_format : box convention of a table, if its column names do not define it
+    box_format : box convention: one of `detmap.core.adapters.BOX_FORMATS` (default of arrays:
+        ``xywh``; of a table: its column names define it)
     category_id : (G,) integers
-    boxes : (G, 4) pixels: x, y, width, height
+    boxes : (G, 4) pixels in `box_format`, by default x, y, width, height
     area : (G,) square pixels; default width times height
     crowd : (G,) bool; default False
     images : ids of all images of the split; default: the ids in `image_id`, without images that
@@ -64,15 +66,16 @@ def truth_from_arrays(
         _refuse_beside_table(where, (category_id, boxes, area, crowd, *columns))
         named = {"roles": tuple(roles or ()), "attributes": tuple(attributes or ())}
         return _truth_from_table(image_id, box_format, images, categories, named)
-    category_id, boxes = _needed(where, box_format, category_id=category_id, boxes=boxes)
+    category_id, boxes = _needed(where, category_id=category_id, boxes=boxes)
     image_ids, category_ids = (
         arguments.ids(f"{where}: image_id", image_id),
         arguments.ids(f"{where}: category_id", category_id),
     )
-    xywh = _boxes(where, boxes, len(image_ids))
+    sizes = box_conventions.unknown_sizes(len(image_ids))
+    xywh, form = _boxes(where, boxes, len(image_ids), box_format, sizes)
     known = np.unique(image_ids if images is None else arguments.ids(f"{where}: images", images))
     classes = _classes(where, category_ids, _category_names(where, categories))
-    given = xywh[:, 2] * xywh[:, 3] if area is None else area
+    given = box_conventions.areas(xywh, form) if area is None else area
     areas = arguments.numbers(f"{where}: area", given, flags=False)
     crowds = (
         np.zeros(len(xywh), dtype=bool)
@@ -93,7 +96,7 @@ def truth_from_arrays(
         xywh,
         roles=flags,
         attributes=numbers,
-        box_format="xywh",
+        box_format=form,
         family="coco",
         source=where,
     )
@@ -160,15 +163,15 @@ def detections_from_arrays(
     image_key: str | None = None,
     class_key: str | None = None,
 ) -> Detections:
-    """Creates detections from arrays, with boxes as x, y, width, height (COCO), or from a table.
+    """Creates detections from arrays, or from a table.
 
     Parameters
     ----------
     truth : the ground truth that the ids refer to
     image_id, category_id : (D,) ids as in the ground truth; or `image_id` is a table, as in
         `truth_from_arrays`
-    box_format : box convention of a table, if its column names do not define it
-    boxes : (D, 4) pixels: x, y, width, height
+    box_format : as in `truth_from_arrays`
+    boxes : (D, 4) pixels in `box_format`
     score : (D,) finite numbers; None: detections without scores, all 1
     unknown, class_names, image_key, class_key : as in `read_detections`
 
@@ -187,15 +190,14 @@ def detections_from_arrays(
         _refuse_beside_table(where, (category_id, boxes, score))
         sheet = csv_parquet.from_table(image_id, "detection table")
         return column_tables.read_detections(sheet, truth, box_format, told)
-    category_id, boxes = _needed(where, box_format, category_id=category_id, boxes=boxes)
+    category_id, boxes = _needed(where, category_id=category_id, boxes=boxes)
     image_ids, category_ids = (
         arguments.ids(f"{where}: image_id", image_id),
         arguments.ids(f"{where}: category_id", category_id),
     )
-    xywh = _boxes(where, boxes, len(image_ids))
-    given = np.ones(len(xywh)) if score is None else score
+    given = np.ones(len(image_ids)) if score is None else score
     scores = arguments.numbers(f"{where}: score", given, flags=False)
-    _same_length(where, len(xywh), category_id=category_ids, score=scores)
+    _same_length(where, len(image_ids), category_id=category_ids, score=scores)
     arguments.refuse_first(
         f"{where}: score", scores, ~np.isfinite(scores), "is not a finite number"
     )
@@ -205,6 +207,8 @@ def detections_from_arrays(
         return f"{where}: image_id[{i}]"
 
     image, notes = join.images_named(truth, image_ids, place, where, key="id")
+    sizes = box_conventions.sizes_of(truth, image)
+    xywh, form = _boxes(where, boxes, len(image_ids), box_format, sizes)
     origin = join.Origin(
         where, place, image_ids, category_ids, lambda i: f"{where}: category_id[{i}]"
     )
@@ -214,7 +218,7 @@ def detections_from_arrays(
         label,
         xywh,
         scores,
-        box_format="xywh",
+        box_format=form,
         origin=origin,
         policy=told,
         notes=(*notes, *(join.unscored(len(xywh), where) if score is None else ())),
@@ -226,14 +230,11 @@ def _refuse_beside_table(where: str, more: Sequence[Any]) -> None:
         raise DataError(where, "a table and separate columns", "add all columns to the table")
 
 
-def _needed(where: str, box_format: str | None, **arrays: ArrayLike | None) -> list[Any]:
+def _needed(where: str, **arrays: ArrayLike | None) -> list[Any]:
     """Returns the arrays, all of which are required."""
     for name, array in arrays.items():
         if array is None:
             raise DataError(f"{where}: {name}", "missing", "give every array, or one table")
-    if box_format not in (None, "xywh"):
-        fix = "boxes of arrays are x, y, width, height; give a table for other formats"
-        raise DataError(f"{where}: box_format", f"{box_format!r}", fix)
     return list(arrays.values())
 
 
@@ -266,9 +267,15 @@ def _named(
     return {name: read(f"{where}[{name!r}]", column) for name, column in (columns or {}).items()}
 
 
-def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    from detmap.kernels.overlap import copy_boxes
-
+def _boxes(
+    where: str,
+    boxes: ArrayLike,
+    n_rows: int,
+    box_format: str | None,
+    sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> tuple[NDArray[np.float64], BoxFormat]:
+    """(n, 4) table boxes and their format; `sizes` are widths and heights of the rows' images."""
+    form = "xywh" if box_format is None else box_conventions.require(box_format)
     array = arguments.numbers(f"{where}: boxes", boxes, flags=False)
     if array.size == 0:
         array = array.reshape(0, 4)
@@ -276,20 +283,34 @@ def _boxes(where: str, boxes: ArrayLike, n_rows: int) -> NDArray[np.float64]:
         raise DataError(
             f"{where}: boxes",
             f"shape {array.shape} where ({n_rows}, 4) is needed",
-            "one row of x, y, width, height for each image id",
+            f"one row of {form} for each image id",
         )
     if n_rows > MAX_ROWS:
         raise DataError(f"{where}: boxes", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
+    if form != "xywh":
+        return box_conventions.table_boxes(
+            array, form, sizes=sizes, place=f"{where}: boxes[{{}}]".format
+        )
+    return _copied(where, array), "xywh"
+
+
+def _copied(where: str, array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A checked copy of boxes x, y, width, height."""
+    from detmap.kernels.overlap import copy_boxes
+
     xywh = blank(array.shape, np.float64)
 
     def copy(rows: slice) -> int:
         row = copy_boxes(array[rows], join.MAX_PIXEL, xywh[rows])
         return row if row < 0 else row + int(rows.start)
 
-    row = next((row for row in map_chunks(copy, n_rows) if row >= 0), -1)
+    row = next((row for row in map_chunks(copy, len(array)) if row >= 0), -1)
     if row >= 0:
         what = join.box_fault(xywh[row], xywh[row].tolist())
-        fix = f"a box is x, y, width, height in pixels, each at most {join.MAX_PIXEL:g}"
+        fix = (
+            f"a box is x, y, width, height in pixels, each at most {join.MAX_PIXEL:g}; "
+            'box_format="xyxy" reads corners'
+        )
         raise DataError(f"{where}: boxes[{row}]", what, fix)
     return xywh
 

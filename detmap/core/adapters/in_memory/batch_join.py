@@ -114,6 +114,24 @@ class Joiner:
             assert objects is not None
             assert categories is not None
             truth = self._truth(ids, place, objects, categories)
+        return truth, self._detections(truth, place, replace(batch, found=found))
+
+    def truth_table(self, ids: NDArray[Any], objects: Rows) -> Truth:
+        """Returns the ground truth of the targets of images with these ids; see `tables`."""
+        categories = self.categories
+        if categories is None:
+            categories, known = classes_of(objects.label)
+            objects = replace(objects, label=_places(known, objects.label))
+        images = np.sort(ids)
+        return self._truth(images, _places(images, ids), objects, categories)
+
+    def detection_table(self, batch: Batch, truth: Truth) -> Detections:
+        """Returns the predictions of a batch on all images of a ground truth that has them."""
+        return self._detections(truth, _places(truth.images.ids, batch.ids), batch)
+
+    def _detections(self, truth: Truth, place: NDArray[np.int32], batch: Batch) -> Detections:
+        """The predictions of images at these places."""
+        found = batch.found
         detections = Detections(
             truth.images,
             truth.categories,
@@ -125,7 +143,7 @@ class Joiner:
             notes=batch.notes,
             shapes=found.shapes,
         )
-        return truth, _group_rows(detections)
+        return _group_rows(detections)
 
     def _truth(
         self, ids: NDArray[Any], place: NDArray[np.int32], rows: Rows, categories: Categories

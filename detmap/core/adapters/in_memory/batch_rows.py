@@ -51,7 +51,7 @@ class Reader(Joiner):
         sizes, like, objects = np.full((len(ids), 2), np.nan), None, None
         notes: tuple[Note, ...] = ()
         if self.truth is None:
-            objects, sizes = self._targets(annotated, sizes)
+            objects, sizes = self.read_targets(annotated, sizes)
             like = objects.shapes
         else:
             ids, predicted, sizes, notes = self._known(self.truth, ids, predicted, sizes)
@@ -131,7 +131,6 @@ class Reader(Joiner):
         rows = replace(rows, more={"scores": score})
         if self.categories is None:
             return rows, ()
-        _refuse_names(where, rows)
         label = self._predicted_label(rows.label)
         lost = label < 0
         if not lost.any():
@@ -160,8 +159,22 @@ class Reader(Joiner):
         named = [names.get(each, each) for each in strange]
         return kept, unknown_policy.dropped("class", named, len(strange), SOURCE, self.categories)
 
-    def _predicted_label(self, given: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Returns positions of predicted classes, -1 if unknown."""
+    def _named(self, names: NDArray[np.str_]) -> NDArray[np.int32]:
+        """Returns positions of classes by name, -1 if unknown."""
+        assert self.categories is not None
+        known = self.categories.names
+        unique, inverse = np.unique(names, return_inverse=True)
+        twice = [name for name in unique.tolist() if known.count(name) > 1]
+        if twice:
+            what = f"several classes are named {twice[0]!r}"
+            raise DataError("labels", what, "give class ids")
+        places = [known.index(name) if name in known else -1 for name in unique.tolist()]
+        return np.array(places, dtype=np.int32)[inverse]
+
+    def _predicted_label(self, given: NDArray[Any]) -> NDArray[np.int32]:
+        """Returns positions of predicted classes, by id or name; -1 if unknown."""
+        if given.dtype.kind == "U":
+            return self._named(given)
         if self.truth is None:
             assert self._positions is not None
             return self._positions(given).astype(np.int32)
@@ -173,7 +186,7 @@ class Reader(Joiner):
         positions, labels = self._predicted
         return labels[positions(given)]
 
-    def _targets(
+    def read_targets(
         self, images: Sequence[Fields], sizes: NDArray[np.float64]
     ) -> tuple[Rows, NDArray[np.float64]]:
         """Returns the rows of targets, and the images' heights and widths. An area that is not
@@ -212,9 +225,11 @@ class Reader(Joiner):
     def _labelled(self, where: str, rows: Rows) -> Rows:
         assert self.categories is not None
         assert self._positions is not None
-        _refuse_names(where, rows)
-        label = self._positions(rows.label)
-        fix = f"the class ids are {few(self.categories.ids.tolist())}"
+        if rows.label.dtype.kind == "U":
+            label, fix = self._named(rows.label), f"the classes are {few(self.categories.names)}"
+        else:
+            label = self._positions(rows.label).astype(np.int32)
+            fix = f"the class ids are {few(self.categories.ids.tolist())}"
         _refuse_first(label < 0, rows.count, (where, "labels"), rows.label, "no class {}", fix)
         return replace(rows, label=label)
 
@@ -234,10 +249,3 @@ def _refuse_first(
     if bad.any():
         (where, key), (i, row) = place, batches.place_of(count, bad)
         raise DataError(f"{where}[{i}].{key}[{row}]", what.format(values[bad][0]), fix)
-
-
-def _refuse_names(where: str, rows: Rows) -> None:
-    if rows.label.dtype.kind == "U":
-        fix = "labels are class ids, whole numbers; names need an Evaluator without classes="
-        i, _ = batches.place_at(rows.count, 0)
-        raise DataError(f"{where}[{i}].labels", f"dtype {rows.label.dtype}", fix)

@@ -1,0 +1,66 @@
+"""Names of detectors and data sets, from their paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+GENERAL = (
+    *("data", "dataset", "annotations", "_annotations.coco", "instances", "labels", "truth", "gt"),
+    *("ground_truth", "groundtruth", "val", "valid", "test", "train", "Annotations"),
+)
+"""Names of files and folders that do not name a data set."""
+
+
+def detector_names(detectors: Sequence[Any]) -> list[str]:
+    """Returns unique names: of paths the shortest part, from the end, that differs in all.
+
+    >>> detector_names(["base.json", "new.json"])
+    ['base', 'new']
+    >>> detector_names(["runs/a/predictions.json", "runs/b/predictions.json"])
+    ['a', 'b']
+    """
+    parts = [_parts(each) for each in detectors]
+    longest = max(map(len, parts), default=0)
+    for depth in range(longest):
+        names = [part[min(depth, len(part) - 1)] for part in parts if part]
+        if len(set(names)) == len(names) and all(names):
+            given = iter(names)
+            return _unique([next(given) if part else "" for part in parts])
+    return _unique(["/".join(reversed(part)) for part in parts])
+
+
+def _parts(detector: Any) -> list[str]:
+    """The stem of a path and its folders, from the end; empty for an object."""
+    if not isinstance(detector, str | os.PathLike):
+        return []
+    path = Path(detector)
+    folders = [each for each in path.parts[:-1] if each not in ("..", path.anchor)]
+    return [path.stem or path.name or str(path), *reversed(folders)]
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Names without an empty or repeated one."""
+    unique: list[str] = []
+    for i, each in enumerate(names):
+        name = each or f"detector {i + 1}"
+        while name in unique:
+            name += "'"
+        unique.append(name)
+    return unique
+
+
+def data_set_name(path: str) -> str:
+    """Returns the name of a data set: of a file or folder with a general name, its folder's.
+
+    >>> data_set_name("boats/data.yaml"), data_set_name("coco/annotations/instances_val2017.json")
+    ('boats', 'instances_val2017')
+    """
+    place = Path(path)
+    own = place.stem if place.suffix else place.name
+    for each in (own, *reversed(place.parts[:-1])):
+        if each and each not in GENERAL and each not in (".", "..", place.anchor):
+            return each
+    return own or str(path)
