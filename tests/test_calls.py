@@ -199,7 +199,7 @@ def test_any_value_gives_a_result_or_an_error_of_ours(
 @pytest.mark.parametrize(
     "records",
     [
-        [{"image_id": 1, "category_id": 1, "bbox": [1, 1, 5, 5], "score": 0.5}] * 4000,
+        [{"image_id": 99, "category_id": 1, "bbox": [1, 1, 5, -5], "score": 0.5}] * 4000,
         {"images": [{"id": i} for i in range(4000)]},
         object(),
         np.zeros(99_999),

@@ -81,7 +81,7 @@ ELSEWHERE = (
 """Parts of detmap that other commands, options and formats use."""
 SHOWN = (
     "detmap.core.matching.matches_overview",
-    "detmap.core.output",
+    "detmap.core.output.formats",
     "detmap.core.results.result_tables",
 )
 """Parts that show a result."""

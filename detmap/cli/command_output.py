@@ -11,7 +11,8 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from detmap.cli import streams, uncertainty_tables
-from detmap.core.output import RENDERERS, SUFFIXES
+from detmap.core.output import SUFFIXES, format_of
+from detmap.core.output.formats import RENDERERS
 from detmap.core.output.cell_text import or_none
 from detmap.core.output.table import Style, Table
 from detmap.core.tables.notes import Note

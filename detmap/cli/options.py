@@ -11,7 +11,8 @@ from typing import Any
 
 from detmap.cli import streams
 from detmap.core import protocol as protocols
-from detmap.core.output import RENDERERS, SUFFIXES
+from detmap.core.output import SUFFIXES, format_of
+from detmap.core.output.formats import RENDERERS
 from detmap.core.output.table import Style
 from detmap.core.tables.join_keys import KEYS
 from detmap.errors import DetmapError

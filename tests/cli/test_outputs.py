@@ -19,7 +19,8 @@ import pytest
 import detmap
 from detmap import cli, errors
 from detmap.cli import dispatch
-from detmap.core.output import RENDERERS, SUFFIXES, formats
+from detmap.core.output import SUFFIXES, formats
+from detmap.core.output.formats import RENDERERS
 from detmap.core.output.table import PValue, Style, Table
 from tests.support import builders as make
 from tests.support.running import Outcome, run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -143,6 +142,8 @@ def suggestions(kind: str, name: str, known: Iterable[Any]) -> list[str]:
         meant = [each for each in words if key in words[each].split() and each in texts]
     if meant:
         return meant
+    import difflib  # for messages alone
+
     folded = {each.casefold().strip("-"): each for each in reversed(texts)}
     return [folded[each] for each in difflib.get_close_matches(key[:200], folded, n=1)]
 

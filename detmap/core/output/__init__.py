@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from detmap.core.output import formats
-from detmap.core.output.table import Style, Table
 from detmap.errors import DetmapError
 
-RENDERERS: dict[str, Callable[[Sequence[Table], Style], str]] = {
-    "table": formats.text,
-    "json": formats.json,
-    "csv": formats.csv,
-    "markdown": formats.markdown,
-    "latex": formats.latex,
-}
 SUFFIXES = {
     ".json": "json",
     ".csv": "csv",

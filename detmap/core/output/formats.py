@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json as json_module
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from detmap.core.base.printable import shown
 from detmap.core.output import folding
@@ -195,3 +195,13 @@ def _escaped(text: str) -> str:
 
 def _aligned(text: str, width: int, right: bool) -> str:
     return text.rjust(width) if right else text.ljust(width)
+
+
+RENDERERS: dict[str, Callable[[Sequence[Table], Style], str]] = {
+    "table": text,
+    "json": json,
+    "csv": csv,
+    "markdown": markdown,
+    "latex": latex,
+}
+"""The functions that write tables, by the name of the format."""

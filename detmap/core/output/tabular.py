@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from detmap.core.output import RENDERERS, formats, format_of
 from detmap.core.output.table import Style, Table
 
 
@@ -28,6 +27,8 @@ class Tabular:
 
     def to_json(self, **options: Any) -> str:
         """Returns the content as JSON: that of `to_dict`, else the tables."""
+        from detmap.core.output import formats
+
         if hasattr(self, "to_dict"):
             return json.dumps(self.to_dict(**options), indent=2, allow_nan=False) + "\n"
         return formats.json(self.tables(**options))
@@ -43,10 +44,14 @@ class Tabular:
         digits : decimals (default: 4, in percent 2)
         options : of `tables`
         """
+        from detmap.core.output import formats
+
         return formats.markdown(self.tables(**options), Style(percent, digits))
 
     def to_latex(self, *, percent: bool = False, digits: int | None = None, **options: Any) -> str:
         """Returns the tables as LaTeX (booktabs); parameters as in `to_markdown`."""
+        from detmap.core.output import formats
+
         return formats.latex(self.tables(**options), Style(percent, digits))
 
     def save(self, path: str | Path, **options: Any) -> None:
@@ -59,13 +64,14 @@ class Tabular:
         DetmapError : another suffix, or the write fails
         """
         from detmap.core.base import atomic_files
+        from detmap.core.output import format_of, formats
 
         form = format_of(path)
         if form == "json":
             text = self.to_json(**{key: options[key] for key in ("iou",) if key in options})
         else:
             style = Style(options.pop("percent", False), options.pop("digits", None))
-            text = RENDERERS[form](self.tables(**options), style)
+            text = formats.RENDERERS[form](self.tables(**options), style)
         atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
     def to_frame(self, table: str | None = None, **options: Any) -> Any:
@@ -83,8 +89,12 @@ class Tabular:
         return data_frames.frame(tables, table or tables[0].name, signature)
 
     def _repr_html_(self) -> str:
+        from detmap.core.output import formats
+
         return formats.html(self.tables())
 
     def __str__(self) -> str:
+        from detmap.core.output import formats
+
         notes = "".join(f"note: {note}\n" for note in getattr(self, "notes", ()))
         return formats.text(self.tables()) + notes

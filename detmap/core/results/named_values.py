@@ -6,7 +6,6 @@ from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Any, SupportsIndex, overload
 
 from detmap.core.base.suggestions import did_you_mean, suggestions
-from detmap.core.output.table import Table
 from detmap.errors import few
 
 
@@ -48,6 +47,7 @@ class ClassRows(list[dict[str, Any]]):
     def to_frame(self) -> Any:
         """Returns the rows as a `pandas.DataFrame` with the names of the classes as index."""
         from detmap.core.output import data_frames
+        from detmap.core.output.table import Table
 
         header = tuple(self[0]) if self else ("name",)
         rows = tuple(tuple(row.values()) for row in self)
