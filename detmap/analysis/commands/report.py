@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from detmap.analysis.commands import browser
-from detmap.cli import doctor_notes, evaluation_inputs, options, receipt_files, streams
+from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, receipt_files, streams
+from detmap.core.base.display_names import detector_names
 from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
@@ -34,7 +35,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     options.add_threads(command)
     command.add_argument(
-        "--images", type=options.path, metavar="DIR", help="Show crops of the images in DIR."
+        "--images", type=options.path, metavar="DIR", help="Show crops of the images in DIR (default: found beside TRUTH)."
     )
     command.add_argument("--title", help="Set the page title (default: names of the inputs).")
     command.add_argument(
@@ -66,13 +67,11 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate, diagnose, draw."""
-    from detmap.analysis import html_report as page
-    from detmap.analysis.diagnosis.analysis import require_protocol
+    from detmap.analysis import report as making
 
     inputs = (arguments.truth, arguments.detections, arguments.other, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
-    suffix = arguments.output.suffix.lower().lstrip(".")
-    kind = arguments.format or (suffix if suffix in ("md", "pdf", "png") else "html")
+    kind = making.kind_of_file(arguments.output, arguments.format)
     if kind in ("pdf", "png"):
         browser.find()
     if arguments.figure is not None:
@@ -81,36 +80,33 @@ def run(arguments: argparse.Namespace) -> int:
         options.refuse_to_overwrite(arguments.figure, (*inputs, arguments.output))
         paper_figure.check(arguments.figure)
     truth, detections, rules = doctor_notes.read(arguments, extend=False)
-    require_protocol(rules)
-    page.require(pictures=arguments.images is not None)
-    tables = {Path(arguments.detections).name: detections}
+    making.require_protocol(rules)
+    given = [arguments.detections, *([] if arguments.other is None else [arguments.other])]
     places = [(detections, arguments.detections)]
     if arguments.other is not None:
-        name = Path(arguments.other).name
         seen = extended(truth, detections)
         other = doctor_notes.read_detections(arguments, arguments.other, seen, rules)
-        tables[f"{name} (B)" if name in tables else name] = other
         places.append((other, arguments.other))
-    made = page.report(
+    tables = dict(zip(detector_names(given), (table for table, _ in places), strict=True))
+    folder, text = making.images_of(truth, arguments.truth, arguments.images, arguments.split)
+    made = making.render(
         truth,
         tables,
         rules,
+        kind=kind,
         title=arguments.title,
-        images=arguments.images,
-        kind="md" if kind == "md" else "html",
+        images=folder,
         receipt_of=functools.partial(_receipt, arguments, truth, places),
         threads=arguments.threads,
         findings=getattr(arguments, "findings", ()),
         progress=streams.progress,
         figure=None if arguments.figure is None else (arguments.figure, arguments.column),
     )
-    if kind in ("pdf", "png"):
-        streams.progress(f"printing to {kind.upper()}")
-        made = browser.pdf(made) if kind == "pdf" else browser.png(made)
     from detmap.core.base import atomic_files
 
     atomic_files.write_bytes(arguments.output, made)
     streams.inform(f"{arguments.output}: {len(made):,} bytes\n")
+    command_output.write_notes([text] if text and kind != "md" else [])
     return 0
 
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from detmap.core.base.display_names import data_set_name
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Finding
 from detmap.core.results.receipt import Receipt
@@ -85,7 +86,7 @@ def report(
         gather(name, every, table, protocol, many=many, threads=threads, progress=say)
         for name, table in tables.items()
     ]
-    name = title or f"{' and '.join(detections)} on {Path(truth.source).name}"
+    name = title or f"{' and '.join(detections)} on {data_set_name(truth.source)}"
     if figure is not None:
         _write_figure(runs, *figure)
     if kind == "md":

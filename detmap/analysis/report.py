@@ -1,0 +1,185 @@
+"""`detmap.report`: the report of one detector or two, as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from detmap.analysis import html_report
+from detmap.analysis.diagnosis.analysis import require_protocol
+from detmap.analysis.html_report.image_folders import find_folder
+from detmap.core.base import atomic_files
+from detmap.core.base.display_names import detector_names
+from detmap.core.protocol import Protocol
+from detmap.core.results.receipt import Receipt
+from detmap.core.results.result import Result
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.extension import extended
+from detmap.errors import DataError, DetmapError, few
+from detmap.evaluate import read_truth_and_protocol
+from detmap.reading import detections_of, require_options, truth_options
+
+FORMATS = ("html", "md", "pdf", "png")
+Say = Callable[[str], None]
+
+
+def report(
+    truth: Any,
+    detections: Any,
+    other: Any = None,
+    protocol: Protocol | str | None = None,
+    *,
+    output: str | Path = "report.html",
+    title: str | None = None,
+    images: str | Path | None = None,
+    format: str | None = None,
+    figure: str | Path | None = None,
+    column: str = "single",
+    settings: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    **reading: Any,
+) -> Path:
+    """Writes a report about one detector, or a comparison of two.
+
+    Parameters
+    ----------
+    truth : as in `detmap.evaluate`
+    detections : as in `detmap.evaluate`; or a dict from name to one or two of these
+    other : a second detector
+    protocol, settings, threads : as in `detmap.evaluate`
+    output : the file to write
+    title : of the page (default: names of the inputs)
+    images : folder of the images (default: found beside the ground truth)
+    format : ``html``, ``md``, ``pdf`` or ``png`` (default: by the suffix of `output`)
+    figure : also write a figure of the classes for a paper (.pdf, .svg, .png, .eps)
+    column : width of the figure, ``single`` or ``double``
+    reading : options of ``detmap report``: ``split``, ``truth_format``, ``unknown`` ...
+
+    Returns
+    -------
+    the path of the report
+
+    Raises
+    ------
+    DetmapError : invalid input, a missing package, or the write fails
+    """
+    require_options("report", reading)
+    kind = kind_of_file(output, format)
+    table, rules = read_truth_and_protocol(truth, protocol, settings, **truth_options(reading))
+    require_protocol(rules)
+    seen, tables = table, {}
+    for name, each in _detectors(detections, other).items():
+        tables[name] = detections_of(each, seen, rules, reading)
+        seen = extended(seen, tables[name])
+    folder, _ = images_of(table, truth, images, reading.get("split"))
+    made = render(
+        table,
+        tables,
+        rules,
+        kind=kind,
+        title=title,
+        images=folder,
+        threads=threads,
+        figure=None if figure is None else (Path(figure), column),
+    )
+    atomic_files.write_bytes(output, made)
+    return Path(output)
+
+
+def _detectors(detections: Any, other: Any) -> dict[str, Any]:
+    """The detectors by name."""
+    if type(detections) is dict and other is None and not _is_data(detections):
+        return {str(name): each for name, each in detections.items()}
+    given = [detections] if other is None else [detections, other]
+    return dict(zip(detector_names(given), given, strict=True))
+
+
+def _is_data(thing: Mapping[str, Any]) -> bool:
+    """Checks if a dict is detections, not a dict of detectors."""
+    from detmap.core.adapters.in_memory import python_objects
+
+    if python_objects.kind_of(thing) != "json":
+        return True
+    return "annotations" in thing or "images" in thing
+
+
+def kind_of_file(output: str | Path, format: str | None) -> str:
+    """Returns the format of a report: the given one, or by the suffix, else HTML.
+
+    Raises
+    ------
+    DataError : an unknown format or suffix
+    """
+    suffix = Path(output).suffix.lower().lstrip(".")
+    kind = format or {"htm": "html", "markdown": "md", "": "html"}.get(suffix, suffix)
+    if kind not in FORMATS:
+        what = f"no format {kind!r}"
+        raise DataError(f"report: {output}", what, f"the formats are {', '.join(FORMATS)}")
+    return kind
+
+
+def images_of(
+    truth: Truth, source: Any, images: str | Path | None, split: str | None
+) -> tuple[Path | None, str]:
+    """Returns the folder of the images, and a sentence about it; "" if the user gives it.
+
+    Without the packages that read images no folder is looked for.
+    """
+    if images is not None:
+        return Path(images), ""
+    if any(find_spec(name) is None for name in ("cv2", "PIL")):
+        return None, ""
+    folder, tried = find_folder(truth.images, source, split)
+    if folder is not None:
+        return folder, f"images are read from {folder}"
+    where = f": looked in {few(tried)}" if tried else ""
+    return None, f"no images were found{where}; --images DIR names their folder"
+
+
+def render(
+    truth: Truth,
+    tables: Mapping[str, Detections],
+    rules: Protocol,
+    *,
+    kind: str,
+    title: str | None,
+    images: Path | None,
+    threads: int | None,
+    figure: tuple[Path, str] | None,
+    receipt_of: Callable[[Detections, Result], Receipt] | None = None,
+    findings: Sequence[Any] = (),
+    progress: Say | None = None,
+) -> bytes:
+    """Returns the bytes of a report in one of `FORMATS`; parameters as in `html_report.report`.
+
+    Raises
+    ------
+    DetmapError : a missing package or program
+    """
+    from detmap.analysis.commands import browser
+
+    if not tables:
+        raise DetmapError("report", "no detectors", "give one, or two to compare")
+    if kind in ("pdf", "png"):
+        browser.find()
+    html_report.require(pictures=images is not None)
+    made = html_report.report(
+        truth,
+        tables,
+        rules,
+        title=title,
+        images=images,
+        kind="md" if kind == "md" else "html",
+        receipt_of=receipt_of,
+        threads=threads,
+        findings=findings,
+        progress=progress,
+        figure=figure,
+    )
+    if kind in ("pdf", "png"):
+        if progress is not None:
+            progress(f"printing to {kind.upper()}")
+        made = browser.pdf(made) if kind == "pdf" else browser.png(made)
+    return made
