@@ -1,10 +1,8 @@
 """detmap evaluates object detectors, VOC and COCO style: files in, the published number out.
 
 >>> import detmap
->>> truth = detmap.read_truth("instances_val2017.json")          # doctest: +SKIP
->>> detections = detmap.read_detections("results.json", truth)   # doctest: +SKIP
->>> result = detmap.evaluate(truth, detections)                  # doctest: +SKIP
->>> result.metrics["AP"]                                         # doctest: +SKIP
+>>> result = detmap.evaluate("instances_val2017.json", "results.json")  # doctest: +SKIP
+>>> result["AP"]                                                         # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -24,11 +22,17 @@ _HOMES = {
     "detmap.compare": ("compare",),
     "detmap.analysis.diagnosis": ("Diagnosis", "diagnose"),
     "detmap.analysis.doctor": ("Finding", "doctor"),
+    "detmap.analysis.report": ("report",),
     "detmap.errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
     "detmap.evaluate": ("evaluate", "match", "summarize"),
+    "detmap.files": ("convert", "inspect", "show"),
     "detmap.reproducibility.explaining": ("explain",),
+    "detmap.reproducibility.reproducing.search": ("reproduce",),
+    "detmap.reproducibility.tool_numbers": ("tools",),
+    "detmap.reproducibility.verification": ("verify",),
     "detmap.core.matching.matches": ("Matches",),
     "detmap.core.protocol": ("Protocol", "load as load_protocol"),
+    "detmap.core.results.curve_plots": ("plot",),
     "detmap.core.results.result": ("Result",),
     "detmap.core.streaming.evaluator": ("Evaluator",),
     "detmap.core.tables": ("Categories", "Detections", "Images", "Note", "Truth"),
@@ -49,19 +53,31 @@ def __getattr__(name: str) -> Any:
     Ctrl-C before it has imported NumPy.
     """
     module, attribute = _HOME.get(name, (_MODULES.get(name, f"detmap.{name}"), ""))
-    missing = AttributeError(f"module 'detmap' has no attribute {name!r}")
     if module.startswith("detmap._"):
-        raise missing
+        raise _missing(name)
     try:
         value: Any = import_module(module)
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):  # a package that the module needs
             raise
-        raise missing from None
+        raise _missing(name) from None
     if attribute:
         value = getattr(value, attribute)
     globals()[name] = value
     return value
+
+
+def _missing(name: str) -> AttributeError:
+    """The error for a name that is not here; it proposes the right import or name."""
+    text = f"module 'detmap' has no attribute {name!r}"
+    if name.startswith("_"):
+        return AttributeError(text)
+    from detmap.core.base.suggestions import IMPORTS, did_you_mean
+
+    if name in IMPORTS:
+        return AttributeError(f"{text}: write `from {IMPORTS[name]} import {name}`")
+    hint = did_you_mean("python", name, __all__).strip()
+    return AttributeError(f"{text}; {hint}" if hint else text)
 
 
 def __dir__() -> list[str]:

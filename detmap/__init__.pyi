@@ -5,6 +5,7 @@ from detmap.analysis.diagnosis import Diagnosis as Diagnosis
 from detmap.analysis.diagnosis import diagnose as diagnose
 from detmap.analysis.doctor import Finding as Finding
 from detmap.analysis.doctor import doctor as doctor
+from detmap.analysis.report import report as report
 from detmap.compare import compare as compare
 from detmap.core.adapters import read_detections as read_detections
 from detmap.core.adapters import read_truth as read_truth
@@ -14,6 +15,7 @@ from detmap.core.adapters.tabular.slice_lists import read_slices as read_slices
 from detmap.core.matching.matches import Matches as Matches
 from detmap.core.protocol import Protocol as Protocol
 from detmap.core.protocol import load as _load
+from detmap.core.results.curve_plots import plot as plot
 from detmap.core.results.result import Result as Result
 from detmap.core.streaming import distributed as distributed
 from detmap.core.streaming.evaluator import Evaluator as Evaluator
@@ -29,7 +31,13 @@ from detmap.errors import ProtocolError as ProtocolError
 from detmap.evaluate import evaluate as evaluate
 from detmap.evaluate import match as match
 from detmap.evaluate import summarize as summarize
+from detmap.files import convert as convert
+from detmap.files import inspect as inspect
+from detmap.files import show as show
 from detmap.reproducibility.explaining import explain as explain
+from detmap.reproducibility.reproducing.search import reproduce as reproduce
+from detmap.reproducibility.tool_numbers import tools as tools
+from detmap.reproducibility.verification import verify as verify
 from detmap.version import __version__ as __version__
 
 load_protocol = _load

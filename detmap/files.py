@@ -19,12 +19,7 @@ from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import prepare
 from detmap.core.tables import Detections, Note, Truth
 from detmap.errors import DataError, DetmapError
-from detmap.reading import (
-    DETECTION_OPTIONS,
-    detections_of,
-    require_options,
-    truth_options,
-)
+from detmap.reading import DETECTION_OPTIONS, detections_of, require_options, truth_options
 
 
 def inspect(

@@ -1,4 +1,4 @@
-"""Reads ground truth, detections and protocol with the options of the command line, by its names."""
+"""Reads ground truth, detections and protocol with options named as on the command line."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from detmap.cli import streams, uncertainty_tables
-from detmap.core.output import SUFFIXES, format_of
-from detmap.core.output.formats import RENDERERS
+from detmap.core.output import format_of
 from detmap.core.output.cell_text import or_none
+from detmap.core.output.formats import RENDERERS
 from detmap.core.output.table import Style, Table
 from detmap.core.tables.notes import Note
 from detmap.errors import DetmapError
@@ -109,7 +109,7 @@ def _write_images(result: Result, arguments: argparse.Namespace) -> None:
     """Write the file of --per-image."""
     from detmap.core.results import slices as slicing
 
-    form = SUFFIXES.get(arguments.per_image.suffix.lower(), "csv")
+    form = format_of(arguments.per_image) if arguments.per_image.suffix else "csv"
     table = slicing.image_table(result.per_image(arguments.iou))
     streams.write(RENDERERS[form]([table], Style()), arguments.per_image)
 

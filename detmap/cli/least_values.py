@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from detmap.cli import streams
+from detmap.core.base.suggestions import did_you_mean
 from detmap.core.protocol.metric_rows import METRICS
 from detmap.errors import DetmapError, few
 
@@ -75,8 +76,16 @@ def _value(result: Any, name: str) -> float:
     for row in result.per_class:
         if of == row["name"] and metric.removeprefix("m") in row:
             return float(row[metric.removeprefix("m")])
-    known = ", ".join(result.metrics)
-    classes = few([row["name"] for row in result.per_class])
-    raise DetmapError(
-        "--fail-under", f"there is no {name[:80]}", f"metrics: {known}; classes: {classes}"
-    )
+    raise DetmapError("--fail-under", f"there is no {name[:80]}", known_names(result, name))
+
+
+def known_names(result: Any, name: str) -> str:
+    """The metrics and classes of a result, after a proposal for a wrong ``METRIC/CLASS``."""
+    metric, _, of = name.partition("/")
+    classes = [row["name"] for row in result.per_class]
+    hint = ""
+    if metric not in result.metrics and f"m{metric}" not in result.metrics:
+        hint = did_you_mean("metric", metric, result.metrics)
+    if of and of not in classes:
+        hint += did_you_mean("class", of, classes)
+    return f"{hint}metrics: {', '.join(result.metrics)}; classes: {few(classes)}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from detmap.cli import streams
 from detmap.core import protocol as protocols
-from detmap.core.output import SUFFIXES, format_of
+from detmap.core.output import format_of
 from detmap.core.output.formats import RENDERERS
 from detmap.core.output.table import Style
 from detmap.core.tables.join_keys import KEYS
@@ -224,7 +224,9 @@ def protocol(text: str) -> str:
     """The name or the file of a protocol; not a pipe or a device, which may never end."""
     if os.path.exists(text) and not (os.path.isfile(text) or os.path.isdir(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a regular file")
-    return text
+    if text in protocols.NEWEST:
+        streams.say(f"note: {text} is evaluated as {protocols.NEWEST[text]}, the newest version\n")
+    return protocols.NEWEST.get(text, text)
 
 
 def count(text: str) -> int:
@@ -303,8 +305,7 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
         return
     by_suffix = arguments.format is None
     if by_suffix:
-        suffix = arguments.output.suffix.lower() if arguments.output is not None else ""
-        arguments.format = SUFFIXES.get(suffix, "table")
+        arguments.format = "table" if arguments.output is None else format_of(arguments.output)
     arguments.style = Style(arguments.percent, arguments.digits, width=sys.maxsize)
     if arguments.format != "json":
         return

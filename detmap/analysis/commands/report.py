@@ -12,7 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from detmap.analysis.commands import browser
-from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, receipt_files, streams
+from detmap.cli import (
+    command_output,
+    doctor_notes,
+    evaluation_inputs,
+    options,
+    receipt_files,
+    streams,
+)
 from detmap.core.base.display_names import detector_names
 from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
@@ -35,7 +42,10 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     options.add_threads(command)
     command.add_argument(
-        "--images", type=options.path, metavar="DIR", help="Show crops of the images in DIR (default: found beside TRUTH)."
+        "--images",
+        type=options.path,
+        metavar="DIR",
+        help="Show crops of the images in DIR (default: found beside TRUTH).",
     )
     command.add_argument("--title", help="Set the page title (default: names of the inputs).")
     command.add_argument(

@@ -74,13 +74,13 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "rafaelpadilla-review-coco": "rafaelpadilla",
     },
     "python": {
-        "evaluate": "eval score val map",
+        "evaluate": "eval score val",
         "read_truth": "load read read_coco load_truth read_ground_truth",
         "read_detections": "loadres load_res load_detections read_predictions",
         "doctor": "check healthcheck",
         "diagnose": "tide errors confusion_matrix",
         "show": "protocols list_protocols",
-        "Evaluator": "metric",
+        "Evaluator": "metric map meanap detectionmap cocoevaluator",
         "plot": "pr_curve precision_recall_curve",
     },
     "result": {
@@ -101,6 +101,20 @@ MEANT: Mapping[str, Mapping[str, str]] = {
     },
 }
 """By kind of name: the right name, and the words that people write for it."""
+
+IMPORTS: Mapping[str, str] = {
+    "MeanAveragePrecision": "detmap.integrations.torchmetrics",
+    "DetmapEvaluator": "detmap.integrations.detectron2",
+    "DetmapValidator": "detmap.integrations.ultralytics",
+    "CocoEvaluator": "detmap.integrations.torchvision",
+    "detection_gate": "detmap.integrations.pytest",
+    "COCO": "detmap.compat",
+    "COCOeval": "detmap.compat",
+    "mask": "detmap.compat",
+    "patch_pycocotools": "detmap.compat",
+    "evaluate_suite": "detmap.benchmarks.suites",
+}
+"""Names that people look for in `detmap`, and the modules that have them."""
 
 _METRIC_WORDS = (
     (r"^m(?=a[pr])", ""),

@@ -15,7 +15,7 @@ from detmap.core.protocol.key_checks import (
     Subset,
 )
 from detmap.core.protocol.keys import LATER, KeyRow, describe, keys, table
-from detmap.core.protocol.load_toml import from_dict, from_file, load, names, shipped, tools
+from detmap.core.protocol.load_toml import NEWEST, from_dict, from_file, load, names, shipped, tools
 from detmap.core.protocol.metric_rows import NO_LIMIT, MetricRow
 from detmap.core.protocol.tree import Protocol
 
@@ -23,6 +23,7 @@ __all__ = [
     "LATER",
     "MAX_SUBSETS",
     "MAX_THRESHOLDS",
+    "NEWEST",
     "NO_LIMIT",
     "REGIONS",
     "AveragePrecision",

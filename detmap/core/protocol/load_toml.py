@@ -67,11 +67,16 @@ def shipped(name: str) -> Path | None:
     return next((path for path in files if path.is_file()), None)
 
 
+NEWEST = {"ultralytics": "ultralytics-8.4", "coco": "coco-bbox", "voc": "voc2012"}
+"""Names of families, and the protocol that each stands for."""
+
 MOST_SHOWN = 40  # keys in a message
 
 
 def load(name_or_path: str | Path) -> Protocol:
     """Load a shipped protocol by name, or your own by the path of its TOML file.
+
+    The name of a family is its newest version (`NEWEST`).
 
     Raises
     ------
@@ -83,16 +88,14 @@ def load(name_or_path: str | Path) -> Protocol:
             f"{_shown(name_or_path)} is no protocol",
             "give a name or the path of a file",
         )
+    name_or_path = NEWEST.get(str(name_or_path), name_or_path)
     own = Path(name_or_path)
     stock = "/" not in str(name_or_path) and own.suffix != ".toml"
     if stock and str(name_or_path) not in {*names(), *tools()}:
         known = [*names(), *tools()]
-        import difflib  # for messages alone
+        from detmap.core.base.suggestions import did_you_mean  # for messages alone
 
-        wanted = str(name_or_path)
-        close = [f"{wanted}-bbox"] if f"{wanted}-bbox" in known else []
-        close += difflib.get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = did_you_mean("protocol", str(name_or_path), known)
         raise ProtocolError(
             "protocol",
             f"no protocol {str(name_or_path)[:LONG]!r}",
@@ -317,10 +320,9 @@ def _unknown(where: str, key: str, legal: Iterable[str]) -> ProtocolError:
         if key == old or key.startswith(f"{old}."):
             moved = new + key[len(old) :] + (".area" if old == "areas" and key != old else "")
             return ProtocolError(where, f"{old} is now {new}", f"write {moved}")
-    import difflib  # for messages alone
+    from detmap.core.base.suggestions import did_you_mean  # for messages alone
 
-    close = difflib.get_close_matches(key, keys(), n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    hint = did_you_mean("key", key, keys())
     legal = list(legal)
     if len(legal) > MOST_SHOWN:
         legal = [

@@ -63,8 +63,9 @@ class Evaluator(Locked):
     classes : names (ids 0, 1, 2 ...), ids, or a dict from id to name; omit with `truth`. Without
         both, labels define the classes as they come, all by id or all by name; then rows are kept
         until `compute`, because a new class can change the order of classes
-    truth : a table, path or object as in `detmap.evaluate`; `update` then takes predictions only, with image ids. The result
-        covers the updated images; a note counts the others.
+    truth : a table, path or object as in `detmap.evaluate`; `update` then takes
+        predictions only, with image ids. The result covers the updated images; a note counts the
+        others.
     box_format : ``xyxy`` corners, ``xywh`` or ``cxcywh`` in continuous pixels from 0;
         ``normalized xyxy`` etc. in fractions of the image (needs ``orig_size``: height, width);
         ``voc``: first and last pixel, counted from 1, inclusive
@@ -173,20 +174,15 @@ class Evaluator(Locked):
 
     @one_at_a_time
     def update(
-        self,
-        predictions: Any = None,
-        targets: Any = None,
-        *,
-        preds: Any = None,
-        target: Any = None,
+        self, predictions: Any = None, targets: Any = None, *, preds: Any = None, target: Any = None
     ) -> None:
         """Adds a batch; on an error nothing is added.
 
         Parameters
         ----------
         predictions : B dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class ids or
-            names and optional ``image_id``; or objects with ``xyxy``, ``confidence``, ``class_id``; or a dict
-            from image id to these. Arrays of numpy, torch, JAX, CuPy (on the CPU) or lists.
+            names and optional ``image_id``; or objects with ``xyxy``, ``confidence``,
+            ``class_id``; or a dict from image id to these. Arrays of numpy, torch, JAX, CuPy (on the CPU) or lists.
             Protocols that compare masks need ``masks`` (n, height, width); keypoints ``keypoints``
             (n, points, 3); rotated boxes ``polygons`` (n, 8) corners or (n, 5) rectangles; or a
             list of n values as in COCO JSON, ``segmentation`` or ``keypoints``. ``boxes`` may then

@@ -42,6 +42,12 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     explained_records.add(command)
     command.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="Compare AP, or AP at one IoU (AP50), under the rules of both (default: the first "
+        "metric of each).",
+    )
+    command.add_argument(
         "--shapley",
         action="store_true",
         help="Report Shapley values: effects averaged over the orders of changes.",
@@ -92,6 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         other_truth=arguments.other_truth,
         other_detections=arguments.other_detections,
         settings=None,
+        metric=arguments.metric,
         shapley=arguments.shapley,
         seed=arguments.seed,
         threads=arguments.threads,

@@ -17,7 +17,8 @@ from detmap.errors import DataError
 from detmap.reproducibility.explaining import record_changes, records
 from detmap.reproducibility.explaining.record_changes import Part
 
-INPUTS = ("truth", "detections", *receipt_files.FILES)
+POSITIONAL = ("truth", "detections")
+INPUTS = (*POSITIONAL, *receipt_files.FILES)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "receipt", metavar="RECEIPT", type=options.place, help="A file written by `eval --receipt`."
     )
+    for name in POSITIONAL:
+        parser.add_argument(
+            f"{name}_place",
+            metavar=name.upper(),
+            nargs="?",
+            type=options.place,
+            help=f"The same as --{name}.",
+        )
     for name in INPUTS:
         parser.add_argument(
             f"--{name.replace('_', '-')}",
@@ -113,7 +122,10 @@ def _arguments(known: Receipt, paths: Mapping[str, str | None]) -> argparse.Name
 
 def _path(known: Receipt, role: str, arguments: argparse.Namespace) -> str | None:
     """Return the path of an input: the given one, or the one in the receipt."""
-    given = getattr(arguments, role)
+    given, place = getattr(arguments, role), getattr(arguments, f"{role}_place", None)
+    if given is not None and place is not None:
+        raise DataError(f"--{role}", "is given twice", f"give {role.upper()} once")
+    given = place if given is None else given
     if role not in known.content["inputs"]:
         if given is not None:
             what = f"the receipt's evaluation did not use --{role.replace('_', '-')}"

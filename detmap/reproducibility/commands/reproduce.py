@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
 from detmap.core import protocol
-from detmap.core.output.table import Table
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
 
@@ -26,9 +25,6 @@ EXAMPLES = (
     "detmap reproduce 0.606 instances.json results.json --metric AP50",
     "detmap reproduce 42.3 TRUTH DETECTIONS --depth 0 --format json",
 )
-
-
-MOST_SHOWN = 20  # of each kind in a table
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -79,21 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
         progress=told,
     )
     if arguments.format == "json":
-        content = {
-            "target": found.wanted.text,
-            "found": [each.to_dict() for each in found.found],
-            "nearest": [each.to_dict() for each in found.nearest],
-            "tried": found.tried,
-            "untried": list(found.untried),
-            "by_chance": found.expected_hits,
-            "chances": {
-                kind: {"tried": each.tried, "by_chance": each.expected}
-                for kind, each in found.chances.items()
-            },
-        }
-        command_output.write_json(content, arguments)
+        command_output.write_json(found.to_dict(), arguments)
     else:
-        command_output.write_tables([_table(found)], arguments)
+        command_output.write_tables(found.tables(), arguments)
         command_output.write_notes(_remarks(found, truths, detections, rules))
         if not found.found:
             streams.say("note: `detmap doctor` checks the files for mistakes\n")
@@ -125,32 +109,3 @@ def _splits(arguments: argparse.Namespace, truth: Truth) -> list[Supposition]:
         return evaluation_inputs.truth_of_protocols(again, table, rules), detections
 
     return splits(Path(arguments.truth), truth, read)
-
-
-def _table(found: Search) -> Table:
-    """Return the first matches of each kind."""
-    from detmap.reproducibility.reproducing.search import KINDS, described
-
-    digits, scale = found.wanted.digits + 2, found.wanted.scale
-    rows, lines = [], []
-    for kind in KINDS:
-        mine = [each for each in found.found or found.nearest if each.kind == kind]
-        rows += [
-            (kind, each.rules, each.metric, f"{scale * each.value:.{digits}f}", described(each))
-            for each in mine[:MOST_SHOWN]
-        ]
-        if len(mine) > MOST_SHOWN:
-            lines.append(f"{len(mine) - MOST_SHOWN} more by {kind}: see --format json")
-        if kind in found.chances:
-            tried, expected = found.chances[kind].tried, found.chances[kind].expected
-            lines.append(
-                f"{kind}: {tried} numbers tried, {expected:.2g} expected to match by chance"
-            )
-    lines += found.untried
-    title = (
-        f"rules that reproduce {found.wanted.text}"
-        if found.found
-        else f"none of {found.tried} numbers rounds to {found.wanted.text}; the nearest"
-    )
-    header = ("found by", "rules", "metric", "value", "changes")
-    return Table(title, header, tuple(rows), tuple(lines), name="rules")

@@ -11,10 +11,11 @@ from detmap.cli import receipt_files, streams
 from detmap.reproducibility.commands import replay
 from detmap.reproducibility.explaining import record_changes
 from detmap.reproducibility.explaining.record_changes import Part
+from detmap.reproducibility.verification import verified
 
 EXAMPLES = (
     "detmap verify run.json",
-    "detmap verify run.json --truth instances.json --detections results.json",
+    "detmap verify run.json instances.json results.json",
     "detmap verify run.json --truth VOC2007/ --detections results/ --threads 1",
 )
 
@@ -26,25 +27,23 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate again, compare."""
-    known = receipt_files.read(arguments.receipt)
-    result, parts = replay.compared(known, arguments)
-    cause = record_changes.cause(parts)
-    told = [] if cause else [f"identical: {result.signature}"]
-    for part in parts:
+    found = verified(receipt_files.read(arguments.receipt), arguments)
+    told = [] if found.cause else [found.sentence, found.result.signature]
+    for part in found.parts:
         if part.same:
             continue
-        if cause and (part.decides or part.name.endswith(" file")):
+        if found.cause and (part.decides or part.name.endswith(" file")):
             told.append(_line(part))
         else:
             streams.say(f"note: {_line(part)}\n")
-    if cause:
-        told.append(f"different: {cause}")
+    if found.cause:
+        told.append(found.sentence)
     with suppress(BrokenPipeError), streams.stdout() as stream:
         stream.write(streams.harmless("".join(f"{arguments.receipt}: {each}\n" for each in told)))
-    if cause:
+    if found.cause:
         command = f"detmap explain TRUTH DETECTIONS --receipt {arguments.receipt}"
         streams.say(f"note: `{command}` reports the effects\n")
-    return int(bool(cause))
+    return int(bool(found.cause))
 
 
 def _line(part: Part) -> str:

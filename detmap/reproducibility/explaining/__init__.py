@@ -4,6 +4,7 @@ protocol.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 
 from detmap.core.adapters import options_of, read_detections
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
+from detmap.core.base.suggestions import metric_key
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches
 from detmap.core.overlaps import kind_of
@@ -37,14 +39,15 @@ __all__ = ["SWITCHES", "ClassMove", "Decided", "Explanation", "Step", "Switch", 
 
 
 def explain(
-    truth: Truth | TruthByProtocol | str | Path,
-    detections: Detections | str | Path,
+    truth: Any,
+    detections: Any,
     start: Protocol | str | None = None,
     end: Protocol | str | None = None,
     *,
-    other_truth: Truth | str | Path | None = None,
-    other_detections: Detections | str | Path | None = None,
+    other_truth: Any = None,
+    other_detections: Any = None,
     settings: Mapping[str, Any] | None = None,
+    metric: str | None = None,
     shapley: bool = False,
     seed: int = 0,
     threads: int | None = None,
@@ -62,6 +65,8 @@ def explain(
         protocol of the ground truth's format
     other_truth, other_detections : the other input; the same by default
     settings : changed keys of both protocols
+    metric : ``AP``, or AP at one IoU (``AP50``), under the rules of both protocols (default: the
+        first metric of each)
     shapley : also average each switch over the orders of all switches: all orders if up to eight
         switches matter, else 64 random orders
     seed : of the random orders
@@ -74,6 +79,7 @@ def explain(
     """
     path, known = truth, truth.first if isinstance(truth, TruthByProtocol) else truth
     table, first = read_truth_and_protocol(known, start, settings)
+    first = _restricted(first, metric)
     if not isinstance(detections, Detections):
         detections = _read(detections, table, first)
     if (other_truth is None and other_detections is None) == (end is None):
@@ -85,11 +91,29 @@ def explain(
     if end is None:
         other = _other(table, detections, other_truth, other_detections, first)
         return _explain_inputs((table, detections), other, first, shapley=shapley, seed=seed)
-    last = prepare(end, settings)
+    last = _restricted(prepare(end, settings), metric)
     truths = path if isinstance(path, TruthByProtocol) else truth_by_protocol(path, table, first)
-    return _explain_rules(
+    found = _explain_rules(
         truths, detections, first, last, shapley=shapley, seed=seed, threads=threads
     )
+    if metric is None:
+        return found
+    steps = [each for each in found.steps if each.name != "headline" or each.change]
+    return replace(found, steps=tuple(steps))  # both ends have the metric
+
+
+def _restricted(rules: Protocol, metric: str | None) -> Protocol:
+    """A protocol with one metric; None: as it is."""
+    if metric is None:
+        return rules
+    key = re.fullmatch(r"ap(\d\d)?", metric_key(metric))
+    if key is None:
+        fix = "choose AP, or AP at one IoU such as AP50"
+        raise DataError("explain: metric", f"{metric!r:.40} is not an AP", fix)
+    rules.rows()  # a benchmark's own rule is refused by name
+    main = rules.subsets[rules.subset()]
+    alone = replace(rules, subsets=(main,), groups=(), metrics=(key[0].upper(),))
+    return alone.override({"iou.thresholds": [int(key[1]) / 100]}) if key[1] else alone
 
 
 Input = tuple[Truth, Detections]

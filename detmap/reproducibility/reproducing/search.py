@@ -17,8 +17,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from detmap import reading as inputs
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol
 from detmap.core.base.sums import add_floats, add_integers
+from detmap.core.output.table import Table
+from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol, load, names, tools
 from detmap.core.protocol.default_protocol import choose_protocol
 from detmap.core.protocol.protocol_digest import protocol_digest
@@ -40,6 +43,7 @@ order of equal scores, with rules changed; of another input; of another input by
 NEAR = 0.005  # of a fraction: what is close enough to look at orders of ties, and at chance
 FEW = 20_000  # detections up to which orders of ties are looked at wherever the number is
 NEAREST = 5
+MOST_SHOWN = 20  # of each kind in a table
 MOST_ROWS = {"input": 100_000_000, "input and change": 50_000_000}
 """Detections that are evaluated at most, over all rules, of inputs that are changed,"""
 EVALUATIONS = 150
@@ -103,7 +107,7 @@ class Chance:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class Search(Tabular):
     """The result of a search.
 
     Parameters
@@ -131,25 +135,68 @@ class Search:
         """The expected number of accidental hits."""
         return add_floats(each.expected for each in self.chances.values())
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "target": self.wanted.text,
+            "found": [each.to_dict() for each in self.found],
+            "nearest": [each.to_dict() for each in self.nearest],
+            "tried": self.tried,
+            "untried": list(self.untried),
+            "by_chance": self.expected_hits,
+            "chances": {
+                kind: {"tried": each.tried, "by_chance": each.expected}
+                for kind, each in self.chances.items()
+            },
+        }
+
+    def tables(self) -> list[Table]:
+        """Returns the table ``rules``: the first matches of each kind, or the nearest rules."""
+        digits, scale = self.wanted.digits + 2, self.wanted.scale
+        rows, lines = [], []
+        for kind in KINDS:
+            mine = [each for each in self.found or self.nearest if each.kind == kind]
+            rows += [
+                (kind, each.rules, each.metric, f"{scale * each.value:.{digits}f}", described(each))
+                for each in mine[:MOST_SHOWN]
+            ]
+            if len(mine) > MOST_SHOWN:
+                lines.append(f"{len(mine) - MOST_SHOWN} more by {kind}: see --format json")
+            if kind in self.chances:
+                tried, expected = self.chances[kind].tried, self.chances[kind].expected
+                lines.append(
+                    f"{kind}: {tried} numbers tried, {expected:.2g} expected to match by chance"
+                )
+        text = self.wanted.text
+        found = f"rules that reproduce {text}"
+        none = f"none of {self.tried} numbers rounds to {text}; the nearest"
+        header = ("found by", "rules", "metric", "value", "changes")
+        below = (*lines, *self.untried)
+        title = found if self.found else none
+        return [Table(title, header, tuple(rows), below, name="rules")]
+
 
 def reproduce(
-    number: str,
-    truth: Truth | TruthByProtocol,
-    detections: Detections,
+    number: str | float,
+    truth: Any,
+    detections: Any,
+    protocol: Protocol | str | None = None,
     *,
     metric: str | None = None,
     depth: int = 2,
     others: Iterable[Supposition] = (),
     threads: int | None = None,
     progress: Progress = lambda kind, done, of: None,
+    settings: Mapping[str, Any] | None = None,
+    **reading: Any,
 ) -> Search:
     """Searches for rules that give a number.
 
     Parameters
     ----------
-    number : as printed
-    truth, detections : tables with boxes; the roles of a `Truth` are those of all rules, a
-        `TruthByProtocol` has those of each
+    number : as printed; a float has no trailing zeros
+    truth, detections, protocol, settings : as in `detmap.evaluate`; the roles of a `Truth` are
+        those of all rules, a `TruthByProtocol` has those of each
     metric : name of the number; by default the first metric, AP50 and AP75
     depth : 0: named protocols and tools, and their orders of tied scores; 1: also one change of the
         default protocol and of the closest tools, and changed inputs under the named tools
@@ -158,15 +205,19 @@ def reproduce(
     others : further inputs, such as another split
     threads : how many to use
     progress : callback with kind, done and total
+    reading : options of ``detmap reproduce``: ``split``, ``truth_format``, ``unknown`` ...
 
     Raises
     ------
     DataError : not a number, no rules have the metric, or too crowded images
     """
-    wanted = parse(number)
+    wanted = parse(str(number))
     if depth not in (0, 1, 2):
         raise DataError("reproduce: depth", f"{depth!r}", "give 0, 1 or 2")
-    truths = TruthByProtocol(truth) if isinstance(truth, Truth) else truth
+    if not isinstance(truth, TruthByProtocol):
+        read = inputs.read("reproduce", truth, detections, protocol, settings, reading)
+        truth, detections = read.truths, read.detections
+    truths: TruthByProtocol = truth
     limit_crowds("reproduce", truths.first, detections, EVALUATIONS)
     seen = _Seen(truths, detections, wanted, metric, others, threads)
     stock = choose_protocol(None, truths.first)

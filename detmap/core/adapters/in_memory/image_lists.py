@@ -61,7 +61,10 @@ def _images(where: str, given: Any, box_format: str | None) -> tuple[list[Fields
     if any(isinstance(each, Mapping) and "objects" in each for each in rows):
         default, rows = "xywh", [_of_row(f"{where}[{i}]", each) for i, each in enumerate(rows)]
     else:
-        default, rows = "xyxy", [_of_pipeline(each) if isinstance(each, list) else each for each in rows]
+        default, rows = (
+            "xyxy",
+            [_of_pipeline(each) if isinstance(each, list) else each for each in rows],
+        )
     images: Any = dict(zip(given, rows, strict=True)) if isinstance(given, Mapping) else rows
     form = box_conventions.require(box_format or default, box_conventions.IN_MEMORY)
     return batches.batch(where, images), form

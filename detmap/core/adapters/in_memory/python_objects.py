@@ -6,7 +6,6 @@ so that formats, checks and messages are theirs.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -63,7 +62,9 @@ KINDS: tuple[Kind, ...] = (
         "`Detections`; a dict from image id to these",
         image_lists.is_list_of_images,
     ),
-    Kind("table", "a data frame of pandas or polars, an Arrow table, a dict of columns", _is_columns),
+    Kind(
+        "table", "a data frame of pandas or polars, an Arrow table, a dict of columns", _is_columns
+    ),
     Kind(
         "array",
         "an (n, 7) array: image id, x, y, width, height, score, class id (pycocotools' `loadRes`)",
@@ -93,7 +94,7 @@ OWN_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "table": ("box_format", "roles", "attributes"),
     "array": (),
 }
-"""Options of `detmap.read_truth` for each kind that is no content of a file; the others have all."""
+"""Options of `detmap.read_truth` for each kind that is not the content of a file."""
 
 
 def read_truth(given: Any, read: Callable[[Path], Truth], options: Mapping[str, Any]) -> Truth:
