@@ -34,6 +34,9 @@ TABLES = (
 )
 """Names of the tables of a result, for --table."""
 
+PIPED = 120
+"""Columns of output that is no terminal; the variable COLUMNS sets another number."""
+
 FIRST = ("score-missing", "score-key")
 """Codes of notes above the result: without scores no number is right."""
 
@@ -75,7 +78,8 @@ def write_result(
 
             tables.append(slicing.slice_table(slices, arguments.iou))
         tables += known.tables
-        tables[-1] = replace(tables[-1], lines=(*tables[-1].lines, *known.below(below)))
+        below = (*known.below(below), *_threshold(result, points, arguments.iou))
+        tables[-1] = replace(tables[-1], lines=(*tables[-1].lines, *below))
         write_tables(tables, arguments)
     write_notes(note for note in [*result.notes, *known.notes] if note.code not in FIRST)
     return 0
@@ -97,6 +101,27 @@ def _operating(result: Result, arguments: argparse.Namespace) -> dict[str, tuple
         title = f"recall of at least {arguments.min_recall:g}"
         chosen["at-recall"] = (title, result.threshold_for_recall(arguments.min_recall, iou=iou))
     return chosen
+
+
+def _threshold(
+    result: Result, points: Mapping[str, tuple[str, Operating]], iou: float | None
+) -> tuple[str, ...]:
+    """Return the sentence of --best-f1: the shortest threshold with the counts of the best F1."""
+    if "best-f1" not in points:
+        return ()
+    best = points["best-f1"][1].micro
+    if not best["f1"] > 0:
+        return ("no confidence threshold: no object is matched",)
+    counts = ("tp", "fp", "missed")
+    for digits in range(2, 18):
+        shown = round(best["threshold"], digits)
+        point = result.operating_point(shown, iou=iou).micro
+        if all(point[name] == best[name] for name in counts):
+            break
+    return (
+        f"use a confidence threshold of {shown!r} (F1 {best['f1']:.4f}, precision "
+        f"{best['precision']:.4f}, recall {best['recall']:.4f})",
+    )
 
 
 def _slice_text(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -127,9 +152,15 @@ def write_tables(tables: Sequence[Table], arguments: argparse.Namespace) -> None
     """
     tables = _chosen(tables, getattr(arguments, "table", None))
     style, found = arguments.style, getattr(arguments, "findings", None)
-    if arguments.output is None and sys.stdout is not None and sys.stdout.isatty():
-        style = replace(style, width=get_terminal_size().columns)
-    elif found and arguments.format != "csv" and getattr(arguments, "table", None) is None:
+    if arguments.output is None:
+        style = replace(style, width=get_terminal_size((PIPED, 0)).columns)
+    on_terminal = arguments.output is None and sys.stdout is not None and sys.stdout.isatty()
+    if (
+        not on_terminal
+        and found
+        and arguments.format != "csv"
+        and getattr(arguments, "table", None) is None
+    ):
         tables = [*found.tables(), *tables]
     streams.write(RENDERERS[arguments.format](tables, style), arguments.output)
     if arguments.format == "csv":  # has no place for lines below the table

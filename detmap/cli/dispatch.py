@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from detmap import wings
 from detmap.cli import streams
+from detmap.core.base.suggestions import did_you_mean, suggestions
 from detmap.errors import DetmapError
 from detmap.version import __version__
 
@@ -149,7 +150,7 @@ def dispatch(words: Sequence[str]) -> int:
 
 def _run(words: Sequence[str]) -> int:
     if not words:
-        parser(()).print_help()
+        streams.inform(JOBS)
         return 0
     try:
         arguments = _arguments(words)
@@ -169,6 +170,10 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
         if re.fullmatch(r"(--[a-z-]+=|-[a-z])--", word):  # argparse would give an empty list
             raise DetmapError(word, "-- is not a value", "write a value after the option")
     chosen = [word for word in words if not word.startswith("-")][:1]
+    if chosen == list(words[:1]) and chosen[0] not in COMMANDS:
+        hint = did_you_mean("command", chosen[0], COMMANDS)
+        fix = f"{hint}the commands are {', '.join(COMMANDS)}"
+        raise DetmapError("COMMAND", f"no command {chosen[0]!r:.60}", fix)
     words = [_spelled_out(word, after) for word, after in zip(words, [*words, ""][1:], strict=True)]
     first = words[0] in COMMANDS  # the others are not listed, so their parsers are not needed
     return parser(chosen, chosen if first else COMMANDS).parse_args(words)
@@ -196,12 +201,50 @@ def _spelled_out(word: str, after: str) -> str:
 class _Parser(argparse.ArgumentParser):
     """An `ArgumentParser` that reports help that cannot be written."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parses words; refuses an unknown option with a proposal."""
+        for word in args or ():
+            name = word.partition("=")[0]
+            if name == "--" or (self._subparsers is not None and not name.startswith("-")):
+                break  # the rest is paths, or words of a command
+            if name.startswith("--") and not any(
+                option.startswith(name) for option in self._option_string_actions
+            ):
+                raise DetmapError(self.prog, f"no option {name}", self._proposal(name))
+        return super().parse_known_args(args, namespace)
+
+    def _proposal(self, name: str) -> str:
+        """What a wrong option may mean in this command, and where help is."""
+        places = [each.metavar for each in self._get_positional_actions()]
+        options = [each for each in self._option_string_actions if each.startswith("--")]
+        found = suggestions("option", name, [*options, *filter(None, map(str, places))])
+        usage = " ".join([self.prog, *(str(each) for each in places if each)])
+        if found and found[0] in places:
+            return f"paths have no option: write `{usage}`"
+        hint = f"did you mean {' or '.join(found)}? " if found else ""
+        return f"{hint}`{self.prog} --help` lists the options"
+
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout:
             with streams.stdout() as stream:
                 stream.write(message)
         else:
             streams.say(message)
+
+
+JOBS = """\
+detmap evaluates object detectors, VOC and COCO style. Common jobs:
+
+  detmap eval TRUTH DETECTIONS                        AP and the other metrics
+  detmap compare TRUTH BASE NEW                       is the new detector better?
+  detmap eval TRUTH DETECTIONS --per-class --best-f1  each class; the best confidence threshold
+  detmap report TRUTH DETECTIONS -o report.html       error analysis as a page
+  detmap doctor TRUTH DETECTIONS                      why is my AP so low?
+
+TRUTH and DETECTIONS are files or folders: COCO, VOC, YOLO, CSV and others.
+`detmap --help` lists all commands; `detmap demo` evaluates a bundled sample.
+"""
+"""What `detmap` without a command prints."""
 
 
 class _Help(argparse.HelpFormatter):

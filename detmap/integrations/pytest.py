@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -19,12 +20,12 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     Parameters of the function
     --------------------------
-    truth, detections : paths or tables, as for `detmap.evaluate`
-    baseline : detections to compare with; without `max_drop` no significant drop of the first
-        metric is allowed
+    truth, detections : as for `detmap.evaluate`; or a `detmap.Result` alone
+    baseline : detections to compare with, or their `detmap.Result`; without `max_drop` no
+        significant drop of the first metric is allowed
     at_least : lowest fractions, ``{"AP": 0.4, "AP50/person": 0.6}``
     at_most : highest values of metrics for which lower is better, ``{"MR": 0.5}``
-    max_drop : allowed drops in points, ``{"AP": 0.5}``; a drop fails if it is significant
+    max_drop : allowed drops as fractions, ``{"AP": 0.005}``; a drop fails if it is significant
     protocol : rules
 
     Without a limit and without a baseline the test fails: the gate would check nothing. The
@@ -33,7 +34,7 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     def gate(
         truth: Any,
-        detections: Any,
+        detections: Any = None,
         baseline: Any = None,
         *,
         at_least: Mapping[str, float] | None = None,
@@ -46,7 +47,15 @@ def detection_gate(request: pytest.FixtureRequest) -> Callable[..., Any]:
         try:
             limits = {"at_least": at_least, "at_most": at_most, "max_drop": max_drop}
             _require_limits(limits, baseline is not None)
-            result = detmap.evaluate(truth, detections, protocol)
+            if isinstance(truth, detmap.Result) and detections is None:
+                truth, detections = None, truth
+            result = (
+                detections
+                if isinstance(detections, detmap.Result)
+                else detmap.evaluate(truth, detections, protocol)
+            )
+            if result is detections and truth is None and result.matched is not None:
+                truth = result.matched[0]
             failed = _beyond(result, "at_least", at_least or {})
             failed += _beyond(result, "at_most", at_most or {})
             if baseline is not None:
@@ -74,8 +83,9 @@ def _require_limits(limits: Mapping[str, Any], with_baseline: bool) -> None:
             real = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
             if not real or not math.isfinite(limit):
                 raise DataError(f"{argument}[{name!r}]", f"{limit!r:.80}", "give a number")
-            if argument == "max_drop" and not 0 <= limit <= 100:
-                raise DataError(f"max_drop[{name!r}]", f"{limit:g}", "give points from 0 to 100")
+            if argument == "max_drop" and not 0 <= limit <= 1:
+                fix = "give a fraction from 0 to 1: half a point is 0.005"
+                raise DataError(f"max_drop[{name!r}]", f"{limit:g}", fix)
     if limits["max_drop"] is not None and not with_baseline:
         fix = "give baseline=, or use at_least="
         raise DataError("detection_gate", "max_drop without baseline", fix)
@@ -86,6 +96,7 @@ def _require_limits(limits: Mapping[str, Any], with_baseline: bool) -> None:
 
 def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str]:
     """Returns a line for each value beyond its limit. An undefined value is beyond any limit."""
+    from detmap.core.base.suggestions import did_you_mean
     from detmap.core.protocol.metric_rows import METRICS
     from detmap.errors import DataError, few
 
@@ -96,7 +107,8 @@ def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str
         values |= {f"{key}/{row['name']}": row[key] for key in row if key not in ("name", "id")}
     for name, limit in limits.items():
         if name not in values:
-            raise DataError(argument, f"there is no {name!r}", f"metrics: {few(values)}")
+            hint = did_you_mean("metric", name.partition("/")[0], result.metrics)
+            raise DataError(argument, f"there is no {name!r}", f"{hint}metrics: {few(values)}")
         if (name.partition("/")[0] in result.lower_is_better) != lower:
             better, other = ("higher", "at_least") if lower else ("lower", "at_most")
             raise DataError(argument, f"{better} {name} is better", f"use {other}=")
@@ -119,7 +131,8 @@ def _dropped(
 
     comparison = detmap.compare(truth, baseline, detections, protocol=protocol)
     verdicts = []
-    for name, points in drops.items():
+    for name, limit in drops.items():
+        points = float(100 * Decimal(str(limit)))
         metric, _, label = name.partition("/")
         wanted = gate.Gate("fail-if-drop", points, metric, label, place=f"max_drop[{name!r}]")
         verdicts.append(gate.judge(comparison, wanted, 0.05))

@@ -40,10 +40,15 @@ TOOL = """@misc{{{name},
 }}"""
 """BibTeX template of a tool's source code."""
 
+YEAR, URL = 2026, "https://pypi.org/project/detmap-eval/"
+"""Of detmap's release."""
+
 DETMAP = """@software{{detmap,
   author  = {{{{The detmap contributors}}}},
   title   = {{detmap: benchmark evaluation for object detectors, exact and fast}},
-  version = {{{version}}}
+  version = {{{version}}},
+  year    = {{{year}}},
+  url     = {{{url}}}
 }}"""
 
 
@@ -77,7 +82,7 @@ def bibtex(receipt: Receipt) -> list[str]:
     if rules.name in tools():
         fields = rules.to_dict()
         texts.append(TOOL.format(**{key: fields[key] for key in ("name", "summary", "source")}))
-    return [*texts, DETMAP.format(version=_version(receipt))]
+    return [*texts, DETMAP.format(version=_version(receipt), year=YEAR, url=URL)]
 
 
 def _version(receipt: Receipt) -> str:

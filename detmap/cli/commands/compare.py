@@ -6,33 +6,39 @@ A.npz`) as detections; if all are saved, omit TRUTH. Exit 1: a gate failed.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from detmap.cli import (
     command_output,
+    comparison_output,
     doctor_notes,
     evaluation_inputs,
     options,
+    result_views,
     streams,
     uncertainty_tables,
 )
 from detmap.compare import check_file, compare, is_saved
 from detmap.core.base.display_names import detector_names
+from detmap.core.matching.matches import Matches
+from detmap.core.results.result import Result
 from detmap.core.statistics import gate as gates
 from detmap.core.statistics.comparison import TESTS
 from detmap.core.statistics.formulas.multiple_comparisons import ADJUSTMENTS
-from detmap.core.statistics.interval_tables import comparison_tables
-from detmap.core.tables import Truth
-from detmap.core.tables.extension import extended
+from detmap.core.tables import Detections, Truth
+from detmap.core.tables.extension import extended, extended_by_all
 from detmap.errors import DetmapError
+from detmap.evaluate import match, summarize
 
-TABLES = ("leaderboard", "pairs", "classes", "images", "groups")
+TABLES = ("metrics", "changed", "leaderboard", "pairs", "classes", "images", "groups")
 
 EXAMPLES = (
     "detmap compare TRUTH base.json new.json --percent",
     "detmap compare TRUTH a.json b.json c.json --adjust maxt",
-    "detmap compare base.npz new.npz --fail-if-drop 0.5 --alpha .05",
-    "detmap compare base.npz new.npz --require-within AP50=1",
+    "detmap compare base.npz new.npz --fail-if-drop .005 --alpha .05",
+    "detmap compare base.npz new.npz --require-within AP50=.01",
 )
 
 
@@ -61,16 +67,17 @@ def add(command: argparse.ArgumentParser) -> None:
         "--adjust", choices=ADJUSTMENTS, default="holm", help="Adjust p-values (default: holm)."
     )
     for kind, what in (
-        ("fail-if-drop", "drops significantly by more than POINTS"),
-        ("require-within", "is not shown to drop by less than POINTS (above 0)"),
+        ("fail-if-drop", "drops significantly by more than V"),
+        ("require-within", "is not shown to drop by less than V (above 0)"),
     ):
         command.add_argument(
             f"--{kind}",
             action="append",
             default=[],
-            metavar="POINTS",
-            help=f"Exit with 1 if the second detector {what}: points of the first metric (0.5), of "
-            "another (AP50=0.5) or of a class (AP50/person=1); repeatable.",
+            metavar="V",
+            help=f"Exit with 1 if the second detector {what}: a fraction of the first metric "
+            "(.005 is half a point), of another (AP50=.005) or of a class (AP50/person=.01); "
+            "repeatable.",
         )
     command.add_argument(
         "--alpha",
@@ -80,19 +87,66 @@ def add(command: argparse.ArgumentParser) -> None:
         help="Set the significance level of intervals, groups and gates (default: 0.05).",
     )
     uncertainty_tables.add_replicates(command)
+    result_views.add_plot(command, "mean precision over recall and F1 over score of each detector")
     options.add_threads(command)
     options.add_outputs(command, *TABLES)
+
+
+def _plotted(
+    arguments: argparse.Namespace, truth: Any, given: list[Any], names: Sequence[str], rules: Any
+) -> list[Result]:
+    """Evaluate each detector, plot all, and return the results."""
+    from detmap.core.results import curve_plots
+
+    if is_saved(truth):
+        truth, given = None, [truth, *given]
+    tables = {
+        name: each for name, each in zip(names, given, strict=True) if isinstance(each, Detections)
+    }
+    every, notes = (truth, []) if truth is None else extended_by_all(truth, tables)
+    results = {
+        name: summarize(
+            match(every, extended(each, every), rules, threads=arguments.threads)
+            if isinstance(each, Detections)
+            else Matches.load(each)
+        )
+        for name, each in zip(names, given, strict=True)
+    }
+    command_output.write_notes(notes)
+    curve_plots.plot(results, arguments.plot)
+    return list(results.values())
+
+
+def _points(kind: str, text: str) -> str:
+    """The text of a gate in percentage points, for a fraction: ``AP50=.005`` is ``AP50=0.5``.
+
+    Raises
+    ------
+    DetmapError : no number from 0 to 1
+    """
+    name, equals, number = text.rpartition("=")
+    try:
+        limit = Decimal(number.strip())
+    except InvalidOperation:
+        limit = Decimal("nan")
+    if not 0 <= limit <= 1:
+        fix = "give a fraction from 0 to 1: .005, AP50=.005 or AP50/person=.01"
+        if 1 < limit <= 100:
+            fix = f"{limit} points are {name}{equals}{(limit / 100).normalize():f}"
+        raise DetmapError(f"--{kind}", f"{text[:80]!r} is not a fraction", fix)
+    return f"{name}{equals}{(100 * limit).normalize():f}"
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, match, compare, print, check the gates."""
     wanted = [
-        gates.read(kind, text)
+        gates.read(kind, _points(kind, text))
         for kind in gates.KINDS
         for text in getattr(arguments, kind.replace("-", "_"))
     ]
     inputs = (arguments.truth, *arguments.detections, arguments.protocol, arguments.groups)
-    options.refuse_to_overwrite(arguments.output, inputs)
+    options.refuse_bad_picture(arguments.plot)
+    options.refuse_bad_outputs((arguments.output, arguments.plot), inputs)
     paths = [*([arguments.truth] if is_saved(arguments.truth) else []), *arguments.detections]
     names = detector_names(paths) if arguments.names is None else arguments.names.split(",")
     truth: Any = arguments.truth
@@ -111,24 +165,34 @@ def run(arguments: argparse.Namespace) -> int:
             if not is_saved(each):
                 given[i] = doctor_notes.read_detections(arguments, each, seen, rules)
                 seen = extended(seen, given[i])
+    drawing = uncertainty_tables.drawing(arguments, truth if isinstance(truth, Truth) else None)
+    if arguments.plot is not None:
+        truth, given = None, _plotted(arguments, truth, given, names, rules)
     comparison = compare(
         truth,
         *given,
-        protocol=rules,
+        protocol=None if arguments.plot is not None else rules,
         names=names,
         alpha=arguments.alpha,
         adjust=arguments.adjust,
         test=arguments.test,
         threads=arguments.threads,
         progress=streams.counter("steps"),
-        **uncertainty_tables.drawing(arguments, truth if isinstance(truth, Truth) else None),
+        **drawing,
     )
     verdicts = [gates.judge(comparison, each, arguments.alpha) for each in wanted]
     if arguments.format == "json":
+        lower = comparison_output.lower_is_better(comparison)
+        verdict = comparison_output.verdict(comparison, lower)
         gate_rows = [{"passed": each.passed, "line": each.line} for each in verdicts]
-        command_output.write_json({**comparison.to_dict(), "gates": gate_rows}, arguments)
+        command_output.write_json(
+            {"verdict": verdict, **comparison.to_dict(), "gates": gate_rows}, arguments
+        )
     else:
-        command_output.write_tables(comparison_tables(comparison), arguments)
+        tables = comparison_output.output_tables(
+            comparison, arguments.format, arguments.table, arguments.style
+        )
+        command_output.write_tables(tables, arguments)
     command_output.write_notes(comparison.notes)
     for each in verdicts:
         streams.say(f"detmap: {each.line}\n")

@@ -116,6 +116,8 @@ IMPORTS: Mapping[str, str] = {
 }
 """Names that people look for in `detmap`, and the modules that have them."""
 
+SHORTEST = 3  # characters of a name that others begin with
+
 _METRIC_WORDS = (
     (r"^m(?=a[pr])", ""),
     (r"small$", "s"),
@@ -159,10 +161,14 @@ def suggestions(kind: str, name: str, known: Iterable[Any]) -> list[str]:
     import difflib  # for messages alone
 
     folded = {each.casefold().strip("-"): each for each in reversed(texts)}
+    begun = [each for each in reversed(folded) if len(key) >= SHORTEST and each.startswith(key)]
+    if begun:
+        return [folded[each] for each in begun[:3]]
     return [folded[each] for each in difflib.get_close_matches(key[:200], folded, n=1)]
 
 
 def did_you_mean(kind: str, name: str, known: Iterable[Any]) -> str:
     """Returns "did you mean ...?" and a space; "" if no name is near."""
     found = suggestions(kind, name, known)
-    return f"did you mean {' or '.join(found)}? " if found else ""
+    listed = " or ".join((", ".join(found[:-1]), found[-1])) if found[1:] else "".join(found)
+    return f"did you mean {listed}? " if found else ""

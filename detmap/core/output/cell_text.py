@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from detmap.core.base.printable import shown
+from detmap.core.base.sums import add_integers
 from detmap.core.output.table import Cell, PValue, Quantity, Style, Table
 
 UNDEFINED = "-"
@@ -50,6 +51,23 @@ def undefined(cell: Cell) -> bool:
 def or_none(value: Any) -> Any:
     """The value; None where nothing is defined, as JSON has no NaN."""
     return None if undefined(value) else value
+
+
+def cells_of(text: str) -> int:
+    """The columns that a text takes in a terminal: two for a wide character, such as Chinese or an
+    emoji, none for a combining one.
+
+    Source: Unicode Standard Annex 11, East Asian Width.
+    """
+    if text.isascii():
+        return len(text)
+    import unicodedata  # most texts are ASCII
+
+    wide = unicodedata.east_asian_width
+    joins = ("Mn", "Me", "Cf")
+    return len(text) + add_integers(
+        -1 if unicodedata.category(sign) in joins else wide(sign) in "WF" for sign in text
+    )
 
 
 def numeric(table: Table) -> list[bool]:

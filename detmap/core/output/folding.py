@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from detmap.core.base.sums import add_integers
+from detmap.core.output.cell_text import cells_of
 
 BETWEEN = 2  # spaces between two columns
 LEAST_WORDS = 24  # a column of words is not made narrower than this
@@ -43,9 +44,24 @@ def narrowed(widths: Sequence[int], words: Sequence[bool], limit: int) -> list[i
 
 def wrapped(text: str, width: int) -> list[str]:
     """The lines of a cell."""
-    if len(text) <= width:
+    if cells_of(text) <= width:
         return [text]
+    if not text.isascii():
+        return _wrapped_by_cells(text, max(width, 2))
     return textwrap.wrap(text, max(width, 1), break_on_hyphens=False) or [""]
+
+
+def _wrapped_by_cells(text: str, width: int) -> list[str]:
+    """The lines of a text with wide characters, which has few spaces: cut between characters."""
+    lines, used = [""], 0
+    for sign in text:
+        own = cells_of(sign)
+        if used + own > width:
+            lines.append("")
+            used = 0
+        lines[-1] += sign
+        used += own
+    return lines
 
 
 def line(text: str, width: int) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import json as json_module
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from detmap.core.base.printable import shown
 from detmap.core.output import folding
-from detmap.core.output.cell_text import numeric, scaled, text_of, undefined
-from detmap.core.output.table import PLAIN, Cell, Style, Table
+from detmap.core.output.cell_text import cells_of, numeric, scaled, text_of, undefined
+from detmap.core.output.table import PLAIN, Bold, Cell, Style, Table
 
 WIDEST_ROW = 12  # metrics that a paper prints side by side
 
@@ -34,7 +34,7 @@ def folded(table: Table, style: Style) -> list[list[str]]:
         *([text_of(cell, style) for cell in row] for row in table.rows),
     ]
     right = numeric(table)
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    widths = [max(map(cells_of, column)) for column in zip(*texts, strict=True)]
     widths = folding.narrowed(widths, [not number for number in right], style.width)
     folded_lines = []
     for columns in folding.blocks(widths, style.width):
@@ -57,7 +57,7 @@ def markdown(tables: Sequence[Table], style: Style = PLAIN) -> str:
         lines.append("| " + " | ".join(map(_cell, table.header)) + " |")
         lines.append("|" + "|".join("---:" if n else "---" for n in numeric(table)) + "|")
         for row in table.rows:
-            cells = [_cell(text_of(cell, style)) for cell in row]
+            cells = [_marked(_cell(text_of(cell, style)), cell, "**", "**") for cell in row]
             lines.append("| " + " | ".join(cells) + " |")
         if table.lines:
             lines += ["", *(f"- {escaped(line)}" for line in table.lines)]
@@ -77,6 +77,10 @@ def _cell(text: str) -> str:
     return escaped(text).replace("|", "\\|")
 
 
+def _marked(text: str, cell: Cell, begin: str, end: str) -> str:
+    return f"{begin}{text}{end}" if isinstance(cell, Bold) else text
+
+
 def latex(tables: Sequence[Table], style: Style = PLAIN) -> str:
     r"""``tabular`` environments with the rules of booktabs; text around them as comments.
 
@@ -88,8 +92,10 @@ def latex(tables: Sequence[Table], style: Style = PLAIN) -> str:
         columns = "".join("r" if number else "l" for number in numeric(table))
         lines = [f"% {shown(table.title)}"] if table.title else []
         lines += ["% \\usepackage{booktabs}", f"\\begin{{tabular}}{{{columns}}}", "\\toprule"]
-        lines += [_latex_row(map(shown, table.header)), "\\midrule"]
-        lines += [_latex_row(text_of(cell, style) for cell in row) for row in table.rows]
+        lines += [_joined(_latex(shown(name)) for name in table.header), "\\midrule"]
+        for row in table.rows:
+            cells = ((_latex(text_of(cell, style)), cell) for cell in row)
+            lines.append(_joined(_marked(text, cell, "\\textbf{", "}") for text, cell in cells))
         lines += ["\\bottomrule", "\\end{tabular}", *(f"% {shown(text)}" for text in table.lines)]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
@@ -182,8 +188,11 @@ _LATEX |= {"<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}"}
 """Signs that LaTeX reads as commands, or prints as other signs in its default encoding."""
 
 
-def _latex_row(texts: object) -> str:
-    cells = ("".join(_LATEX.get(sign, sign) for sign in text) for text in texts)  # type: ignore[attr-defined]
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def _joined(cells: Iterable[str]) -> str:
     return " & ".join(cells) + " \\\\"
 
 
@@ -194,7 +203,8 @@ def _escaped(text: str) -> str:
 
 
 def _aligned(text: str, width: int, right: bool) -> str:
-    return text.rjust(width) if right else text.ljust(width)
+    blank = " " * (width - cells_of(text))
+    return blank + text if right else text + blank
 
 
 RENDERERS: dict[str, Callable[[Sequence[Table], Style], str]] = {

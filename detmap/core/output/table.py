@@ -15,6 +15,12 @@ class PValue(Quantity):
     """A p-value: never shown as 0, but as less than the smallest number of its digits."""
 
 
+class Bold(str):
+    """A text in bold where the format has bold text."""
+
+    __slots__ = ()
+
+
 Cell = str | int | float | None
 
 WIDTH = 80  # columns that everybody has

@@ -99,7 +99,9 @@ def load(name_or_path: str | Path) -> Protocol:
         raise ProtocolError(
             "protocol",
             f"no protocol {str(name_or_path)[:LONG]!r}",
-            f"{hint}there are {', '.join(names())}, and {len(tools())} tools: see `detmap show`",
+            f"{hint}`detmap show` lists all"
+            if hint
+            else f"there are {', '.join(names())}, and {len(tools())} tools: see `detmap show`",
         )
     path = shipped(str(name_or_path)) if stock else own
     assert path is not None

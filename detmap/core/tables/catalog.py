@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from detmap.core.base import column_checks
 from detmap.core.base.immutable import Immutable, keep
 from detmap.core.base.reprs import outlined
+from detmap.core.base.suggestions import did_you_mean
 from detmap.core.tables.grouping import rows_of
 from detmap.errors import DataError, few
 
@@ -68,7 +69,9 @@ class Categories(Immutable):
             places = np.flatnonzero(self.ids == name_or_id)
             if places.size:
                 return int(places[0])
-        raise DataError("class", f"no class {name_or_id!r}", f"the classes are {few(self.names)}")
+        hint = did_you_mean("class", str(name_or_id), self.names)
+        fix = f"{hint}the classes are {few(self.names)}"
+        raise DataError("class", f"no class {name_or_id!r}", fix)
 
 
 @outlined

@@ -19,6 +19,7 @@ from typing import Any
 
 from detmap import reading as inputs
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol
+from detmap.core.base.suggestions import did_you_mean
 from detmap.core.base.sums import add_floats, add_integers
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
@@ -226,8 +227,9 @@ def reproduce(
     every = list(changed_rules.ordered([*boxes, *([] if stock in boxes else [stock])]))
     seen.look("named", every, progress)
     if metric is not None and metric not in seen.metrics:
-        known = ", ".join(seen.metrics)
-        raise DataError("reproduce: metric", f"no rules have {metric!r:.40}", f"there are {known}")
+        hint = did_you_mean("metric", metric, seen.metrics)
+        fix = f"{hint}there are {', '.join(seen.metrics)}"
+        raise DataError("reproduce: metric", f"no rules have {metric!r:.40}", fix)
     seen.orders_of_ties(every)
     if depth >= 1:
         around = {protocol_digest(rules): rules for rules in [stock, *seen.closest(every, 8)]}

@@ -1,0 +1,198 @@
+"""The text of ``detmap compare``: the verdict, the metrics, and the classes that changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from detmap.core.output.table import Bold, Cell, PValue, Style, Table
+from detmap.core.protocol.metric_rows import METRICS
+from detmap.core.statistics.comparison import SHOWN, Comparison, Pair
+
+NAMED = 12
+"""Metrics in the table of a paper."""
+
+
+def verdict(comparison: Comparison, lower: Collection[str] = ()) -> str:
+    """Returns one sentence about the first metric: which detector is better, and by how much.
+
+    Parameters
+    ----------
+    lower : names of metrics of which a lower value is better
+    """
+    pair = _decisive(comparison)
+    level = f"{100 * (1 - comparison.alpha):g} % CI"
+    images = f"{comparison.units.n:,} {comparison.units.noun}"
+    sign = -1 if pair.metric in lower else 1
+    change = _points(pair.difference)
+    if math.isnan(pair.difference):
+        return f"{pair.metric} is undefined: no class has a ground-truth object."
+    if math.isnan(pair.low):
+        why = f": {pair.why_not}" if pair.why_not else ""
+        return f"{pair.b} - {pair.a} is {change} {pair.metric}, without an interval{why}."
+    interval = f"{level} {_points(pair.low)} to {_points(pair.high)}"
+    if pair.difference == 0 and not pair.se > 0:
+        value = comparison.values[pair.metric][comparison.names.index(pair.a)]
+        return f"No difference: {pair.metric} is {100 * value:.1f} for both, on {images}."
+    if pair.low <= 0 <= pair.high:
+        seen = f" (a difference of {100 * pair.mdd:.1f} would be detected)" if pair.mdd > 0 else ""
+        return (
+            f"No difference is shown: {pair.b} - {pair.a} is {change} {pair.metric} "
+            f"({interval}) on {images}{seen}."
+        )
+    better, worse = (pair.b, pair.a) if sign * pair.low > 0 else (pair.a, pair.b)
+    if better == pair.a:
+        change = _points(-pair.difference)
+        interval = f"{level} {_points(-pair.high)} to {_points(-pair.low)}"
+    rate = ", lower is better" if sign < 0 else ""
+    than = f" than {worse}" if len(comparison.names) > 2 else ""
+    return f"{better} is better{than}: {change} {pair.metric} ({interval}{rate}) on {images}."
+
+
+def _points(fraction: float) -> str:
+    return f"{100 * fraction:+.1f}"
+
+
+def _decisive(comparison: Comparison) -> Pair:
+    """The pair of the verdict: baseline and new; of several the best and the second best."""
+    first = comparison.pairs[0]
+    best = [name for name, *_ in comparison.leaderboard[:2]]
+    if len(comparison.names) == 2 or len(best) < 2:
+        return first
+    metric = first.metric
+    return next(
+        each for each in comparison.pairs if each.metric == metric and {each.a, each.b} == {*best}
+    )
+
+
+def verdict_tables(comparison: Comparison) -> list[Table]:
+    """Returns the tables ``metrics`` (A, B, change, interval, p) and ``changed`` classes; of
+    several detectors their metrics, then all pairs. Columns without a value are left out.
+    """
+    if len(comparison.names) > 2:
+        leaderboard, pairs, *_ = comparison.tables()
+        return [_values(comparison), leaderboard, _full(pairs)]
+    level = f"{100 * (1 - comparison.alpha):g} %"
+    header = ("metric", *comparison.names, "change", f"{level} low", "high", _p(comparison))
+    rows = [
+        (each.metric, *comparison.values[each.metric], *_change(each)) for each in comparison.pairs
+    ]
+    reasons = dict.fromkeys(each.why_not for each in comparison.pairs if each.why_not)
+    lines = [f"no interval or p-value of some metrics: {reason}" for reason in list(reasons)[:1]]
+    if all(math.isnan(each.p) for each in comparison.pairs) and not reasons:
+        lines = [f"no p-values: fewer than 100 {comparison.units.noun}"]
+    metrics = _full(Table("", header, tuple(rows), tuple(lines), name="metrics"))
+    moved = [each for each in comparison.classes if each.difference != 0][:SHOWN]
+    if not moved:
+        return [replace(metrics, lines=(*metrics.lines, comparison.signature))]
+    changed = Table(
+        f"classes that changed most, p adjusted by {comparison.adjust}",
+        ("class", "metric", "change", f"{level} low", "high", "adjusted p"),
+        tuple(
+            (each.name, each.metric, *_change(each)[:3], _p_value(each.p_adjusted))
+            for each in moved
+        ),
+        (comparison.signature,),
+        name="changed",
+    )
+    return [metrics, _full(changed)]
+
+
+def _p(comparison: Comparison) -> str:
+    return "p" if comparison.test == "z" else f"p ({comparison.test})"
+
+
+def _change(pair: Pair) -> tuple[Cell, ...]:
+    return pair.difference, pair.low, pair.high, _p_value(pair.p)
+
+
+def _p_value(p: float) -> Cell:
+    return None if math.isnan(p) else PValue(p)
+
+
+def _values(comparison: Comparison) -> Table:
+    """One row per metric, one column per detector."""
+    rows = tuple((metric, *values) for metric, values in comparison.values.items())
+    return Table("", ("metric", *comparison.names), rows, name="metrics")
+
+
+def _full(table: Table) -> Table:
+    """A table without the columns and rows that have no value."""
+    keep = [
+        c
+        for c in range(len(table.header))
+        if c == 0 or any(not _undefined(row[c]) for row in table.rows)
+    ]
+    rows = [row for row in table.rows if any(not _undefined(cell) for cell in row[1:])]
+    return replace(
+        table,
+        header=tuple(table.header[c] for c in keep),
+        rows=tuple(tuple(row[c] for c in keep) for row in rows),
+    )
+
+
+def _undefined(cell: Cell) -> bool:
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+
+def paper_table(comparison: Comparison, style: Style, lower: Collection[str]) -> Table:
+    """Returns detectors x metrics with intervals of the difference to the first detector; the best
+    value of each metric is bold.
+
+    Parameters
+    ----------
+    lower : names of metrics of which a lower value is better
+    """
+    first, *_ = comparison.names
+    metrics = list(comparison.values)[:NAMED]
+    pairs = {(each.b, each.metric): each for each in comparison.pairs if each.a == first}
+    rows = []
+    for i, name in enumerate(comparison.names):
+        cells: list[Cell] = [name]
+        for metric in metrics:
+            values = [each for each in comparison.values[metric] if not math.isnan(each)]
+            best = (min if metric in lower else max)(values, default=math.nan)
+            value, pair = comparison.values[metric][i], pairs.get((name, metric))
+            text = _number(value, style)
+            if pair is not None and not math.isnan(pair.low):
+                low, high = (_number(each, style, "+") for each in (pair.low, pair.high))
+                text = f"{text} ({low} to {high})"
+            cells.append(Bold(text) if value == best else text)
+        rows.append(tuple(cells))
+    level = f"{100 * (1 - comparison.alpha):g} %"
+    below = f"in parentheses: {level} interval of the difference to {first}"
+    lines = (below, comparison.signature)
+    return Table("", ("detector", *metrics), tuple(rows), lines, name="detectors")
+
+
+def _number(value: float, style: Style, sign: str = "") -> str:
+    if math.isnan(value):
+        return "-"
+    digits = style.digits if style.digits is not None else 1 if style.percent else 3
+    return f"{(100 if style.percent else 1) * value:{sign}.{digits}f}"
+
+
+def lower_is_better(comparison: Comparison) -> set[str]:
+    """Returns the names of metrics of which a lower value is better."""
+    rates = tuple(each.name for each in METRICS if not each.higher_is_better)
+    return {name for name in comparison.values if name.startswith(rates)}
+
+
+def output_tables(
+    comparison: Comparison, form: str, name: str | None, style: Style
+) -> Sequence[Table]:
+    """Returns the tables of an output format; the verdict is the title of the first.
+
+    Parameters
+    ----------
+    form : ``table``, ``csv``, ``markdown`` or ``latex``
+    name : of the requested table; None for the default
+    """
+    if name is not None or form == "csv":
+        return [*verdict_tables(comparison), *comparison.tables()]
+    lower = lower_is_better(comparison)
+    tables = verdict_tables(comparison)
+    if form in ("markdown", "latex"):
+        tables = [paper_table(comparison, style, lower)]
+    return [replace(tables[0], title=verdict(comparison, lower)), *tables[1:]]
