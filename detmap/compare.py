@@ -72,7 +72,7 @@ def compare(
     if len(detectors) == 1 and type(detectors[0]) is dict and names is None:
         names, detectors = list(map(str, detectors[0])), list(detectors[0].values())
     if isinstance(truth, Matches | Result) or is_saved(truth):
-        detectors, truth = [truth, *detectors], None  # type: ignore[list-item]
+        detectors, truth = [truth, *detectors], None
     if len(detectors) < 2:
         raise DataError("compare", counted(len(detectors), "detector"), "give two or more")
     labels = _names(detectors, names)

@@ -155,12 +155,8 @@ def write_tables(tables: Sequence[Table], arguments: argparse.Namespace) -> None
     if arguments.output is None:
         style = replace(style, width=get_terminal_size((PIPED, 0)).columns)
     on_terminal = arguments.output is None and sys.stdout is not None and sys.stdout.isatty()
-    if (
-        not on_terminal
-        and found
-        and arguments.format != "csv"
-        and getattr(arguments, "table", None) is None
-    ):
+    alone = arguments.format == "csv" or getattr(arguments, "table", None) is not None
+    if found and not (on_terminal or alone):
         tables = [*found.tables(), *tables]
     streams.write(RENDERERS[arguments.format](tables, style), arguments.output)
     if arguments.format == "csv":  # has no place for lines below the table

@@ -147,7 +147,7 @@ def paper_table(comparison: Comparison, style: Style, lower: Collection[str]) ->
     first, *_ = comparison.names
     metrics = list(comparison.values)[:NAMED]
     pairs = {(each.b, each.metric): each for each in comparison.pairs if each.a == first}
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for i, name in enumerate(comparison.names):
         cells: list[Cell] = [name]
         for metric in metrics:

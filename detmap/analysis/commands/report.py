@@ -78,6 +78,7 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, evaluate, diagnose, draw."""
     from detmap.analysis import report as making
+    from detmap.analysis.diagnosis.analysis import require_protocol
 
     inputs = (arguments.truth, arguments.detections, arguments.other, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
@@ -90,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         options.refuse_to_overwrite(arguments.figure, (*inputs, arguments.output))
         paper_figure.check(arguments.figure)
     truth, detections, rules = doctor_notes.read(arguments, extend=False)
-    making.require_protocol(rules)
+    require_protocol(rules)
     given = [arguments.detections, *([] if arguments.other is None else [arguments.other])]
     places = [(detections, arguments.detections)]
     if arguments.other is not None:

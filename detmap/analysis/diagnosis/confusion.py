@@ -89,9 +89,9 @@ class Confusion(Tabular):
         title = f"confusion matrix at confidence {self.confidence:.4g} and IoU {self.iou:g}"
         return [Table(title, header, tuple((name, *row) for name, row in rows), name="confusion")]
 
-    def to_frame(self, table: str | None = "confusion", **options: Any) -> Any:
+    def to_frame(self, table: str | None = "confusion") -> Any:
         """Returns a `pandas.DataFrame`: true classes as index, predicted classes as columns."""
-        return super(Confusion, self).to_frame(table, **options).set_index("true class")
+        return super(Confusion, self).to_frame(table).set_index("true class")
 
     def plot(
         self, path: str | Path | None = None, *, ax: Any = None, normalize: bool = False

@@ -27,7 +27,7 @@ from detmap.core.results.result import Result
 from detmap.core.statistics import gate as gates
 from detmap.core.statistics.comparison import TESTS
 from detmap.core.statistics.formulas.multiple_comparisons import ADJUSTMENTS
-from detmap.core.tables import Detections, Truth
+from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.extension import extended, extended_by_all
 from detmap.errors import DetmapError
 from detmap.evaluate import match, summarize
@@ -103,7 +103,10 @@ def _plotted(
     tables = {
         name: each for name, each in zip(names, given, strict=True) if isinstance(each, Detections)
     }
-    every, notes = (truth, []) if truth is None else extended_by_all(truth, tables)
+    notes: list[Note] = []
+    every: Any = truth
+    if truth is not None:
+        every, notes = extended_by_all(truth, tables)
     results = {
         name: summarize(
             match(every, extended(each, every), rules, threads=arguments.threads)

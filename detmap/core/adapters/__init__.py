@@ -207,7 +207,7 @@ def read_detections(
         policy = _policy(truth, given, protocol_unknown, protocol_classes)
         read = partial(read_detections, truth=truth, **options)
         return python_objects.read_detections(path, truth, policy, read, options)
-    with detection_reader(path, truth, **options) as reader:
+    with detection_reader(Path(path), truth, **options) as reader:
         return reader.row.read_detections(
             reader.path, truth, policy=reader.policy, **reader.options
         )

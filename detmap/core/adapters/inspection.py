@@ -61,9 +61,8 @@ def inspect_source(
     """
     found, read = _look(source)
     known = source if truth is None else truth
-    table: Truth | Detections
     try:
-        table = (
+        known_table = (
             read_truth_for(known, rules, **truth_options)
             if rules
             else read_truth(known, **truth_options)
@@ -73,9 +72,12 @@ def inspect_source(
         found["read_as"] = f"detections in the format {few(formats)}"
         found["joined_by"] = "the ground truth that they belong to: give it with --truth"
         return Inspection(found)
+    if rules is not None and truth is None:
+        known_table = rules.classes.rename_table(known_table)
+    table: Truth | Detections = known_table
     if truth is not None:
-        table = read_detections(source, table, **detection_options)
-    table = table if rules is None else rules.classes.rename_table(table)
+        rows = read_detections(source, known_table, **detection_options)
+        table = rows if rules is None else rules.classes.rename_table(rows)
     _describe(table, found)
     return Inspection(found, table.notes)
 

@@ -74,7 +74,7 @@ class Tabular:
             text = formats.RENDERERS[form](self.tables(**options), style)
         atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
-    def to_frame(self, table: str | None = None, **options: Any) -> Any:
+    def to_frame(self, table: str | None = None) -> Any:
         """Returns the named table (default: the first) as a `pandas.DataFrame`; its ``attrs`` hold
         the signature.
 
@@ -84,7 +84,7 @@ class Tabular:
         """
         from detmap.core.output import data_frames
 
-        tables = self.tables(**options)
+        tables = self.tables()
         signature = getattr(self, "signature", "")
         return data_frames.frame(tables, table or tables[0].name, signature)
 

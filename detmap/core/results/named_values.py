@@ -88,12 +88,12 @@ class MetricAccess:
         """Returns names and values of the metrics."""
         return self.metrics.items()
 
-    def to_frame(self, table: str = "metrics", *, iou: float | None = None) -> Any:
+    def to_frame(self, table: str | None = None, *, iou: float | None = None) -> Any:
         """Returns one of the tables as a `pandas.DataFrame`; its ``attrs`` hold the signature.
 
         Parameters
         ----------
-        table : ``metrics``, ``classes`` or ``integrators``
+        table : ``metrics`` (default), ``classes`` or ``integrators``
         iou : IoU threshold of the counts
 
         Raises
@@ -104,7 +104,7 @@ class MetricAccess:
 
         result: Any = self
         tables = result.tables(iou=iou, per_class=True, integrators=table == "integrators")
-        return data_frames.frame(tables, table, result.signature)
+        return data_frames.frame(tables, table or "metrics", result.signature)
 
     def _named_metric(self, name: str) -> float:
         """Returns the metric of an attribute's name.

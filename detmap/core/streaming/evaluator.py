@@ -183,10 +183,11 @@ class Evaluator(Locked):
         predictions : B dicts with ``boxes`` (n, 4), ``scores`` (n,), ``labels`` (n,) class ids or
             names and optional ``image_id``; or objects with ``xyxy``, ``confidence``,
             ``class_id``; or a dict from image id to these. Arrays of numpy, torch, JAX, CuPy (on
-            the CPU) or lists. Protocols that compare masks need ``masks`` (n, height, width); keypoints ``keypoints``
-            (n, points, 3); rotated boxes ``polygons`` (n, 8) corners or (n, 5) rectangles; or a
-            list of n values as in COCO JSON, ``segmentation`` or ``keypoints``. ``boxes`` may then
-            be missing. Polygons need ``orig_size`` (height, width).
+            the CPU) or lists. Protocols that compare masks need ``masks`` (n, height, width);
+            keypoints ``keypoints`` (n, points, 3); rotated boxes ``polygons`` (n, 8) corners or
+            (n, 5) rectangles; or a list of n values as in COCO JSON, ``segmentation`` or
+            ``keypoints``. ``boxes`` may then be missing. Polygons need ``orig_size`` (height,
+            width).
         targets : the same B images: ``boxes``, ``labels``; optional ``area`` (n,) in square pixels,
             flags ``iscrowd``, ``difficult``, ``ignore`` (n,), ``image_id``, and other roles and
             attributes of the protocol by name. None if the evaluator has the ground truth.

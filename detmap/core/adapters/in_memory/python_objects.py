@@ -197,8 +197,9 @@ def _file(where: str, kind: str, given: Any) -> Iterator[Path]:
         try:
             yield path
         except DetmapError as error:
-            parts = (each.replace(str(path), where) for each in (error.where, error.what))
-            raise type(error)(*parts, error.fix.replace(str(path), where)) from None
+            texts = (error.where, error.what, error.fix)
+            place, what, fix = (each.replace(str(path), where) for each in texts)
+            raise type(error)(place, what, fix) from None
 
 
 def _content(where: str, kind: str, given: Any) -> tuple[bytes, str]:
