@@ -56,8 +56,11 @@ def batch(where: str, images: Any) -> list[Fields]:
     Accepts objects with ``xyxy``, ``confidence`` and ``class_id`` (supervision), and a dict from
     image id to dict (``{target["image_id"]: output}`` in torchvision's references).
     """
-    if isinstance(images, Mapping) and all(isinstance(each, Mapping) for each in images.values()):
-        images = [_with_id(where, key, image) for key, image in images.items()]
+    if isinstance(images, Mapping) and all(map(_is_image, images.values())):
+        images = [
+            _with_id(where, key, _fields(f"{where}[{key!r:.60}]", image))
+            for key, image in images.items()
+        ]
     if isinstance(images, Mapping) or not isinstance(images, Sequence) or isinstance(images, str):
         raise DataError(
             where,
@@ -68,6 +71,10 @@ def batch(where: str, images: Any) -> list[Fields]:
         image if type(image) is dict else _fields(f"{where}[{i}]", image)
         for i, image in enumerate(images)
     ]
+
+
+def _is_image(thing: Any) -> bool:
+    return isinstance(thing, Mapping) or hasattr(thing, "xyxy")
 
 
 def _with_id(where: str, key: Any, image: Fields) -> Fields:

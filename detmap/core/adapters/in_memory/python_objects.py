@@ -6,6 +6,7 @@ so that formats, checks and messages are theirs.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -210,8 +211,12 @@ def _content(where: str, kind: str, given: Any) -> tuple[bytes, str]:
         given = given.dataset
         if where == "detections":
             given = given.get("annotations", [])
+    plain = _without_bytes(given)
     try:
-        return msgspec.json.encode(_without_bytes(given), enc_hook=_plain), ".json"
+        data = msgspec.json.encode(plain, enc_hook=_plain)
+        if b"null" in data:  # of None, or of a number that is not finite, which this refuses
+            json.dumps(plain, default=_plain, allow_nan=False)
+        return data, ".json"
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         what = f"cannot be written as JSON: {error}"
         raise DataError(where, what, "give plain dicts and lists of numbers and strings") from None

@@ -1,0 +1,208 @@
+"""The first guess works: a result is a mapping, a table, a plot and a file."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.core.base.suggestions import MEANT, metric_key, suggestions
+from detmap.core.output import SUFFIXES
+from detmap.core.output.table import Table
+from detmap.core.output.formats import text
+from tests.support import builders as make
+
+TRUTH = make.SHAPES / "instances_test.json"
+A, B = (make.SHAPES / "detections" / f"{name}.json" for name in ("contours", "template"))
+
+
+@pytest.fixture(scope="module")
+def result() -> detmap.Result:
+    return detmap.evaluate(TRUTH, A)
+
+
+def test_a_result_is_a_mapping(result: detmap.Result) -> None:
+    assert dict(result) == dict(result.items()) == result.metrics
+    assert result["AP"] == result.AP == result.get("AP") == result.metrics["AP"]
+    assert "AP50" in result
+    assert "mAP50" not in result
+    assert [*result] == [*result.keys()] == list(result.metrics)
+    assert result.get("nothing") is None
+    assert [*result.values()] == [*result.metrics.values()]
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("mAP50", "AP50"),
+        ("map_50", "AP50"),
+        ("mAP@0.5", "AP50"),
+        ("mAP50-95", "AP"),
+        ("mAP@0.5:0.95", "AP"),
+        ("mAP", "AP"),
+        ("AP_small", "APs"),
+        ("mar_100", "AR100"),
+        ("AP0.75", "AP75"),
+        ("AP5", "AP50"),
+    ],
+)
+def test_a_wrong_metric_names_the_right_one(result: detmap.Result, name: str, right: str) -> None:
+    for values in (result, result.metrics, result.per_class[0]):
+        if right in values.keys():
+            with pytest.raises(KeyError, match=rf"did you mean {right}\?"):
+                values[name]
+            assert right in values  # the advice works
+    assert suggestions("metric", name, result) == [right]
+
+
+def test_spellings_of_a_metric_are_one() -> None:
+    assert len({metric_key(name) for name in ("AP50", "mAP50", "map_50", "AP@.5", "mAP@0.5")}) == 1
+    assert metric_key("AP75") != metric_key("AP50") != metric_key("AR50")
+
+
+@pytest.mark.parametrize("name", ["summarize", "stats", "to_pandas", "map50", "best_threshold"])
+def test_a_wrong_attribute_names_the_right_one(result: detmap.Result, name: str) -> None:
+    with pytest.raises(AttributeError, match="did you mean") as refused:
+        getattr(result, name)
+    advice = str(refused.value).rpartition("did you mean ")[2].rstrip("?")
+    assert eval(advice if "[" in advice else f"result.{advice}", {"result": result}) is not None
+    assert not hasattr(result, "_nothing")
+
+
+def test_every_word_of_the_table_leads_to_a_name(result: detmap.Result) -> None:
+    for right in MEANT["result"]:
+        assert hasattr(detmap.Result, right)
+    for right in MEANT["python"]:
+        assert hasattr(detmap, right)
+
+
+def test_results_are_pickled_and_copied(result: detmap.Result) -> None:
+    assert pickle.loads(pickle.dumps(result))["AP"] == copy.deepcopy(result)["AP"] == result["AP"]
+
+
+def test_classes_by_name_and_place(result: detmap.Result) -> None:
+    assert result.per_class["circle"] is result.per_class[0]
+    assert [row["name"] for row in result.per_class[1:3]] == ["ellipse", "pentagon"]
+    assert "circle" in result.per_class
+    assert "cirle" not in result.per_class
+    assert result.per_class[0] in result.per_class
+    with pytest.raises(KeyError, match="did you mean circle"):
+        result.per_class["cirle"]
+    with pytest.raises(IndexError):
+        result.per_class[99]
+    assert json.dumps(result.per_class)
+    pytest.importorskip("pandas")
+    assert result.per_class.to_frame().loc["circle", "AP"] == result.per_class["circle"]["AP"]
+
+
+def test_two_classes_of_one_name() -> None:
+    truth = detmap.truth_from_arrays(
+        [1, 1], [1, 2], [[0, 0, 9, 9]] * 2, categories={1: "a", 2: "a"}
+    )
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [0.5])
+    with pytest.raises(KeyError, match="ids 1, 2"):
+        detmap.evaluate(truth, found).per_class["a"]
+
+
+def test_a_result_as_text_and_file(result: detmap.Result, tmp_path: Path) -> None:
+    assert result.summary() == str(result)
+    assert json.loads(result.to_json()) == result.to_dict()
+    for suffix in filter(None, SUFFIXES):
+        file = tmp_path / f"r{suffix}"
+        result.save(file, per_class=True)
+        assert ("circle" in file.read_text()) and file.stat().st_size
+    assert (tmp_path / "r.md").read_text() == result.to_markdown(per_class=True)
+    assert (tmp_path / "r.tex").read_text() == result.to_latex(per_class=True)
+    assert "60.60" in result.to_latex(percent=True)
+    for wrong in ("r.xlsx", "r.html", "r.docx"):
+        with pytest.raises(detmap.DetmapError, match=r"\.json, \.csv, \.md"):
+            result.save(tmp_path / wrong)
+        assert not (tmp_path / wrong).exists()
+    with pytest.raises(detmap.DetmapError, match="give a string or a Path"):
+        result.save(5)  # type: ignore[arg-type]
+
+
+def test_operating_points_by_short_names(result: detmap.Result) -> None:
+    assert result.best_f1().micro == result.best_f_beta().micro
+    assert result.at(confidence=0.5).micro == result.operating_point(0.5).micro
+
+
+@pytest.mark.slow
+def test_plots_are_figures(result: detmap.Result, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    figure = result.plot()
+    assert [axes.get_xlabel() for axes in figure.axes] == ["recall"] * 3 + ["confidence"]
+    ap = result.per_class["circle"]["AP50"]
+    names = [each.get_text() for each in figure.axes[0].get_legend().get_texts()]
+    assert f"circle (AP {ap:.3f})" in names
+    assert f"mean (AP {result['AP50']:.3f})" in names
+    assert len(result.plot(panels=["f1", "iou"]).axes) == 2
+    own = Figure()
+    axes = own.subplots()
+    assert result.plot(ax=axes, panels="f1") is own
+    assert axes.get_ylabel() == "F1"
+    with pytest.raises(detmap.DataError, match="did you mean classes"):
+        result.plot(panels="clases")
+    with pytest.raises(detmap.DataError, match="one for ax="):
+        result.plot(ax=axes, panels=["f1", "iou"])
+    other = detmap.evaluate(TRUTH, B)
+    both = detmap.plot({"base": result, "new": other}, tmp_path / "both.png")
+    names = [each.get_text() for each in both.axes[0].get_legend().get_texts()]
+    assert names == [f"base (AP {result['AP50']:.3f})", f"new (AP {other['AP50']:.3f})"]
+    assert (tmp_path / "both.png").stat().st_size > 5000
+    with pytest.raises(detmap.DataError, match="not a Result"):
+        detmap.plot({"base": 5})
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    shown = result.plot(panels="f1")
+    assert pyplot.fignum_exists(shown.number)
+    pyplot.close(shown)
+    sys.modules.pop("matplotlib.pyplot")
+
+
+@pytest.mark.slow
+def test_the_confusion_matrix(result: detmap.Result, tmp_path: Path) -> None:
+    matrix = result.confusion_matrix()
+    names = [*matrix.classes, "background"]
+    assert matrix.array.shape == (len(names),) * 2
+    assert matrix.array.sum() > 0
+    assert matrix.confidence == result.best_f1().micro["threshold"]
+    assert result.confusion_matrix(confidence=0.99).array[:-1].sum() == matrix.array[:-1].sum()
+    assert "background" in str(matrix)
+    pytest.importorskip("pandas")
+    frame = matrix.to_frame()
+    assert [*frame.columns] == [*frame.index] == names
+    assert np.array_equal(frame.to_numpy(), matrix.array)
+    pytest.importorskip("matplotlib")
+    assert matrix.plot(tmp_path / "m.png", normalize=True).axes
+    assert (tmp_path / "m.png").stat().st_size > 5000
+    merged = detmap.summarize(result.matches)
+    with pytest.raises(detmap.DetmapError, match="detmap.evaluate"):
+        merged.confusion_matrix()
+
+
+def test_a_benchmark_result_is_a_mapping_too() -> None:
+    truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]])
+    own = detmap.evaluate(truth, found, "scoreless")
+    name = next(iter(own))
+    assert own[name] == own.metrics[name]
+    assert own.per_class[0]["name"] in own.per_class
+    assert json.loads(own.to_json())["metrics"]
+    with pytest.raises(KeyError, match="there is no"):
+        own["mAP50"]
+
+
+def test_tables_align_wide_characters() -> None:
+    rows = (("猫", 0.5, "x"), ("dog", 0.25, "y"), ("😀", 0.1, "z"), ("e\u0301", 0.1, "z"))
+    lines = text([Table("", ("class", "AP", "what"), rows)]).splitlines()
+    before = {"猫": 14, "dog": 15, "😀": 14, "e": 16}  # characters before the last column
+    for line in lines[1:]:
+        assert line.rindex(" ") + 1 == next(n for each, n in before.items() if line[0] == each[0])
