@@ -37,7 +37,7 @@ def images(rows: list[dict[str, Any]], name: Callable[[int], Any] = int) -> list
             "labels": [name(row["category_id"]) for row in mine],
         }
         if "area" in GT["annotations"][0] and rows is GT["annotations"]:
-            one["area"] = [row["area"] for row in mine]
+            one |= {key: [row[key] for row in mine] for key in ("area", "iscrowd")}
         if rows is DT:
             one["scores"] = [row["score"] for row in mine]
         every.append(one)
@@ -58,8 +58,9 @@ def columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
         table[side] = [row["bbox"][i] for row in rows]
     if "score" in rows[0]:
         table["score"] = [row["score"] for row in rows]
-    if "area" in rows[0]:
-        table["area"] = [row["area"] for row in rows]
+    for key in ("area", "iscrowd"):
+        if key in rows[0]:
+            table[key] = [row[key] for row in rows]
     return table
 
 
