@@ -1,0 +1,249 @@
+"""What people type first on the command line: it works, or the error says what does."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import detmap
+from detmap.cli import dispatch
+from detmap.core import protocol
+from detmap.core.base.suggestions import IMPORTS, MEANT, suggestions
+from tests.support import builders as make
+from tests.support.running import run
+
+TRUTH = make.SHAPES / "instances_test.json"
+A, B = (make.SHAPES / "detections" / f"{name}.json" for name in ("contours", "template"))
+
+
+def advice(text: str) -> str:
+    """The first name that a message proposes."""
+    return re.split(r"[?,]| or ", text.partition("did you mean ")[2])[0]
+
+
+def test_the_bare_command_prints_the_commonest_jobs() -> None:
+    outcome = run()
+    assert outcome.code == 0
+    commands = re.findall(r"^  detmap (\w+)", outcome.out, re.MULTILINE)
+    assert len(commands) == 5
+    assert {*commands} <= {*dispatch.COMMANDS}
+    assert {"eval", "compare", "report"} <= {*commands}
+
+
+@pytest.mark.parametrize(
+    ("word", "right"),
+    [
+        ("evaluate", "eval"),
+        ("val", "eval"),
+        ("check", "doctor"),
+        ("diff", "compare"),
+        ("info", "inspect"),
+        ("protocols", "show"),
+        ("tide", "diagnose"),
+        ("comapre", "compare"),
+        ("reprot", "report"),
+    ],
+)
+def test_a_wrong_command_names_the_right_one(word: str, right: str) -> None:
+    outcome = run(word, TRUTH, A)
+    assert outcome.code == 2
+    assert advice(outcome.err) == right
+    assert run(right, "--help").code == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "right"),
+    [
+        ("--best-threshold", "--best-f1"),
+        ("--classwise", "--per-class"),
+        ("--per-clas", "--per-class"),
+        ("--conf-thres", "--confidence"),
+        ("--score-thr", "--confidence"),
+        ("--bootstrap", "--ci"),
+        ("--workers", "--threads"),
+        ("--save-dir", "--output"),
+        ("--iou-thr", "--iou"),
+        ("--preset", "--protocol"),
+    ],
+)
+def test_a_wrong_option_names_the_right_one(option: str, right: str) -> None:
+    outcome = run("eval", TRUTH, A, option)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert advice(outcome.err) == right
+    assert len(outcome.err.splitlines()) == 2
+    assert right in run("eval", "--help").out
+
+
+@pytest.mark.parametrize("option", ["--gt", "--dt", "--ann", "--preds", "--ground-truth"])
+def test_paths_have_no_option(option: str) -> None:
+    outcome = run("eval", option, TRUTH)
+    assert outcome.code == 2
+    assert "detmap eval TRUTH DETECTIONS" in outcome.err
+
+
+def test_words_of_the_table_lead_to_commands_options_and_protocols() -> None:
+    assert {*MEANT["command"]} <= {*dispatch.COMMANDS}
+    assert {*MEANT["protocol"]} <= {*protocol.names(), *protocol.tools()}
+    every = "".join(run(name, "--help").out for name in ("eval", "compare", "report"))
+    assert all(right in every for right in MEANT["option"])
+    for kind, words in MEANT.items():
+        for right, text in words.items():
+            for word in text.split():
+                assert right in suggestions(kind, word, words), (kind, word)
+
+
+@pytest.mark.parametrize(("name", "newest"), protocol.NEWEST.items())
+def test_a_family_is_its_newest_version_and_says_so(name: str, newest: str) -> None:
+    outcome = run("eval", TRUTH, A, "-p", name)
+    assert outcome.code == 0
+    assert outcome.out == run("eval", TRUTH, A, "-p", newest).out
+    assert f"{name} is evaluated as {newest}" in outcome.err
+    assert detmap.load_protocol(name).name == newest
+    shipped = [*protocol.names(), *protocol.tools()]
+    versions = [each for each in shipped if re.fullmatch(rf"{name}-?[\d.]+", each)]
+    assert newest == max(versions, default=newest)
+
+
+@pytest.mark.parametrize("name", ["detectron2", "mmdet", "yolov8", "detr", "coc", "voc-2007"])
+def test_a_wrong_protocol_names_one_that_works(name: str) -> None:
+    outcome = run("eval", TRUTH, A, "-p", name)
+    assert outcome.code == 2
+    assert run("eval", TRUTH, A, "-p", advice(outcome.err)).code == 0
+    assert "obb" not in outcome.err
+
+
+def test_wrong_metrics_and_classes_in_options() -> None:
+    for given, right in (("mAP50=.1", "AP50=.1"), ("AP/cirle=.1", "AP/circle=.1")):
+        outcome = run("eval", TRUTH, A, "--fail-under", given)
+        assert outcome.code == 2
+        assert advice(outcome.err) in right
+        assert run("eval", TRUTH, A, "--fail-under", right).code == 0
+    outcome = run("eval", TRUTH, A, "--classes", "cirle")
+    assert advice(outcome.err) == "circle"
+    assert run("eval", TRUTH, A, "--classes", "circle").code == 0
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_a_name_of_another_module_is_named(name: str) -> None:
+    if name in ("evaluate_suite",):
+        exec(f"from {IMPORTS[name]} import {name}")
+    with pytest.raises(AttributeError, match=f"from {IMPORTS[name]} import {name}"):
+        getattr(detmap, name)
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".html", ".log"])
+def test_suffixes_that_are_not_written_are_refused(tmp_path: Path, suffix: str) -> None:
+    outcome = run("eval", TRUTH, A, "-o", tmp_path / f"t{suffix}")
+    assert outcome.code == 2
+    assert ".json, .csv, .md" in outcome.err
+    assert not [*tmp_path.iterdir()]
+    assert run("eval", TRUTH, A, "-o", tmp_path / f"t{suffix}", "--format", "table").code == 0
+
+
+def test_best_f1_ends_with_the_threshold() -> None:
+    outcome = run("eval", TRUTH, A, "--best-f1")
+    line = outcome.out.splitlines()[-1]
+    threshold, f1 = re.fullmatch(
+        r"use a confidence threshold of ([\d.]+) \(F1 ([\d.]+), .*\)", line
+    ).groups()  # type: ignore[union-attr]
+    point = detmap.evaluate(TRUTH, A).at(float(threshold)).micro
+    assert f"{point['f1']:.4f}" == f1  # the advice leads to this F1
+    assert point["f1"] == detmap.evaluate(TRUTH, A).best_f1().micro["f1"]
+
+
+@pytest.mark.slow
+def test_compare_begins_with_the_verdict(tmp_path: Path) -> None:
+    outcome = run("compare", TRUTH, A, B)
+    first, header, row = outcome.out.splitlines()[:3]
+    comparison = detmap.compare(TRUTH, A, B)
+    pair = comparison.pairs[0]
+    assert f"{100 * pair.difference:+.1f} AP" in first or f"{-100 * pair.difference:+.1f}" in first
+    assert header.split()[:3] == ["metric", "contours", "template"]
+    assert row.split()[:3] == ["AP", *(f"{each:.4f}" for each in comparison.values["AP"])]
+    same = run("compare", TRUTH, A, A).out.splitlines()[0]
+    assert same.startswith("No difference: AP is")
+    three = run("compare", TRUTH, A, B, A, "--names", "a,b,c").out
+    assert "metric" in three.splitlines()[1]
+    assert "leaderboard" in three
+    latex = run("compare", TRUTH, A, B, "--format", "latex").out
+    assert "\\textbf{" in latex
+    assert "AP50" in latex
+    markdown = run("compare", TRUTH, A, B, "--format", "markdown").out
+    assert "| detector | AP | AP50 |" in markdown
+    assert "**" in markdown
+    pairs = run("compare", TRUTH, A, B, "--table", "pairs").out
+    assert "adjusted p" in pairs
+    content = json.loads(run("compare", TRUTH, A, B, "--format", "json").out)
+    assert content["verdict"] == first
+    pytest.importorskip("matplotlib")
+    plotted = run("compare", TRUTH, A, B, "--plot", tmp_path / "pr.png")
+    assert plotted.out == outcome.out
+    assert (tmp_path / "pr.png").stat().st_size > 5000
+
+
+@pytest.mark.slow
+def test_gates_are_fractions() -> None:
+    better, worse = (
+        (A, B) if detmap.evaluate(TRUTH, A)["AP"] > detmap.evaluate(TRUTH, B)["AP"] else (B, A)
+    )
+    files = (TRUTH, better, worse, "--replicates=20")
+    assert run("compare", *files, "--fail-if-drop", ".9").code == 0
+    assert run("compare", *files, "--fail-if-drop", "AP50=.9").code == 0
+    assert run("compare", *files, "--fail-if-drop", "0").code in (0, 1)
+    outcome = run("compare", *files, "--fail-if-drop", "AP50=2.5")
+    assert outcome.code == 2
+    assert "2.5 points are AP50=0.025" in outcome.err
+    for wrong in ("nan", "-1", "x", "", "AP="):
+        assert run("compare", *files, f"--fail-if-drop={wrong}").code == 2
+
+
+def test_detectors_are_named_by_what_tells_them_apart(tmp_path: Path) -> None:
+    for name, source in (("run1", A), ("run2", B)):
+        make.write(tmp_path / name / "predictions.json", source.read_text())
+    paths = [tmp_path / name / "predictions.json" for name in ("run1", "run2")]
+    assert "run1" in run("compare", TRUTH, *paths, "--replicates=9").out.splitlines()[1]
+
+
+@pytest.mark.slow
+def test_piped_output_has_at_most_120_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    words = ("explain", TRUTH, A, "--to", "ultralytics-8.4")
+    lines = run(*words).out.splitlines()
+    assert max(map(len, lines)) <= 120
+    monkeypatch.setenv("COLUMNS", "200")
+    assert max(map(len, run(*words).out.splitlines())) > 120
+
+
+@pytest.mark.slow
+def test_explain_compares_one_metric() -> None:
+    outcome = run("explain", TRUTH, A, "--to", "ultralytics-8.4", "--metric", "mAP50")
+    assert outcome.code == 0
+    assert not [line for line in outcome.out.splitlines() if line.split()[:1] == ["metric"]]
+    found = detmap.explain(TRUTH, A, "coco-bbox", "ultralytics-8.4", metric="AP50")
+    assert found.before == detmap.evaluate(TRUTH, A)["AP50"]
+    assert found.after == detmap.evaluate(TRUTH, A, "ultralytics-8.4")["mAP50"]
+    assert found.total == sum(step.change for step in found.steps)
+    with pytest.raises(detmap.DataError, match="is not an AP"):
+        detmap.explain(TRUTH, A, "coco-bbox", "voc2012", metric="AR100")
+
+
+@pytest.mark.slow
+def test_verify_and_cite(tmp_path: Path) -> None:
+    receipt = tmp_path / "run.json"
+    assert run("eval", TRUTH, A, "--receipt", receipt).code == 0
+    ap = f"AP {100 * detmap.evaluate(TRUTH, A)['AP']:.2f} on 60 images"
+    sentence = f"verified: {ap}, recomputed from the files, identical"
+    assert sentence in run("verify", receipt).out
+    assert sentence in run("verify", receipt, TRUTH, A).out
+    assert detmap.verify(receipt, TRUTH, A).sentence == sentence
+    other = run("verify", receipt, TRUTH, B)
+    assert other.code == 1
+    assert f"AP {100 * detmap.evaluate(TRUTH, A)['AP']:.2f} is now" in other.out
+    assert not detmap.verify(receipt, TRUTH, B)
+    assert "is given twice" in run("verify", receipt, TRUTH, A, "--truth", TRUTH).err
+    cited = run("cite", receipt, TRUTH, A).out
+    assert "year    = {2026}" in cited
+    assert "url     = {https://" in cited
