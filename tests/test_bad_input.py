@@ -1343,12 +1343,9 @@ def test_bad_options_are_refused(options: list[str], where: str, what: str, fix:
 
 
 USAGE = {
-    "an unknown command": (["no command"], "invalid choice: 'no command'"),
+    "an unknown command": (["no command"], "no command 'no command'"),
     "no detections": (["eval", "gt.json"], "the following arguments are required: DETECTIONS"),
-    "an unknown option": (
-        ["eval", "gt.json", "dt.json", "--fast"],
-        "unrecognized arguments: --fast",
-    ),
+    "an unknown option": (["eval", "gt.json", "dt.json", "--fast"], "no option --fast"),
     "an unknown format": (
         ["eval", "gt.json", "dt.json", "--format", "no format"],
         "invalid choice: 'no format'",
@@ -1380,7 +1377,7 @@ USAGE = {
 def test_wrong_usage_is_exit_2(arguments: list[str], what: str) -> None:
     outcome = run(*arguments)
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("usage: detmap")
+    assert outcome.err.startswith(("usage: detmap", "detmap: error: "))
     assert what in outcome.err
 
 

@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from detmap.cli import streams, uncertainty_tables
-from detmap.core.output import format_of
+from detmap.core.output import SUFFIXES
 from detmap.core.output.cell_text import or_none
 from detmap.core.output.formats import RENDERERS
 from detmap.core.output.table import Style, Table
@@ -118,10 +118,7 @@ def _threshold(
         point = result.operating_point(shown, iou=iou).micro
         if all(point[name] == best[name] for name in counts):
             break
-    return (
-        f"use a confidence threshold of {shown!r} (F1 {best['f1']:.4f}, precision "
-        f"{best['precision']:.4f}, recall {best['recall']:.4f})",
-    )
+    return (f"use a confidence threshold of {shown!r}",)
 
 
 def _slice_text(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -134,7 +131,8 @@ def _write_images(result: Result, arguments: argparse.Namespace) -> None:
     """Write the file of --per-image."""
     from detmap.core.results import slices as slicing
 
-    form = format_of(arguments.per_image) if arguments.per_image.suffix else "csv"
+    suffix = arguments.per_image.suffix.lower()
+    form = SUFFIXES.get(suffix, "csv") if suffix else "csv"
     table = slicing.image_table(result.per_image(arguments.iou))
     streams.write(RENDERERS[form]([table], Style()), arguments.per_image)
 

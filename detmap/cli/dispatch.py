@@ -221,7 +221,7 @@ class _Parser(argparse.ArgumentParser):
         usage = " ".join([self.prog, *(str(each) for each in places if each)])
         if found and found[0] in places:
             return f"paths have no option: write `{usage}`"
-        hint = f"did you mean {' or '.join(found)}? " if found else ""
+        hint = f"did you mean {' or '.join(map(repr, found))}? " if found else ""
         return f"{hint}`{self.prog} --help` lists the options"
 
     def _print_message(self, message: str, file: Any = None) -> None:

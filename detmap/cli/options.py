@@ -11,7 +11,7 @@ from typing import Any
 
 from detmap.cli import streams
 from detmap.core import protocol as protocols
-from detmap.core.output import format_of
+from detmap.core.output import SUFFIXES, format_of
 from detmap.core.output.formats import RENDERERS
 from detmap.core.output.table import Style
 from detmap.core.tables.join_keys import KEYS
@@ -305,7 +305,7 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
         return
     by_suffix = arguments.format is None
     if by_suffix:
-        arguments.format = "table" if arguments.output is None else format_of(arguments.output)
+        arguments.format = _by_suffix(arguments)
     arguments.style = Style(arguments.percent, arguments.digits, width=sys.maxsize)
     if arguments.format != "json":
         return
@@ -319,6 +319,17 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
         if given[option]:
             fix = f"choose another --format, or remove {option}"
             raise DetmapError(option, f"JSON holds {what}", fix)
+
+
+def _by_suffix(arguments: argparse.Namespace) -> str:
+    """The format that the suffix of -o names; refuses a new file of another suffix. A file that
+    exists may be an input: its command refuses it.
+    """
+    if arguments.output is None:
+        return "table"
+    if os.path.lexists(arguments.output) or getattr(arguments, "writes_toml", False):
+        return SUFFIXES.get(arguments.output.suffix.lower(), "table")
+    return format_of(arguments.output)
 
 
 def refuse_bad_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path | None]) -> None:

@@ -163,5 +163,6 @@ def test_arrays_take_the_name_of_their_own_box_format() -> None:
     given = ([1], [1], [[0, 0, 9, 9]])
     truth = detmap.truth_from_arrays(*given, box_format="xywh")
     assert (truth.boxes == detmap.truth_from_arrays(*given).boxes).all()
-    with pytest.raises(detmap.DataError, match="boxes of arrays are x, y, width, height"):
-        detmap.truth_from_arrays(*given, box_format="xyxy")
+    assert (truth.boxes == detmap.truth_from_arrays(*given, box_format="xyxy").boxes).all()
+    with pytest.raises(detmap.DataError, match="choose one of: xyxy"):
+        detmap.truth_from_arrays(*given, box_format="yxyx")

@@ -229,7 +229,8 @@ def test_every_public_object_is_shown_in_fifteen_lines() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["coco-bbox", "voc2012", "lvis"])
-def test_nothing_is_folded_in_a_pipe(protocol: str) -> None:
+def test_nothing_is_folded_in_a_pipe(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")  # the default is 120
     lines = evaluate("-p", protocol, "--per-class").out.splitlines()
     begin = next(i for i, line in enumerate(lines) if line.startswith("class "))
     circle = next(line for line in lines[begin:] if line.startswith("circle "))
@@ -239,7 +240,10 @@ def test_nothing_is_folded_in_a_pipe(protocol: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["eval", "diagnose", "compare", "tools"])
-def test_no_command_folds_wide_names_in_a_pipe(tmp_path: Path, command: str) -> None:
+def test_no_command_folds_wide_names_in_a_pipe(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
     name = " ".join(["a long name of a class"] * 12)
     truth = json.loads(COCO.read_text())
     truth["categories"][0]["name"] = name
@@ -315,11 +319,11 @@ def test_a_width_is_never_overrun(width: int) -> None:
 # ---- a command line that teaches
 
 
-def test_no_words_print_the_help() -> None:
+def test_no_words_print_the_commonest_jobs() -> None:
     bare = run()
     assert (bare.code, bare.err) == (0, "")
-    assert bare.out == run("--help").out
-    assert all(name in bare.out for name in dispatch.COMMANDS)
+    assert bare.out == dispatch.JOBS
+    assert all(name in run("--help").out for name in dispatch.COMMANDS)
 
 
 @pytest.mark.parametrize("name", dispatch.COMMANDS)

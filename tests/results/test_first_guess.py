@@ -55,7 +55,7 @@ def test_a_result_is_a_mapping(result: detmap.Result) -> None:
 def test_a_wrong_metric_names_the_right_one(result: detmap.Result, name: str, right: str) -> None:
     for values in (result, result.metrics, result.per_class[0]):
         if right in values:
-            with pytest.raises(KeyError, match=rf"did you mean {right}\?"):
+            with pytest.raises(KeyError, match=rf"did you mean '{right}'\?"):
                 values[name]
             assert right in values  # the advice works
     assert suggestions("metric", name, result) == [right]
@@ -92,7 +92,7 @@ def test_classes_by_name_and_place(result: detmap.Result) -> None:
     assert "circle" in result.per_class
     assert "cirle" not in result.per_class
     assert result.per_class[0] in result.per_class
-    with pytest.raises(KeyError, match="did you mean circle"):
+    with pytest.raises(KeyError, match="did you mean 'circle'"):
         result.per_class["cirle"]
     with pytest.raises(IndexError):
         result.per_class[99]
@@ -149,7 +149,7 @@ def test_plots_are_figures(result: detmap.Result, tmp_path: Path) -> None:
     axes = own.subplots()
     assert result.plot(ax=axes, panels="f1") is own
     assert axes.get_ylabel() == "F1"
-    with pytest.raises(detmap.DataError, match="did you mean classes"):
+    with pytest.raises(detmap.DataError, match="did you mean 'classes'"):
         result.plot(panels="clases")
     with pytest.raises(detmap.DataError, match="one for ax="):
         result.plot(ax=axes, panels=["f1", "iou"])

@@ -392,7 +392,7 @@ def test_settings_of_the_protocol() -> None:
     stream = Evaluator("coco-bbox", classes=["a"], settings={"limits.max_dets": [1, 10, 300]})
     assert "AR300" in stream.compute().metrics
     with pytest.raises(detmap.ProtocolError):
-        Evaluator("coco", classes=["a"])
+        Evaluator("cocoa", classes=["a"])
 
 
 # --- errors ---------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--formats", action="store_true", help="List the input formats.")
     options.add_outputs(command, "protocols", "tools")
+    command.set_defaults(writes_toml=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

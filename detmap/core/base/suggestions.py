@@ -170,5 +170,6 @@ def suggestions(kind: str, name: str, known: Iterable[Any]) -> list[str]:
 def did_you_mean(kind: str, name: str, known: Iterable[Any]) -> str:
     """Returns "did you mean ...?" and a space; "" if no name is near."""
     found = suggestions(kind, name, known)
-    listed = " or ".join((", ".join(found[:-1]), found[-1])) if found[1:] else "".join(found)
+    named = list(map(repr, found))
+    listed = " or ".join((", ".join(named[:-1]), named[-1])) if named[1:] else "".join(named)
     return f"did you mean {listed}? " if found else ""

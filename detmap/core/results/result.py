@@ -51,7 +51,7 @@ class Result(MetricAccess, Tabular):
     >>> round(result["AP50"], 4)  # a fraction; NaN if undefined
     0.606
     >>> round(result.per_class["circle"]["AP50"], 4)
-    CIRCLE
+    0.5622
     >>> [row["tp"] for row in result.per_class][:3]  # counts at IoU 0.5, one row per class
     [45, 37, 39]
     >>> recall, precision, score = result.curve("circle", iou=0.75)

@@ -190,7 +190,8 @@ def test_the_files_of_a_folder_that_changed_are_named(tmp_path: Path) -> None:
     done = run("verify", file, "--truth", tmp_path / "T", "--detections", tmp_path / "D")
     assert done.code == 1
     assert f"1 changed: Annotations/{pages[1].name}; 1 added: Annotations/more.xml" in done.out
-    assert "different: another truth" in done.out
+    assert "different: " in done.out
+    assert ": another truth" in done.out
 
 
 def test_of_many_files_there_is_one_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +272,7 @@ def test_a_receipt_of_an_older_protocol_is_honoured(
     later(tmp_path, monkeypatch)
     done = run("verify", file, "--truth", VOC, "--detections", TEXT)
     assert (done.code, done.err) == (0, "")
-    assert "identical: voc2007.3|" in done.out  # the version of the receipt
+    assert "from the files, identical: voc2007.3|" in done.out  # the version of the receipt
     content = explained(1, VOC, TEXT, "--receipt", file, "-p", "voc2007", *settings)
     assert {"protocol", "proto", "iou.comparison"} <= differing(content)
     assert content["cause"] == "other rules"
