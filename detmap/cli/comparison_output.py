@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from detmap.core.output.table import Bold, Cell, PValue, Style, Table
 from detmap.core.protocol.metric_rows import METRICS
-from detmap.core.statistics.comparison import SHOWN, Comparison, Pair
+from detmap.core.statistics.comparison import SHOWN, ClassPair, Comparison, Pair
 
 NAMED = 12
 """Metrics in the table of a paper."""
@@ -89,10 +89,7 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     changed = Table(
         f"classes that changed most, p adjusted by {comparison.adjust}",
         ("class", "metric", "change", f"{level} low", "high", "adjusted p"),
-        tuple(
-            (each.name, each.metric, *_change(each)[:3], _p_value(each.p_adjusted))
-            for each in moved
-        ),
+        tuple(map(_class_row, moved)),
         (comparison.signature,),
         name="changed",
     )
@@ -105,6 +102,10 @@ def _p(comparison: Comparison) -> str:
 
 def _change(pair: Pair) -> tuple[Cell, ...]:
     return pair.difference, pair.low, pair.high, _p_value(pair.p)
+
+
+def _class_row(pair: ClassPair) -> tuple[Cell, ...]:
+    return pair.name, pair.metric, *_change(pair)[:3], _p_value(pair.p_adjusted)
 
 
 def _p_value(p: float) -> Cell:

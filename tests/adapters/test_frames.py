@@ -142,7 +142,7 @@ def test_a_table_and_arrays(sample: Tables) -> None:
         truth_from_arrays(table, crowd=[0])
     with pytest.raises(DataError, match="category_id: missing"):
         truth_from_arrays([1])
-    with pytest.raises(DataError, match="box_format: 'voc'"):
-        truth_from_arrays([1], [1], [[1, 2, 3, 4]], box_format="voc")
+    with pytest.raises(DataError, match="unknown box format 'yxyx'"):
+        truth_from_arrays([1], [1], [[1, 2, 3, 4]], box_format="yxyx")
     with pytest.raises(DataError, match="boxes: missing"):
         detections_from_arrays(sample[0], ["000001"], [1])

@@ -92,6 +92,7 @@ def test_a_picture_that_cannot_be_is_refused_first(
         outcome = run("eval", "no such file", RESULTS, "--plot", tmp_path / name)
         assert outcome.code == 2
         assert words in outcome.err
+    (tmp_path / "x.png").touch()  # a new file of this suffix is refused before
     assert (
         "is used for two outputs"
         in run("eval", COCO, RESULTS, "--plot", tmp_path / "x.png", "-o", tmp_path / "x.png").err
@@ -100,7 +101,7 @@ def test_a_picture_that_cannot_be_is_refused_first(
     outcome = run("eval", COCO, RESULTS, "--plot", tmp_path / "x.png")
     assert outcome.code == 2
     assert "pip install 'detmap-eval[plot]'" in outcome.err
-    assert list(tmp_path.iterdir()) == []
+    assert [file.stat().st_size for file in tmp_path.iterdir()] == [0]
 
 
 @pytest.mark.slow

@@ -77,11 +77,8 @@ def truth_from_arrays(
     classes = _classes(where, category_ids, _category_names(where, categories))
     given = box_conventions.areas(xywh, form) if area is None else area
     areas = arguments.numbers(f"{where}: area", given, flags=False)
-    crowds = (
-        np.zeros(len(xywh), dtype=bool)
-        if crowd is None
-        else arguments.flags(f"{where}: crowd", crowd)
-    )
+    given_crowd = np.zeros(len(xywh), dtype=bool) if crowd is None else crowd
+    crowds = arguments.flags(f"{where}: crowd", given_crowd)
     flags = {"crowd": crowds} | _named(f"{where}: roles", roles, arguments.flags)
     numbers = {"area": areas} | _named(f"{where}: attributes", attributes, arguments.numbers)
     _same_length(where, len(xywh), category_id=category_ids, **flags, **numbers)
