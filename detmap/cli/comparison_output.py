@@ -114,8 +114,10 @@ def _p_value(p: float) -> Cell:
 
 def _values(comparison: Comparison) -> Table:
     """One row per metric, one column per detector."""
-    rows = tuple((metric, *values) for metric, values in comparison.values.items())
-    return Table("", ("metric", *comparison.names), rows, name="metrics")
+    rows: list[tuple[Cell, ...]] = [
+        (metric, *values) for metric, values in comparison.values.items()
+    ]
+    return Table("", ("metric", *comparison.names), tuple(rows), name="metrics")
 
 
 def _full(table: Table) -> Table:

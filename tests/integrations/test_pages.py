@@ -48,10 +48,13 @@ def test_blocks_of_servers_print_what_the_page_shows(
 
 
 @pytest.mark.slow
-def test_the_command_of_the_page_of_differences_prints_what_it_shows() -> None:
+def test_the_command_of_the_page_of_differences_prints_what_it_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (_, command), (_, shown) = BLOCKS.findall((PAGES / "differences.md").read_text())
     files = {"TRUTH": str(sample.TRUTH), "DETECTIONS": str(sample.FOUND)}
     words = [files.get(word, word) for word in command.split()]
+    monkeypatch.setenv("COLUMNS", "1000")  # the default of a pipe is 120
     assert running.run(*words[1:]).out == shown
 
 

@@ -32,7 +32,7 @@ def test_below(detection_gate):
     detection_gate(TRUTH, GOOD, at_least={"AP": 0.9})
 
 def test_dropped(detection_gate):
-    detection_gate(TRUTH, POOR, baseline=GOOD, max_drop={"AP50": 0.5})
+    detection_gate(TRUTH, POOR, baseline=GOOD, max_drop={"AP50": 0.005})
 
 def rules():
     import detmap
@@ -54,10 +54,10 @@ def test_no_such_file(detection_gate):
     detection_gate(TRUTH, "missing.json", at_least={"AP": 0.4})
 
 def test_drop_without_baseline(detection_gate):
-    detection_gate(TRUTH, GOOD, max_drop={"AP50": 0.5})
+    detection_gate(TRUTH, GOOD, max_drop={"AP50": 0.005})
 
 def test_drop_of_no_metric(detection_gate):
-    detection_gate(TRUTH, GOOD, GOOD, max_drop={"AP50/dog": 0.5})
+    detection_gate(TRUTH, GOOD, GOOD, max_drop={"AP50/dog": 0.005})
 
 def test_percent(detection_gate):
     detection_gate(TRUTH, GOOD, at_least={"AP": 45})

@@ -316,8 +316,11 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     mixed = run("compare", SHAPES, saved[0], B, "--replicates=30", "--format=json")
     assert json.loads(mixed.out)["pairs"][0]["p"] is None
     text = run("compare", SHAPES, A, B, A, "--replicates=9", "--percent", "--names=a,b,c").out
-    for words in ("leaderboard", "classes that changed most", "images that changed", "needs "):
+    for words in ("leaderboard", "all pairs", "needs "):
         assert words in " ".join(text.split())
+    for table in ("classes", "images"):
+        told = run("compare", *saved, "--replicates=9", "--table", table)
+        assert "that changed" in told.out
     assert run("compare", *saved, "-p", "coco-bbox").code == 2
     by_suffix = tmp_path / "x.json"  # the table's option, as the action passes it
     done = run(
@@ -332,15 +335,15 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "code", "words"),
     [
-        ("--fail-if-drop=0.5", 1, "FAIL: mAP dropped "),
-        ("--fail-if-drop=mAP=99", 0, "PASS"),
-        ("--fail-if-drop=mAP/circle=99", 0, "mAP of circle".replace("mAP", "AP")),
-        ("--require-within=0.5", 1, "to detect a drop of 0.5 takes about"),
-        ("--require-within=99", 0, ", to show: a drop smaller than 99 ("),
+        ("--fail-if-drop=.005", 1, "FAIL: mAP dropped "),
+        ("--fail-if-drop=mAP=.99", 0, "PASS"),
+        ("--fail-if-drop=mAP/circle=.99", 0, "mAP of circle".replace("mAP", "AP")),
+        ("--require-within=.005", 1, "to detect a drop of 0.5 takes about"),
+        ("--require-within=.99", 0, ", to show: a drop smaller than 99 ("),
         ("--require-within=0", 2, "a drop cannot be smaller than 0 points"),
-        ("--fail-if-drop=x", 2, "percentage points from 0 to 100"),
+        ("--fail-if-drop=x", 2, "fraction from 0 to 1"),
         ("--fail-if-drop=AP99=1", 2, "there is no AP99"),
-        ("--fail-if-drop=nan", 2, "percentage points"),
+        ("--fail-if-drop=nan", 2, "fraction"),
     ],
 )
 def test_gates_pass_and_fail_as_they_say(option: str, code: int, words: str) -> None:

@@ -131,7 +131,8 @@ def _points(kind: str, text: str) -> str:
     try:
         limit = Decimal(number.strip())
     except InvalidOperation:
-        limit = Decimal("nan")
+        limit = Decimal(-1)
+    limit = limit if limit.is_finite() else Decimal(-1)
     if not 0 <= limit <= 1:
         fix = "give a fraction from 0 to 1: .005, AP50=.005 or AP50/person=.01"
         if 1 < limit <= 100:
