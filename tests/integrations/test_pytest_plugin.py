@@ -159,3 +159,26 @@ def test_a_value_at_its_limit_passes(detection_gate: Callable[..., Any]) -> None
         np.ones(len(everything)),
     )
     assert detection_gate(everything, own, at_least={"AP50": 0.99, "AP": 0.99}).metrics["AP"] > 0.99
+
+
+def test_a_gate_takes_results(detection_gate: Callable[..., Any]) -> None:
+    truth, good, poor = FILES
+    better, worse = detmap.evaluate(truth, good), detmap.evaluate(truth, poor)
+    assert detection_gate(better, at_least={"AP": 0.4}) is better
+    with pytest.raises(pytest.fail.Exception, match=r"FAIL: AP .* is below 0.4"):
+        detection_gate(worse, at_least={"AP": 0.4})
+    assert detection_gate(better, baseline=worse) is better
+    for baseline in (better, good):
+        with pytest.raises(pytest.fail.Exception, match="FAIL: AP dropped 26"):
+            detection_gate(worse, baseline=baseline)
+
+
+def test_a_gate_takes_results_of_batches(detection_gate: Callable[..., Any]) -> None:
+    truth, good, poor = FILES
+    results = []
+    for found in (good, poor):
+        table = detmap.read_truth(truth)
+        results.append(detmap.summarize(detmap.match(table, detmap.read_detections(found, table))))
+    assert detection_gate(results[0], baseline=results[1]) is results[0]
+    with pytest.raises(pytest.fail.Exception, match="FAIL: AP dropped 26"):
+        detection_gate(results[1], baseline=results[0])

@@ -548,6 +548,26 @@ def test_threads_that_update_while_another_computes_lose_no_image() -> None:
     assert len(stream) == stream.matches.n_images == stream.compute().overview.n_images == 180
 
 
+def test_evaluators_add_up_and_do_not_change() -> None:
+    truth, detections = read_coco(*draw_coco(np.random.default_rng(5)))
+    pairs, classes = per_image(truth, detections), truth.categories
+
+    def empty() -> Evaluator:
+        return Evaluator("coco-bbox", classes=classes, box_format="xywh")
+
+    parts = [feed(empty(), [pair], [1]) for pair in pairs]
+    before = [part.compute().metrics for part in parts]
+    one, whole = parts[0] + parts[1], sum(parts)
+    assert_same(one.matches, feed(empty(), pairs[:2], [2]).matches)
+    assert_same(whole.matches, feed(empty(), pairs, [len(pairs)]).matches)
+    assert str([part.compute().metrics for part in parts]) == str(before)
+    for other in (1, None, "a", parts[0].compute()):
+        with pytest.raises((TypeError, MergeError)):
+            _ = parts[0] + other  # type: ignore[operator]
+        with pytest.raises(TypeError):
+            _ = other + parts[0]  # type: ignore[operator]
+
+
 def test_evaluators_that_merge_into_each_other_do_not_wait_for_ever() -> None:
     streams = [Evaluator(classes=["a"]) for _ in range(2)]
     threads = [
