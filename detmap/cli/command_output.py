@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from detmap.cli import streams, uncertainty_tables
-from detmap.core.output import SUFFIXES
+from detmap.core.output import SUFFIXES, format_of
 from detmap.core.output.cell_text import or_none
 from detmap.core.output.formats import RENDERERS
 from detmap.core.output.table import Style, Table
@@ -152,6 +152,8 @@ def write_tables(tables: Sequence[Table], arguments: argparse.Namespace) -> None
     style, found = arguments.style, getattr(arguments, "findings", None)
     if arguments.output is None:
         style = replace(style, width=get_terminal_size((PIPED, 0)).columns)
+    elif arguments.by_suffix and arguments.output.is_file():
+        format_of(arguments.output)  # refuses an old file of another suffix
     on_terminal = arguments.output is None and sys.stdout is not None and sys.stdout.isatty()
     alone = arguments.format == "csv" or getattr(arguments, "table", None) is not None
     if found and not (on_terminal or alone):

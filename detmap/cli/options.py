@@ -303,7 +303,7 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
     """Set the output format and style; refuse options that JSON output ignores."""
     if not hasattr(arguments, "digits"):
         return
-    by_suffix = arguments.format is None
+    arguments.by_suffix = by_suffix = arguments.format is None
     if by_suffix:
         arguments.format = _by_suffix(arguments)
     arguments.style = Style(arguments.percent, arguments.digits, width=sys.maxsize)
@@ -323,7 +323,7 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
 
 def _by_suffix(arguments: argparse.Namespace) -> str:
     """The format that the suffix of -o names; refuses a new file of another suffix. A file that
-    exists may be an input: its command refuses it.
+    exists may be an input, which its command refuses; `command_output` refuses the others.
     """
     if arguments.output is None:
         return "table"

@@ -136,6 +136,9 @@ def test_a_name_of_another_module_is_named(name: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".html", ".log"])
 def test_suffixes_that_are_not_written_are_refused(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"old{suffix}").write_text("kept")
+    assert run("eval", TRUTH, A, "-o", tmp_path / f"old{suffix}").code == 2
+    assert (tmp_path / f"old{suffix}").read_text() == "kept"
     outcome = run("eval", TRUTH, A, "-o", tmp_path / f"t{suffix}")
     assert outcome.code == 2
     assert ".json, .csv, .md" in outcome.err
