@@ -142,7 +142,7 @@ def test_suffixes_that_are_not_written_are_refused(tmp_path: Path, suffix: str) 
     outcome = run("eval", TRUTH, A, "-o", tmp_path / f"t{suffix}")
     assert outcome.code == 2
     assert ".json, .csv, .md" in outcome.err
-    assert not [*tmp_path.iterdir()]
+    assert [path.stem for path in tmp_path.iterdir()] == ["old"]
     assert run("eval", TRUTH, A, "-o", tmp_path / f"t{suffix}", "--format", "table").code == 0
 
 

@@ -166,7 +166,7 @@ def test_errors_of_a_worker_come_back(client: Any, tmp_path: Path) -> None:
     with pytest.raises(MergeError, match="the classes differ"):
         evaluate([shards[0], (other, results)], "coco-bbox", client)
     with pytest.raises(detmap.ProtocolError):
-        evaluate(shards, "coco", client)
+        evaluate(shards, "absent", client)
 
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

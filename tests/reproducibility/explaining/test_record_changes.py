@@ -272,7 +272,8 @@ def test_a_receipt_of_an_older_protocol_is_honoured(
     later(tmp_path, monkeypatch)
     done = run("verify", file, "--truth", VOC, "--detections", TEXT)
     assert (done.code, done.err) == (0, "")
-    assert "from the files, identical: voc2007.3|" in done.out  # the version of the receipt
+    assert "recomputed from the files, identical\n" in done.out
+    assert "run.json: voc2007.3|" in done.out  # the version of the receipt
     content = explained(1, VOC, TEXT, "--receipt", file, "-p", "voc2007", *settings)
     assert {"protocol", "proto", "iou.comparison"} <= differing(content)
     assert content["cause"] == "other rules"
