@@ -9,6 +9,7 @@ from typing import Any
 
 from detmap.core.adapters import options_of, read_detections
 from detmap.core.base.display_names import detector_names
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.curves.scores import Scores, scores
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import Protocol
@@ -30,6 +31,7 @@ Detector = Any
 SAVED = ".npz"
 
 
+@proposes_arguments
 def compare(
     truth: Any,
     *detections: Detector,
@@ -52,7 +54,8 @@ def compare(
     truth : a table, a path or an object as in `detmap.evaluate`; may be None or the first detector
         if all are results or saved `Matches`
     detections : two or more tables, paths, objects, results, matches, or files of saved matches;
-        or one dict from name to these: ``{"base": "a.json", "new": "b.json"}``
+        or one dict from name to these: ``{"base": "a.json", "new": "b.json"}``; or one list of
+        paths, tables and results
     protocol, settings : as in `evaluate`; saved matches and results bring their own
     names : names of the detectors (default: from their paths)
     alpha : significance level of intervals and groups
@@ -71,6 +74,8 @@ def compare(
     detectors = list(detections)
     if len(detectors) == 1 and type(detectors[0]) is dict and names is None:
         names, detectors = list(map(str, detectors[0])), list(detectors[0].values())
+    elif len(detectors) == 1 and type(detectors[0]) is list and _are_detectors(detectors[0]):
+        detectors = detectors[0]
     if isinstance(truth, Matches | Result) or is_saved(truth):
         detectors, truth = [truth, *detectors], None
     if len(detectors) < 2:
@@ -198,6 +203,12 @@ def _match_all(
         for each, own in zip(given, ready, strict=True)
     ]
     return matches, notes
+
+
+def _are_detectors(values: list[Any]) -> bool:
+    """Whether a list is one of detectors; a list of dicts is the output of one."""
+    kinds = str | Path | Detections | Matches | Result
+    return len(values) > 1 and all(isinstance(each, kinds) for each in values)
 
 
 def _read(detector: Any, truth: Truth, rules: Protocol) -> Detections:

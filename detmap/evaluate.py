@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from detmap.core.adapters import ClassNames, options_of, read_detections, read_truth, read_truth_for
 from detmap.core.base import arguments
 from detmap.core.base import memory as sizes
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.curves import image_weights
 from detmap.core.curves.scores import scores
 from detmap.core.matching import engine
@@ -26,6 +27,7 @@ from detmap.core.tables.extension import extended
 from detmap.errors import DataError
 
 
+@proposes_arguments
 def evaluate(
     truth: Any,
     detections: Any,
@@ -144,6 +146,7 @@ def _evaluate_parts(
     return evaluation.evaluate(truth, source, rules, bound, threads=threads)
 
 
+@proposes_arguments
 def match(
     truth: Any,
     detections: Any,

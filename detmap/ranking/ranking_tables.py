@@ -55,7 +55,7 @@ def tables(result: RankingResult) -> list[Table]:
     tables.append(
         Table(
             "classes",
-            ("class", "positives", "samples", "AP", "AUC", "best F1", "at score"),
+            ("class", "positives", "samples", "AP", "AUC", "best F1", "threshold"),
             rows,
             name="classes",
         )

@@ -225,7 +225,7 @@ def test_the_command_tells_what_the_methods_tell() -> None:
         assert frame["class"].tolist()[-2:] == ["(micro)", "(macro)"]
         assert frame["tp"].tolist() == [row["tp"] for row in rows_of(points)]
         scores = [row["threshold"] for row in rows_of(points)]
-        assert np.array_equal(frame["at score"], scores, equal_nan=True)
+        assert np.array_equal(frame["threshold"], scores, equal_nan=True)
     plain = run("eval", COCO, RESULTS, *options).out
     assert max(map(len, plain.splitlines())) <= 80
     assert run("eval", COCO, RESULTS, "--confidence", "nan").code == 2

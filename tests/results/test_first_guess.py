@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.core.base.suggestions import MEANT, metric_key, suggestions
+from detmap.core.base.suggestions import FUNCTIONS, MEANT, metric_key, suggestions
 from detmap.core.output import SUFFIXES
 from detmap.core.output.formats import text
 from detmap.core.output.table import Table
@@ -206,3 +206,80 @@ def test_tables_align_wide_characters() -> None:
     before = {"猫": 14, "dog": 15, "😀": 14, "e": 16}  # characters before the last column
     for line in lines[1:]:
         assert line.rindex(" ") + 1 == next(n for each, n in before.items() if line[0] == each[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("gt", "truth=..."),
+        ("predictions", "detections=..."),
+        ("iou_type", 'protocol="coco-bbox"'),
+        ("iou_threshold", 'settings={"iou.thresholds": [0.5]}'),
+        ("max_det", 'settings={"limits.max_dets": [1, 10, 100]}'),
+        ("conf", "evaluate(...).at(confidence=0.5)"),
+        ("per_class", "evaluate(...).per_class"),
+        ("ci", "evaluate(...).intervals()"),
+        ("metric", "evaluate(...).metrics"),
+        ("setting", "settings=..."),
+    ],
+)
+def test_a_wrong_keyword_names_the_right_one(name: str, advice: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        detmap.evaluate(TRUTH, A, **{name: 0.5})  # type: ignore[call-arg]
+    assert str(refused.value) == f"evaluate() has no argument {name!r}: write {advice}"
+    begin, _, end = advice.partition("(...)")
+    if end:
+        assert eval(f"detmap.{begin}(TRUTH, A){end}")
+    elif "..." not in advice:
+        made = eval(f"detmap.evaluate(TRUTH, A, {advice})")
+        base = detmap.evaluate(TRUTH, A)
+        assert made["AP"] == base["AP50" if "iou.t" in advice else "AP"]
+
+
+def test_other_functions_name_keywords_too(result: detmap.Result) -> None:
+    calls = {
+        "write confidence=...": lambda: result.at(conf=0.5),  # type: ignore[call-arg]
+        "write confidence=... ": lambda: result.confusion_matrix(conf=0.5),
+        "write protocol=": lambda: detmap.Evaluator(iou_type="bbox"),  # type: ignore[call-arg]
+        "the arguments are truth, ": lambda: detmap.compare(TRUTH, a=A, b=B),  # type: ignore
+        "write threads=...": lambda: detmap.match(TRUTH, A, workers=2),  # type: ignore[call-arg]
+    }
+    for advice, call in calls.items():
+        with pytest.raises(TypeError, match="has no argument") as refused:
+            call()
+        assert advice.strip() in str(refused.value)
+
+
+def test_a_row_and_an_operating_point_have_attributes(result: detmap.Result) -> None:
+    row = result.per_class["star"]
+    assert row["AP"] == row.AP
+    assert not hasattr(row, "mAP")
+    assert pickle.loads(pickle.dumps(row)) == copy.deepcopy(row) == row
+    assert result.per_class.names == [row["name"] for row in result.per_class]
+    for point in (result.best_f1(), result.at(confidence=0.5)):
+        for name in ("threshold", "precision", "recall", "f1"):
+            assert getattr(point, name) == point.micro[name]
+        assert str(point).splitlines()[1].split()[:2] == ["class", "threshold"]
+        assert json.loads(point.to_json()) == point.to_dict()
+
+
+def test_a_panel_by_its_name_is_drawn_alone(result: detmap.Result) -> None:
+    pytest.importorskip("matplotlib")
+    assert [axes.get_ylabel() for axes in result.plot("f1").axes] == ["F1"]
+    with pytest.raises(detmap.DetmapError, match="no suffix"):
+        result.plot("confusion")
+
+
+def test_functions_and_methods_name_each_other(result: detmap.Result) -> None:
+    for name in FUNCTIONS:
+        assert callable(getattr(detmap, name))
+        with pytest.raises(AttributeError, match=rf"did you mean detmap.{name}\(\.\.\.\)\?"):
+            getattr(result, name)
+    with pytest.raises(AttributeError, match=r"write `detmap.evaluate\(...\).confusion_matrix`"):
+        detmap.confusion_matrix  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_detectors_are_compared_from_a_list() -> None:
+    assert detmap.compare(TRUTH, [A, B]).names == detmap.compare(TRUTH, A, B).names
+    with pytest.raises(detmap.DataError, match="two or more"):
+        detmap.compare(TRUTH, [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}])

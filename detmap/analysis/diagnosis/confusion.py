@@ -21,6 +21,7 @@ from detmap.analysis.diagnosis.overlapping_pairs import pairs
 from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
 from detmap.core.base import crowding, memory
 from detmap.core.base.arguments import is_number
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.overlaps.row_overlaps import edges
@@ -253,6 +254,7 @@ def confusion(
     return Confusion(told_apart(truth.categories), rule, float(chosen), float(least), cases)
 
 
+@proposes_arguments
 def confusion_matrix(
     truth: Truth,
     detections: Detections,

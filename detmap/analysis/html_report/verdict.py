@@ -224,8 +224,8 @@ def _run_at(who: str, run: Run) -> str:
     if run.doubtful or not point.f1 > 0:
         return ""
     return (
-        f"Run {who} at score {point.score:.2g}: precision {_percent(point.precision)}, recall "
-        f"{_percent(point.recall)}."
+        f"Use {who} with a confidence threshold of {point.score:.2g}: precision "
+        f"{_percent(point.precision)}, recall {_percent(point.recall)}."
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
 
 MEANT: Mapping[str, Mapping[str, str]] = {
     "command": {
@@ -74,13 +75,13 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "rafaelpadilla-review-coco": "rafaelpadilla",
     },
     "python": {
-        "evaluate": "eval score val",
+        "evaluate": "eval score val map mean_average_precision coco_eval evaluate_detections",
         "read_truth": "load read read_coco load_truth read_ground_truth",
         "read_detections": "loadres load_res load_detections read_predictions",
         "doctor": "check healthcheck",
-        "diagnose": "tide errors confusion_matrix",
+        "diagnose": "tide errors",
         "show": "protocols list_protocols",
-        "Evaluator": "metric map meanap detectionmap cocoevaluator",
+        "Evaluator": "metric meanap detectionmap cocoevaluator",
         "plot": "pr_curve precision_recall_curve",
     },
     "result": {
@@ -102,6 +103,40 @@ MEANT: Mapping[str, Mapping[str, str]] = {
 }
 """By kind of name: the right name, and the words that people write for it."""
 
+ARGUMENTS: Mapping[str, str] = {
+    "truth": "gt ground_truth groundtruth target targets gts y_true annotations labels coco_gt",
+    "detections": "dt det dets pred preds prediction predictions result results y_pred coco_dt",
+    "protocol": "preset rules style tool benchmark metric_type",
+    "class_names": "names class_map label_map categories",
+    "classes": "cls class_ids category_ids cat_ids labels",
+    "confidence": "conf score conf_thres conf_threshold confidence_threshold score_threshold "
+    "score_thr threshold thr",
+    "names": "labels detectors models",
+    "panels": "kind panel curve what",
+    "threads": "workers n_jobs num_workers jobs",
+}
+"""Arguments, and the words that people write for them."""
+
+SETTINGS: Mapping[str, str] = {
+    'protocol="coco-bbox"': "iou_type ioutype",
+    'settings={"iou.thresholds": [0.5]}': "iou iou_thr iou_thrs iou_thres iou_threshold "
+    "iou_thresholds iouthrs",
+    'settings={"limits.max_dets": [1, 10, 100]}': "max_det max_dets max_detections maxdets "
+    "max_detection_thresholds",
+}
+"""Arguments of a protocol, and the words that people write for them."""
+
+RETURNED: Mapping[str, str] = {
+    "at(confidence=0.5)": "conf score conf_thres score_threshold confidence conf_threshold "
+    "confidence_threshold threshold score_thr",
+    "per_class": "per_class classwise class_metrics by_class",
+    "intervals()": "ci intervals bootstrap confidence_intervals",
+    "plot()": "plot plots pr_curve",
+    "best_f1()": "best_f1 best_threshold",
+    "metrics": "metric metrics",
+}
+"""What a result has, and the arguments that people write for it."""
+
 IMPORTS: Mapping[str, str] = {
     "MeanAveragePrecision": "detmap.integrations.torchmetrics",
     "DetmapEvaluator": "detmap.integrations.detectron2",
@@ -113,8 +148,14 @@ IMPORTS: Mapping[str, str] = {
     "mask": "detmap.compat",
     "patch_pycocotools": "detmap.compat",
     "evaluate_suite": "detmap.benchmarks.suites",
+    "average_precision": "detmap.ranking",
+    "roc_curve": "detmap.ranking",
+    "precision_recall_curve": "detmap.ranking",
 }
 """Names that people look for in `detmap`, and the modules that have them."""
+
+FUNCTIONS = ("compare", "convert", "diagnose", "doctor", "explain", "report", "reproduce", "tools")
+"""Functions of `detmap` that people look for at a result."""
 
 SHORTEST = 3  # characters of a name that others begin with
 
@@ -173,3 +214,38 @@ def did_you_mean(kind: str, name: str, known: Iterable[Any]) -> str:
     named = list(map(repr, found))
     listed = " or ".join((", ".join(named[:-1]), named[-1])) if named[1:] else "".join(named)
     return f"did you mean {listed}? " if found else ""
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def proposes_arguments(function: Function) -> Function:
+    """Decorates a public function: a wrong keyword ends in a `TypeError` with the right one."""
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def checked(*args: Any, **options: Any) -> Any:
+        for name in options:
+            if name not in known:
+                raise TypeError(_wrong_argument(function, name, known))
+        return function(*args, **options)
+
+    return checked  # type: ignore[return-value]
+
+
+def _wrong_argument(function: Callable[..., Any], name: str, known: tuple[str, ...]) -> str:
+    """The message about a keyword that a function does not have."""
+    called = function.__qualname__.removesuffix(".__init__")
+    own = [each for each in known if each != "self"]
+    found = [f"{each}=..." for each in _meaning(ARGUMENTS, name) if each in own]
+    found += [each for each in _meaning(SETTINGS, name) if each.partition("=")[0] in own]
+    if called == "evaluate":
+        found += [f"evaluate(...).{each}" for each in _meaning(RETURNED, name)]
+    found = found or [f"{each}=..." for each in suggestions("argument", name, own)]
+    hint = f"write {found[0]}" if found else f"the arguments are {', '.join(own)}"
+    return f"{called}() has no argument {name!r}: {hint}"
+
+
+def _meaning(words: Mapping[str, str], name: str) -> list[str]:
+    return [right for right, meant in words.items() if name.casefold() in meant.split()]

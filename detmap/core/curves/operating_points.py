@@ -23,11 +23,12 @@ from detmap.core.base.sums import add_floats
 from detmap.core.curves.scores import NO_WEIGHT, Lists, rank
 from detmap.core.matching.matches import Matches
 from detmap.core.output.table import Cell, Table
+from detmap.core.output.tabular import Tabular
 from detmap.core.tables.grouping import last
 from detmap.errors import DataError
 
 RATES = ("threshold", "precision", "recall", "f1")
-TITLES = {"threshold": "at score", "f1": "F1"}
+TITLES = {"f1": "F1"}
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
@@ -65,7 +66,7 @@ class Points:
 
 @outlined
 @dataclass(frozen=True, slots=True)
-class Operating:
+class Operating(Tabular):
     """An operating point per class and overall.
 
     Parameters
@@ -78,6 +79,30 @@ class Operating:
     per_class: list[Row]
     micro: Row
     macro: Row
+
+    @property
+    def threshold(self) -> float:
+        """The threshold for all classes together; see `micro`."""
+        return float(self.micro["threshold"])
+
+    @property
+    def precision(self) -> float:
+        """The precision of all classes together."""
+        return float(self.micro["precision"])
+
+    @property
+    def recall(self) -> float:
+        """The recall of all classes together."""
+        return float(self.micro["recall"])
+
+    @property
+    def f1(self) -> float:
+        """F1 (or F-beta) of all classes together."""
+        return float(self.micro["f1"])
+
+    def tables(self) -> list[Table]:
+        """Returns the table of classes."""
+        return [self.table("operating", "operating points")]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain values, undefined ones as None."""

@@ -10,7 +10,7 @@ from detmap.core.output.table import Style, Table
 
 
 class Tabular:
-    """Base class: a subclass defines `tables`, and may have `to_dict`, a `signature` and `notes`.
+    """Base class: a subclass defines `tables`, and may have a `to_dict`, `signature` and `notes`.
 
     Methods that make text take the options of `tables` too: ``to_latex(per_class=True)``.
     """
@@ -26,12 +26,16 @@ class Tabular:
         return str(self)
 
     def to_json(self, **options: Any) -> str:
-        """Returns the content as JSON: that of `to_dict`, else the tables."""
+        """Returns the content of `to_dict` as JSON."""
+        content: Any = self.to_dict
+        return json.dumps(content(**options), indent=2, allow_nan=False) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the content of the JSON output: the tables."""
         from detmap.core.output import formats
 
-        if hasattr(self, "to_dict"):
-            return json.dumps(self.to_dict(**options), indent=2, allow_nan=False) + "\n"
-        return formats.json(self.tables(**options))
+        content: dict[str, Any] = json.loads(formats.json(self.tables()))
+        return content
 
     def to_markdown(
         self, *, percent: bool = False, digits: int | None = None, **options: Any

@@ -46,7 +46,7 @@ def plot(
     Parameters
     ----------
     results : a `Result`, or a dict from the name of a detector to its `Result`
-    path : .png, .svg or .pdf file to write too
+    path : .png, .svg or .pdf file to write too; or the name of a panel
     panels : names of the panels (default: all). A result has ``classes``, ``subsets``, ``iou`` and
         ``f1``; several have ``detectors`` (mean precision-recall curves) and ``f1``
     ax : Matplotlib axes to draw one panel in (default: the first)
@@ -60,6 +60,8 @@ def plot(
     ------
     DetmapError : another suffix, no matplotlib, an unknown panel, no match rows, or the write fails
     """
+    if isinstance(path, str) and path in (*PANELS, "detectors"):
+        path, panels = None, path
     if path is not None:
         if not isinstance(path, str | Path):
             raise DataError("plot: path", f"a {type(path).__name__}", "give a string or a Path")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from detmap.core.base.suggestions import did_you_mean, suggestions
+from detmap.core.base.suggestions import FUNCTIONS, did_you_mean, suggestions
 from detmap.errors import few
 
 
@@ -15,6 +15,13 @@ class NamedValues(dict[str, Any]):
     def __missing__(self, name: object) -> Any:
         hint = did_you_mean("metric", str(name), self)
         raise KeyError(f"there is no {name!s:.80}; {hint}the names are {', '.join(self)}")
+
+    if not TYPE_CHECKING:  # a type checker would accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self:
+                return self[name]
+            raise AttributeError(f"there is no {name}; the names are {', '.join(self)}")
 
 
 class ClassRows(list[dict[str, Any]]):
@@ -32,17 +39,21 @@ class ClassRows(list[dict[str, Any]]):
         rows = [row for row in self if row["name"] == key]
         if len(rows) == 1:
             return rows[0]
-        names = [row["name"] for row in self]
         if rows:
             ids = ", ".join(str(row.get("id")) for row in rows)
             raise KeyError(f"several classes are named {key!r} (ids {ids}); use the position")
-        hint = did_you_mean("class", key, names)
-        raise KeyError(f"there is no class {key!r:.80}; {hint}the classes are {few(names)}")
+        hint = did_you_mean("class", key, self.names)
+        raise KeyError(f"there is no class {key!r:.80}; {hint}the classes are {few(self.names)}")
 
     def __contains__(self, key: object) -> bool:
         if isinstance(key, str):
             return any(row["name"] == key for row in self)
         return super().__contains__(key)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the classes."""
+        return [row["name"] for row in self]
 
     def to_frame(self) -> Any:
         """Returns the rows as a `pandas.DataFrame` with the names of the classes as index."""
@@ -120,8 +131,10 @@ class MetricAccess:
         if name in metrics:
             return metrics[name]
         own = [each for each in dir(type(self)) if not each.startswith("_")]
-        found = suggestions("result", name, own) or [
-            f'result["{each}"]' for each in suggestions("metric", name, metrics)
-        ]
+        found = (
+            [f"detmap.{name}(...)"] * (name in FUNCTIONS)
+            or suggestions("result", name, own)
+            or [f'result["{each}"]' for each in suggestions("metric", name, metrics)]
+        )
         hint = f"; did you mean {' or '.join(found)}?" if found else ""
         raise AttributeError(missing + hint)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.base.locks import cached_property
 from detmap.core.base.reprs import outline
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.curves import aggregation
 from detmap.core.curves import scores as class_scores
 from detmap.core.curves.aggregation import COUNTS
@@ -375,6 +376,7 @@ class Result(MetricAccess, Tabular):
         """Returns precision, recall, F1, TP, FP and FN of detections at or above a score."""
         return self._operating("operating_point", iou, threshold)
 
+    @proposes_arguments
     def at(self, confidence: float, *, iou: float | None = None) -> Operating:
         """Returns `operating_point` at a confidence: ``result.at(confidence=0.5).micro``."""
         return self.operating_point(confidence, iou=iou)
@@ -382,7 +384,7 @@ class Result(MetricAccess, Tabular):
     def best_f1(self, *, iou: float | None = None) -> Operating:
         """Returns the score threshold of the highest F1, per class and overall.
 
-        ``result.best_f1().micro["threshold"]`` is that of all classes together.
+        ``result.best_f1().threshold`` is that of all classes together.
         """
         return self.best_f_beta(iou=iou)
 
@@ -418,7 +420,7 @@ class Result(MetricAccess, Tabular):
 
         Parameters
         ----------
-        path : .png, .svg or .pdf file to write too
+        path : .png, .svg or .pdf file to write too; or the name of a panel
         panels : names of the panels: ``classes``, ``subsets``, ``iou``, ``f1`` (default: all)
         ax : Matplotlib axes to draw one panel in (default panel: ``classes``)
         iou : IoU threshold of the counts

@@ -18,6 +18,7 @@ from detmap.core.adapters.joining.unknown_policy import policy
 from detmap.core.base.locks import Locked, one_at_a_time
 from detmap.core.base.npz_archive import shown_name
 from detmap.core.base.reprs import outline
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches, read
 from detmap.core.overlaps import kind_of
@@ -95,6 +96,7 @@ class Evaluator(Locked):
     change by one rounding, as in a COCO file.
     """
 
+    @proposes_arguments
     def __init__(
         self,
         protocol: Protocol | str = "coco-bbox",

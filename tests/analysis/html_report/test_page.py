@@ -90,7 +90,7 @@ def test_the_page_of_two_detectors(sample: bytes) -> None:
     assert text.count("<section") == 10
     first = text.split('<section id="classes">')[0]
     assert re.search(r"A is better: \+26\.0 AP, 95 % interval \+\d+\.\d to \+\d+\.\d, 60 im", first)
-    assert "Run A at score 0.44" in first
+    assert "Use A with a confidence threshold of 0.44" in first
     assert "What changed" in first
     assert "44.8" in first
     assert "18.7" in first

@@ -74,7 +74,8 @@ def test_the_first_screen_is_of_the_better_detector(letter: str) -> None:
     assert shown[f"hardest for {letter}: objects per image"] == hardest
     own = "51 | 66" if letter == "B" else "66 | 51"
     assert shown["objects only A | only B matches"][0] == own
-    assert made.more == f"Run {letter} at score 0.9: precision 100 %, recall 59 %."
+    text = "with a confidence threshold of 0.9: precision 100 %, recall 59 %."
+    assert made.more == f"Use {letter} {text}"
 
 
 def test_the_first_screen_of_one_detector() -> None:

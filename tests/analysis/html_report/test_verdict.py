@@ -53,7 +53,8 @@ def test_the_better_detector_is_named_with_the_interval(
     text = rf"{letter} is better: {NUMBER} AP, 95 % interval {NUMBER} to {NUMBER}, 120 images\."
     assert re.fullmatch(text, made.sentence), made.sentence
     assert made.style == letter.lower()
-    assert made.more.startswith(f"Run {letter} at score 0.9: precision 100 %, recall 75 %.")
+    text = f"Use {letter} with a confidence threshold of 0.9: precision 100 %, recall 75 %."
+    assert made.more.startswith(text)
     assert 3 <= len(made.facts) <= 5
 
 
@@ -95,7 +96,8 @@ def test_one_detector_is_told_its_largest_loss_and_where_to_run_it() -> None:
     made = verdict(detector(80))
     assert re.match(r"AP 66\.\d \(95 % interval .*, 120 images\)\. The largest", made.sentence)
     assert "missed objects (Miss)" in made.sentence
-    assert made.more.startswith("Run it at score 0.9: precision 100 %, recall 67 %.")
+    text = "Use it with a confidence threshold of 0.9: precision 100 %, recall 67 %."
+    assert made.more.startswith(text)
 
 
 @pytest.mark.parametrize(("found", "text"), [(0, "undefined"), (2, "Almost nothing matches")])
