@@ -2,10 +2,9 @@
 
 The suite samples the same examples in every run, so that a failure points at the change under
 test. ``pytest --hypothesis-profile random`` samples new ones; ``tools/fuzz.py`` samples many.
-Tiers: ``pytest -m "not slow"`` is the quick one and samples few examples (`tests.support.tier`);
-``pytest`` runs all tests but the longest, with a quarter of the examples; ``pytest -m "long or
-hypothesis"`` runs these, and all examples. A test that is selected by its name (``path::test``)
-runs in one process, whatever its tier.
+Tiers: ``pytest`` runs the quick tests and samples few examples (`tests.support.tier`); ``pytest -m
+slow`` runs the others; ``pytest -m ""`` runs all, with all examples. A test that is selected by its
+name (``path::test``) runs in one process, whatever its tier.
 """
 
 import gc
@@ -67,7 +66,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set the tier before any test module reads the number of examples."""
-    if by_name(config) and config.option.markexpr == "not long":
+    if by_name(config) and config.option.markexpr == "not slow":
         config.option.markexpr = ""
     tier.quick = config.option.markexpr == "not slow"
     tier.share = tier.SHARES.get(config.option.markexpr, 1)
@@ -89,12 +88,8 @@ def skipped_in(report: Path) -> set[tuple[str, str]]:
     return {(case["classname"], case["name"].partition("[")[0]) for case in skipped}
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Function]) -> None:
-    """Mark long tests as slow, for the quick tier; select what another run skipped, if asked."""
-    for item in items:
-        if item.get_closest_marker("long"):
-            item.add_marker("slow")
+    """Select what another run skipped, if asked."""
     if report := config.getoption("--skipped-in"):
         chosen: list[pytest.Function] = []
         others: list[pytest.Function] = []

@@ -143,7 +143,7 @@ def in_shell(shell: str, block: str, desk: Path, command: str) -> subprocess.Com
     )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("block", FOR_BASH)
 def test_a_shell_block_runs(block: Block, desk: Path) -> None:
     done = in_shell("bash", block, desk, f'exec "{sys.executable}" -m detmap "$@"')

@@ -313,7 +313,7 @@ TESTED = (
 )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_who_follows_all_recipes_has_green_tests(tmp_path: Path) -> None:
     """The tests of the architecture, the documentation and the protocols, in a whole copy."""
     names = {path.name for path in make.ROOT.iterdir()} & test_repository.KNOWN - {"datasets"}

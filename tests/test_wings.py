@@ -82,7 +82,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]
     return outcomes(copy_without(tmp_path_factory.mktemp("whole")))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("wing", [*WINGS, "all"])
 def test_a_wing_can_be_taken_off(
     wing: str, tmp_path: Path, whole: dict[str, tuple[int, str]]

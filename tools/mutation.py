@@ -72,7 +72,7 @@ def copy_checkout(target: Path, files: list[str], tests: list[str]) -> None:
         "source_paths": ["detmap"],
         "only_mutate": files,
         "also_copy": copied,
-        "pytest_add_cli_args": ["-n0", "-p", "no:cacheprovider", "-m", "not long"],
+        "pytest_add_cli_args": ["-n0", "-p", "no:cacheprovider", "-m", "not slow"],
         "pytest_add_cli_args_test_selection": tests,
     }
     with (target / "pyproject.toml").open("a", encoding="utf-8") as file:

@@ -32,7 +32,7 @@ def settings_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(first, marks=pytest.mark.long) for first in range(300, 1500, 300))]
+    "first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(300, 1500, 300))]
 )
 @pytest.mark.parametrize("kind", LANES)
 def test_both_lanes_agree_on_mutated_files(kind: str, first: int, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_both_lanes_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert np.array_equal(getattr(fast.scope, name), getattr(slow.scope, name))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_twenty_thousand_images_of_lvis_are_read_in_two_seconds(tmp_path: Path) -> None:
     rng = random.Random(0)
     images = [

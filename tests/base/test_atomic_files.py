@@ -216,7 +216,7 @@ def test_a_full_device_leaves_the_old_file_whole(matches: Matches, tmp_path: Pat
         subprocess.run(["umount", str(device)], check=True)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_writer_that_is_killed_200_times_leaves_a_whole_file(
     matches: Matches, tmp_path: Path
 ) -> None:

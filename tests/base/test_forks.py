@@ -82,7 +82,7 @@ thread.join()
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_children_beside_threads_evaluate(tmp_path: object) -> None:
     done = python("-c", FORKS, tmp_path, 50)
     assert (done.out.strip(), done.code) == ("0 []", 0), done.err

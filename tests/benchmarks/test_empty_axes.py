@@ -24,7 +24,7 @@ def test_an_empty_axis_has_a_number_or_a_refusal(name: str, condition: str) -> N
         evaluated(name, *CONDITIONS[condition](name))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_an_empty_axis_by_every_route(name: str) -> None:
     for make in CONDITIONS.values():

@@ -288,7 +288,7 @@ def test_parts_keep_file_order_and_weight_0_leaves_an_image_out(folder: Path) ->
 # ---- Dask
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of sockets that the cluster leaves to the collector
 def test_dask_gives_the_same_numbers_or_a_refusal_by_name(folder: Path) -> None:
     distributed = pytest.importorskip("distributed")

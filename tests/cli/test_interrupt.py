@@ -98,7 +98,7 @@ def test_ctrl_c_while_it_works(tmp_path: Path) -> None:
         check(interrupt(process), output)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("cold", [False, True], ids=["warm", "cold"])
 def test_ctrl_c_at_any_moment(tmp_path: Path, cold: bool) -> None:
     rng, output, interrupted = random.Random(2), tmp_path / "out", 0
@@ -288,7 +288,7 @@ def test_other_signals_end_a_command_in_the_same_way(
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
 def test_a_killed_conversion_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
     rng, output = random.Random(3), tmp_path / "folder" / "voc"

@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow", reason="needs detmap-eval[parquet]")
 MODULES = {"ray": "ray.data", "spark": "pyspark", "dask": "distributed"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the engines, about the killed worker
 @pytest.mark.parametrize("engine", MODULES)
 def test_a_killed_worker_changes_no_number(engine: str) -> None:

@@ -38,7 +38,7 @@ def run_hooks(folder: Path, *hooks: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_hooks_pass_and_fail(tmp_path: Path) -> None:
     (tmp_path / "annotations").mkdir()
     truth = json.loads((make.SHAPES / "instances_test.json").read_text())

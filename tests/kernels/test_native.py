@@ -304,7 +304,7 @@ def recorded(module: str, name: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_warm_up_leaves_nothing_to_compile_for_anything_public() -> None:
     """`rank` compiled again after `warmup`."""
     warm = recorded("detmap.warmup", "warmup")
@@ -400,7 +400,7 @@ def surface(site: Path, kernels: str) -> Any:
 
 
 @can_build
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_run_from_the_wheel_compiles_nothing_and_has_the_bits_of_numba(site: Path) -> None:
     carried = surface(site, "native")
     assert not carried["numba"]
@@ -414,7 +414,7 @@ def test_without_a_linker_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> N
         build_native.linker("linux-x86_64")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_source_distribution_can_build_the_library(tmp_path: Path) -> None:
     with tarfile.open(made("sdist", tmp_path)) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
@@ -423,7 +423,7 @@ def test_the_source_distribution_can_build_the_library(tmp_path: Path) -> None:
 
 
 @can_build
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (shutil.which("qemu-aarch64-static") and shutil.which("aarch64-linux-gnu-gcc")),
     reason="needs qemu-user-static and gcc-aarch64-linux-gnu",

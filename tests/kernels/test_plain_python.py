@@ -51,12 +51,12 @@ def test_some_kernels_have_the_same_bits_as_compiled() -> None:
     assert run("-W", "error", "-c", code) == run("-W", "error", "-c", code, NUMBA_DISABLE_JIT="1")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_same_bits_as_compiled(plain: tuple[str, str]) -> None:
     assert run("-m", "tests.kernels.exercise") == plain[0]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_line_is_run(plain: tuple[str, str]) -> None:
     total = next(line for line in plain[1].splitlines() if line.startswith("TOTAL"))
     assert total.split()[-1] == "100%", plain[1]

@@ -50,7 +50,7 @@ def test_the_demo_is_identical_to_pycocotools(
     assert "identical in every bit" in capsys.readouterr().err
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_val2017_boxes_against_themselves(data: Path, tmp_path: Path) -> None:
     """36,781 real boxes as their own detections: everything is found, and pycocotools agrees in
     every bit."""

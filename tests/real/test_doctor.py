@@ -52,7 +52,7 @@ def test_a_mistake_in_the_demo_is_found_first_and_alone(demo: Columns, mistake: 
     assert [finding.name for finding in found] == [name]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_mistake_of_a_real_detector_is_found_first_and_alone(
     detector: Columns, mistake: str

@@ -28,7 +28,7 @@ def test_a_real_detector_with_rounded_scores(voc2007: Path) -> None:
     assert one.low < one.mean < one.high
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", ["detector-8603", "yolov2-voc", "tiny-yolov2-voc"])
 @pytest.mark.parametrize("protocol", ["voc2007", "coco-bbox"])
 def test_shuffled_equal_scores_stay_within_the_bounds(

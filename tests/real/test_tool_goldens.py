@@ -54,7 +54,7 @@ def test_every_tool_on_a_small_set(name: str, data: Path, goldens: dict[str, Any
     assert check(name, MatchedOnce(*tables(content)), goldens) == set(TOOLS)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", ["detector-8603", "yolov2-voc", "tiny-yolov2-voc"])
 def test_every_tool_on_a_real_detector(
     detector: str, voc2007: Path, goldens: dict[str, Any]

@@ -84,7 +84,7 @@ def known(data: Any, peer: peers.Peer, place: Path) -> parity.Parity:
     return parity.compare(*files, tool=peer.name, unknown="drop")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_drawn_data_give_the_numbers_of_its_protocol(peer: peers.Peer, tmp_path: Path) -> None:
     """Crowds, areas at the limits, unlisted classes, ties; where a tool differs, its row says on
     what.
@@ -150,7 +150,7 @@ ODD = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 def test_odd_files_are_compared_or_the_tool_stops_in_words(
     peer: peers.Peer, name: str, tmp_path: Path

@@ -92,7 +92,7 @@ def has_zero_union(data: CocoData) -> bool:
     return any(0 < box[2] < 2 * SLIVER[2] for box in boxes)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_drawn_data_give_the_numbers_of_pycocotools(peer: Any, tmp_path: Path) -> None:
     judged = 0
     for seed in SEEDS:

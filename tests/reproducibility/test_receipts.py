@@ -57,7 +57,7 @@ def changed(value: Any) -> list[Any]:
     return [value + 1, -value - 1, math.nextafter(value, 9e9), str(value), None]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_changed_value_is_found(known: Path, tmp_path: Path) -> None:
     """Each value of a receipt, in several ways; and each value and part, left out."""
     whole = json.loads(known.read_text())

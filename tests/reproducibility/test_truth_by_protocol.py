@@ -123,7 +123,7 @@ def test_reproduce(files: Any, alone: Any) -> None:
     assert "voc-devkit-07" in [each["rules"] for each in out["found"]]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_reproduce_tries_changed_inputs_with_the_flags_of_each_rule(files: Any) -> None:
     truth = detmap.read_truth(files[0])
     found = detmap.read_detections(files[1], truth)

@@ -126,7 +126,7 @@ def test_loaders_and_ties_in_the_order_of_shards(client: Any, seed: int) -> None
         )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
     import distributed
 
@@ -199,7 +199,7 @@ def test_without_a_client_the_current_one_is_taken(client: Any, tmp_path: Path) 
     assert_equal(evaluate(shards), detmap.evaluate(*whole))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_classes_scored_apart_are_the_scores_of_all() -> None:
     """What a group of classes yields where its rows have come together, here without a cluster."""
     for seed in range(20):

@@ -1,4 +1,4 @@
-"""How much is drawn: an eighth in the quick tier, a quarter by default, all of it in the long tier.
+"""How much is drawn: an eighth in the quick tier, a quarter in the slow one, all with ``-m ""``.
 
 `tests/conftest.py` says which of them runs, before any test is imported.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-SHARES, LEAST = {"not slow": 8, "not long": 4}, 3
+SHARES, LEAST = {"not slow": 8, "slow": 4}, 3
 EXAMPLES = 100  # of a test that names no number; also hypothesis' own
 quick = False
 share = 1
@@ -22,8 +22,8 @@ def drawn(n: int) -> int:
 
 
 def some(cases: Iterable[Any], every: int) -> list[Any]:
-    """Parameters of a test: each `every`-th runs by default, the others in the long tier."""
+    """Parameters of a test; all but each `every`-th are slow."""
     return [
-        pytest.param(case, marks=pytest.mark.long) if i % every else pytest.param(case)
+        pytest.param(case, marks=pytest.mark.slow) if i % every else pytest.param(case)
         for i, case in enumerate(cases)
     ]

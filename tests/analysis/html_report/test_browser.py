@@ -364,7 +364,7 @@ def test_it_prints_as_pdf(sample: Path) -> None:
     assert made.startswith(b"%PDF")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_it_is_a_picture_of_the_whole_page(sample: Path) -> None:
     from PIL import Image
 

@@ -138,7 +138,7 @@ def test_lists_cannot_leave_their_element(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SUFFIXES)
-@pytest.mark.parametrize("two", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("two", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_figure_of_a_paper_is_the_same_every_time(tmp_path: Path, kind: str, two: bool) -> None:
     runs = [reviewed(tmp_path)] * (1 + two)
     made = picture(runs, kind, "double")

@@ -151,7 +151,7 @@ def search(tables: Tables, number: float, depth: int = 1) -> Search:
     return reproduce(f"{100 * number:.5f}", *tables, metric="mAP", depth=depth)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [*BY_HAND][::4])
 def test_it_is_found_from_the_number_alone(
     key: tuple[str, str], monkeypatch: pytest.MonkeyPatch
@@ -166,7 +166,7 @@ def test_it_is_found_from_the_number_alone(
     assert kinds == sorted(kinds)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_input_and_a_changed_rule_are_found_where_nothing_else_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -279,7 +279,7 @@ def test_other_splits(tmp_path: Path) -> None:
     assert supposed.splits(make.SHAPES / "instances_test.json", truth, read) == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_cut_of_a_real_detector_is_found_from_the_number_alone(
     voc2007: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

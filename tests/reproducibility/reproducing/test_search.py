@@ -53,7 +53,7 @@ def test_what_is_no_number(text: str) -> None:
         parse(text)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_tool_is_found_from_its_number(sample: tuple[Truth, Detections]) -> None:
     rows = numbers(*sample, detmap.load_protocol("voc2012"), tools()[::9])
     for row in rows:
@@ -61,7 +61,7 @@ def test_every_tool_is_found_from_its_number(sample: tuple[Truth, Detections]) -
         assert row.tool in {each.rules for each in search.found if each.kind == "named"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_changed_rule_is_found(
     sample: tuple[Truth, Detections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +95,7 @@ def test_a_number_that_nobody_prints(sample: tuple[Truth, Detections]) -> None:
     assert search.tried > 40
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_search_lists_what_it_left_out(
     sample: tuple[Truth, Detections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +123,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "no rules have 'foo'" in outcome.err
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", ["detector-8603", "yolov2-voc"])
 def test_real_detectors_from_the_number_alone(voc2007: Path, detector: str) -> None:
     truth = detmap.read_truth(voc2007 / "VOCdevkit" / "VOC2007")
