@@ -50,6 +50,7 @@ def test_inspect_and_convert_take_objects(tmp_path: Path) -> None:
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "gt.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_show_and_reproduce() -> None:
     assert detmap.show("coco-bbox") == run("show", "coco-bbox").out
     assert "tide" in detmap.show()

@@ -83,8 +83,7 @@ def test_table_of_a_csv_pair(files: tuple[Path, Path]) -> None:
         "AUC",
         "best",
         "F1",
-        "at",
-        "score",
+        "threshold",
     ]
     assert lines[7].split() == ["cat", "2", "4", "0.7500", "0.6250", "0.6667", "0.9"]
     assert lines[8].split() == ["dog", "4", "4", "1.0000", "-", "1.0000", "0.1"]

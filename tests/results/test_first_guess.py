@@ -263,6 +263,7 @@ def test_a_row_and_an_operating_point_have_attributes(result: detmap.Result) -> 
         assert json.loads(point.to_json()) == point.to_dict()
 
 
+@pytest.mark.slow
 def test_a_panel_by_its_name_is_drawn_alone(result: detmap.Result) -> None:
     pytest.importorskip("matplotlib")
     assert [axes.get_ylabel() for axes in result.plot("f1").axes] == ["F1"]
@@ -279,6 +280,7 @@ def test_functions_and_methods_name_each_other(result: detmap.Result) -> None:
         detmap.confusion_matrix  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.slow
 def test_detectors_are_compared_from_a_list() -> None:
     assert detmap.compare(TRUTH, [A, B]).names == detmap.compare(TRUTH, A, B).names
     with pytest.raises(detmap.DataError, match="two or more"):
