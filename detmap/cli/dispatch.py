@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from detmap import wings
 from detmap.cli import streams
@@ -212,6 +212,14 @@ class _Parser(argparse.ArgumentParser):
             ):
                 raise DetmapError(self.prog, f"no option {name}", self._proposal(name))
         return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Ends with the usage; a path too many gets a proposal."""
+        extra = message.removeprefix("unrecognized arguments: ")
+        if extra != message:
+            fix = "`detmap compare TRUTH A B` compares detectors; quote names that have blanks"
+            raise DetmapError("arguments", f"{extra[:200]!r}: more paths than expected", fix)
+        super().error(message)
 
     def _proposal(self, name: str) -> str:
         """What a wrong option may mean in this command, and where help is."""

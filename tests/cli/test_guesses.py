@@ -21,7 +21,7 @@ A, B = (make.SHAPES / "detections" / f"{name}.json" for name in ("contours", "te
 
 def advice(text: str) -> str:
     """The first name that a message proposes."""
-    return re.split(r"[?,]| or ", text.partition("did you mean ")[2])[0].strip("'")
+    return text.partition("did you mean '")[2].partition("'")[0]
 
 
 def test_the_bare_command_prints_the_commonest_jobs() -> None:
@@ -77,6 +77,44 @@ def test_a_wrong_option_names_the_right_one(option: str, right: str) -> None:
     assert right in run("eval", "--help").out
 
 
+@pytest.mark.parametrize(
+    ("option", "right", "shown"),
+    [
+        ("--json", "--format json", '"AP50": 0.605'),
+        ("--metric", "--format json", '"AP50": 0.605'),
+        ("--latex", "--format latex", "AP50 & 0.50"),
+        ("--max-dets", "--set limits.max_dets=[1,10,100]", "AP50       0.50       all"),
+        ("--iou-thresholds", "--set iou.thresholds=[0.5]", "AP50       0.50       all"),
+        ("--csv", "--output FILE.csv", ""),
+    ],
+)
+def test_a_proposed_option_is_followed(tmp_path: Path, option: str, right: str, shown: str) -> None:
+    assert advice(run("eval", TRUTH, A, option, "1").err) == right
+    words = right.replace("FILE.csv", str(tmp_path / "t.csv")).split(" ")
+    outcome = run("eval", TRUTH, A, *words)
+    assert outcome.code == 0
+    assert " ".join(shown.split()) in " ".join(outcome.out.split())
+    assert (tmp_path / "t.csv").exists() == (option == "--csv")
+
+
+def test_a_proposed_command_line_is_followed(tmp_path: Path) -> None:
+    for word, right in (("pr", "--plot"), ("f1", "--best-f1"), ("classwise", "--per-class")):
+        proposed = advice(run(word, TRUTH, A).err).split()
+        places = {"TRUTH": TRUTH, "DETECTIONS": A, "FILE": tmp_path / "pr.svg"}
+        assert right in proposed
+        assert run(*(places.get(each, each) for each in proposed)).code == 0
+    assert advice(run("help", "eval").err) == "COMMAND --help"
+    assert advice(run("version").err) == "--version"
+    assert run("--version").code == 0
+
+
+def test_a_path_too_many_names_the_comparison() -> None:
+    outcome = run("eval", TRUTH, A, B)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "`detmap compare TRUTH A B`" in outcome.err
+    assert run("compare", TRUTH, A, B).code == 0
+
+
 @pytest.mark.parametrize("option", ["--gt", "--dt", "--ann", "--preds", "--ground-truth"])
 def test_paths_have_no_option(option: str) -> None:
     outcome = run("eval", option, TRUTH)
@@ -85,10 +123,11 @@ def test_paths_have_no_option(option: str) -> None:
 
 
 def test_words_of_the_table_lead_to_commands_options_and_protocols() -> None:
-    assert {*MEANT["command"]} <= {*dispatch.COMMANDS}
+    commands = {right.partition(" ")[0] for right in MEANT["command"]}
+    assert commands <= {*dispatch.COMMANDS, "COMMAND", "--version"}
     assert {*MEANT["protocol"]} <= {*protocol.names(), *protocol.tools()}
-    every = "".join(run(name, "--help").out for name in ("eval", "compare", "report"))
-    assert all(right in every for right in MEANT["option"])
+    every = "".join(run(name, "--help").out for name in ("eval", "compare", "report", "convert"))
+    assert all(right.partition(" ")[0] in every for right in MEANT["option"])
     for kind, words in MEANT.items():
         for right, text in words.items():
             for word in text.split():

@@ -10,12 +10,17 @@ from typing import Any, TypeVar
 MEANT: Mapping[str, Mapping[str, str]] = {
     "command": {
         "eval": "evaluate val validate validation test score map metrics coco voc run",
+        "eval TRUTH DETECTIONS --plot FILE": "pr pr-curve curve curves plot",
+        "eval TRUTH DETECTIONS --best-f1": "threshold best-threshold f1 conf confidence",
+        "eval TRUTH DETECTIONS --per-class": "per-class classwise classes",
+        "COMMAND --help": "help man usage",
+        "--version": "version",
         "doctor": "check lint healthcheck health-check sanity validate-data",
         "compare": "diff vs ab benchmark versus",
         "diagnose": "analyze analyse analysis errors tide confusion confusion-matrix",
         "inspect": "info describe stats summary ls",
-        "show": "protocols list configs formats help",
-        "report": "html plot visualize visualise dashboard explore",
+        "show": "protocols list configs formats",
+        "report": "html visualize visualise dashboard explore",
         "convert": "export to transform",
         "explain": "why debug",
         "cite": "citation bibtex",
@@ -33,8 +38,14 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "--best-f1": "best-threshold best-conf best-score best f1 optimal-threshold max-f1",
         "--per-class": "classwise class-wise per-category per-cls verbose",
         "--iou": "iou-thr iou-thres iou-thresh iou-threshold",
-        "--set": "iou-thrs iou-thresholds iou-thr max-det max-dets max-detections set-cfg "
-        "cfg-options opts area-rng areas",
+        "--set": "set-cfg cfg-options opts area-rng areas",
+        "--set iou.thresholds=[0.5]": "iou-thrs iou-thresholds",
+        "--set limits.max_dets=[1,10,100]": "max-det max-dets max-detections",
+        "--format json": "json metric metrics",
+        "--format latex": "latex tex",
+        "--format markdown": "markdown md",
+        "--output FILE.csv": "csv excel xlsx to-csv",
+        "--to": "format output-format",
         "--ci": "bootstrap confidence-interval confidence-intervals intervals bars error-bars",
         "--threads": "workers jobs n-jobs num-workers processes device",
         "--output": "out save output-file out-file project save-dir",
@@ -45,7 +56,7 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "--plot": "plots pr-curve curves figure",
         "--fail-under": "min-ap assert at-least",
         "--fail-if-drop": "max-drop tolerance",
-        "--format": "json csv latex markdown output-format",
+        "--format": "output-format",
         "--truth-format": "gt-format from source-format",
         "--detections-format": "dt-format pred-format",
         "--detections-box-format": "box-format bbox-format",
@@ -157,6 +168,9 @@ IMPORTS: Mapping[str, str] = {
 FUNCTIONS = ("compare", "convert", "diagnose", "doctor", "explain", "report", "reproduce", "tools")
 """Functions of `detmap` that people look for at a result."""
 
+ANYWHERE = ("COMMAND", "--version")
+"""Words of a command line that are proposed although they are no commands."""
+
 SHORTEST = 3  # characters of a name that others begin with
 
 _METRIC_WORDS = (
@@ -196,7 +210,11 @@ def suggestions(kind: str, name: str, known: Iterable[Any]) -> list[str]:
         meant = [each for each in texts if metric_key(each) == metric_key(name)]
     else:
         words = MEANT.get(kind, {})
-        meant = [each for each in words if key in words[each].split() and each in texts]
+        meant = [
+            each
+            for each in words
+            if key in words[each].split() and each.partition(" ")[0] in (*texts, *ANYWHERE)
+        ]
     if meant:
         return meant
     import difflib  # for messages alone
