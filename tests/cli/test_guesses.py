@@ -97,6 +97,7 @@ def test_a_proposed_option_is_followed(tmp_path: Path, option: str, right: str, 
     assert (tmp_path / "t.csv").exists() == (option == "--csv")
 
 
+@pytest.mark.slow
 def test_a_proposed_command_line_is_followed(tmp_path: Path) -> None:
     for word, right in (("pr", "--plot"), ("f1", "--best-f1"), ("classwise", "--per-class")):
         proposed = advice(run(word, TRUTH, A).err).split()
