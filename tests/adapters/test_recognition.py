@@ -311,3 +311,39 @@ def test_escaped_keys_are_recognized(tmp_path: Path) -> None:
     for place in places[1:]:
         assert detmap.read_detections(place, found).score.tolist() == [rows[0]["score"]]
         assert row_estimates.estimated_rows(place) == 1
+
+
+def test_a_dash_after_comp4_and_the_old_folder_of_cartucho(tmp_path: Path) -> None:
+    make.write(tmp_path / "r" / "comp4-44503_det_test_cat.txt", "a .9 1 1 9 9\n")
+    assert detmap.inspect(tmp_path / "r")["looks_like"]["detections"] == ["voc"]
+    make.write(tmp_path / "ground-truth" / "a.txt", "cat 1 1 9 9\n")
+    make.write(tmp_path / "predicted" / "a.txt", "cat .9 1 1 9 9\n")
+    result = detmap.evaluate(tmp_path / "ground-truth", tmp_path / "predicted", "coco-bbox")
+    assert result["AP50"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "noun"), [("ultralytics-obb", "rotated boxes"), ("coco-keypoints", "keypoints")]
+)
+def test_shapes_that_a_format_lacks_name_formats_that_have_them(
+    tmp_path: Path, protocol: str, noun: str
+) -> None:
+    make.write(tmp_path / "labels" / "a.txt", "0 .1 .1 .3 .1 .3 .3 .1 .3\n")
+    sizes = make.write(tmp_path / "sizes.csv", "file_name,width,height\na.png,100,100\n")
+    outcome = run("eval", tmp_path, tmp_path, "-p", protocol, "--image-sizes", sizes)
+    assert outcome.code == 2
+    assert f"no {noun} are read from YOLO files" in outcome.err
+    assert "give one of the formats coco, " in outcome.err
+
+
+def test_objects_that_are_all_crowds_are_noted(tmp_path: Path) -> None:
+    tree = make.instances()
+    for each in tree["annotations"]:
+        each["iscrowd"] = 1
+    truth = make.write(tmp_path / "gt.json", tree)
+    found = make.write(tmp_path / "dt.json", [make.detection()])
+    outcome = run("eval", truth, found)
+    assert outcome.code == 0
+    assert "only ignored objects (by iscrowd, difficult or ignore)" in outcome.err
+    plain = run("eval", make.write(tmp_path / "gt.json", make.instances()), found)
+    assert "ignored objects" not in plain.err

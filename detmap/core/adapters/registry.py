@@ -167,6 +167,12 @@ def _rivals(chosen: str, others: Sequence[str], path: Path) -> tuple[Note, ...]:
     return (note,) if others else ()
 
 
+SHAPES = {"masks": "masks", "keypoints": "keypoints", "polygons": "rotated boxes"} | dict.fromkeys(
+    ("rotated", "probiou"), "rotated boxes"
+)
+"""What the option `shapes` reads, in words."""
+
+
 def told(name: str, known: Sequence[str], path: Path, **options: Any) -> dict[str, Any]:
     """Returns the options that were given.
 
@@ -181,6 +187,13 @@ def told(name: str, known: Sequence[str], path: Path, **options: Any) -> dict[st
     """
     given = {option: value for option, value in options.items() if value is not None}
     for option, value in given.items():
+        if option == "shapes" and option not in known:
+            able = ", ".join(row.name for row in FORMATS if option in row.options)
+            raise DataError(
+                shown(path),
+                f"no {SHAPES.get(value, value)} are read from {name.upper()} files",
+                f"give one of the formats {able}, or choose a protocol for boxes",
+            )
         if option not in known:
             raise DataError(
                 shown(path),

@@ -235,6 +235,7 @@ class Result(MetricAccess, Tabular):
         return [
             *summed(self.verdicts.notes),
             *result_notes.match_notes(self.overview),
+            *result_notes.all_ignored(self.overview, self.scores),
             *undefined,
             *tied,
             *result_notes.left_out(self.protocol),

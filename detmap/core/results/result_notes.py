@@ -12,6 +12,7 @@ from detmap.core.tables import Categories, Note
 from detmap.errors import DetmapError, few
 
 if TYPE_CHECKING:
+    from detmap.core.curves.scores import Scores
     from detmap.core.matching.matches_overview import Overview
 
 TIE_ORDER = {
@@ -57,6 +58,15 @@ def match_notes(seen: Overview) -> list[Note]:
         ),
     )
     return [Note(code, text, count) for code, text, count in remarks if count]
+
+
+def all_ignored(seen: Overview, scores: Scores) -> list[Note]:
+    """Returns a note if there are objects, but none counts as ground truth."""
+    n = seen.n_images - seen.n_images_without_objects
+    if not n or scores.n_objects.any():
+        return []
+    text = "images have only ignored objects (by iscrowd, difficult or ignore): no object counts"
+    return [Note("all-ignored", f"{text} as ground truth; check these flags in the file", n)]
 
 
 def left_out(protocol: Protocol) -> list[Note]:

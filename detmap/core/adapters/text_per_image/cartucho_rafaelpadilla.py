@@ -44,12 +44,12 @@ class Tool:
     Parameters
     ----------
     name : of the format
-    folders : its names for the folders of truth and of detections
+    folders : its names for the folders of truth and of detections, today's first
     box_format : of its lines; None if the caller must specify it
     """
 
     name: str
-    folders: tuple[str, str]
+    folders: tuple[tuple[str, ...], tuple[str, ...]]
     box_format: str | None
 
     def truth_looks(self, path: Path) -> int:
@@ -69,9 +69,9 @@ class Tool:
             return 0
         name = path.resolve().name
         marks = [DIFFICULT for words in rows if kind == 0 and words[-1] == DIFFICULT]
-        if name == self.folders[kind] or (marks and self is CARTUCHO):
+        if name in self.folders[kind] or (marks and self is CARTUCHO):
             return 2
-        other = any(name == tool.folders[kind] for tool in (CARTUCHO, RAFAELPADILLA))
+        other = any(name in tool.folders[kind] for tool in (CARTUCHO, RAFAELPADILLA))
         numbers = all(label_files.are_numbers(words) for words in rows)  # ids: of another format
         return 0 if marks else 1 if other or numbers else 2
 
@@ -168,8 +168,8 @@ class Tool:
         return box_conventions.require(given or self.box_format)
 
 
-CARTUCHO = Tool("cartucho", ("ground-truth", "detection-results"), "voc")
-RAFAELPADILLA = Tool("rafaelpadilla", ("groundtruths", "detections"), None)
+CARTUCHO = Tool("cartucho", (("ground-truth",), ("detection-results", "predicted")), "voc")
+RAFAELPADILLA = Tool("rafaelpadilla", (("groundtruths",), ("detections",)), None)
 
 
 def _sizes(stems: list[str], path: Path | None) -> image_sizes.Sizes:

@@ -18,7 +18,7 @@ from detmap.core.tables import Note, Truth
 from detmap.core.tables.notes import listed_names
 from detmap.errors import DataError, few
 
-_BEFORE = re.compile(r"^(?:comp[0-9]+(?:_.+?)?_)?det_")
+_BEFORE = re.compile(r"^(?:comp[0-9]+(?:[-_].+?)?_)?det_")  # a dash: py-faster-rcnn's salt
 DETECTION_FILE = re.compile(rf"{_BEFORE.pattern}(?P<split>.+?)_(?P<name>.+)\.(?i:txt)")
 TEXT = ".txt"
 NUMBERS = 5  # of a line, after the image: score and box
