@@ -247,7 +247,7 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
         "Infinity is not a finite number",
         "finite number",
     ),
-    "score a string": (det(score="0.9"), "[1].score", '"0.9" is not a number', "finite number"),
+    "score a string": (det(score="0.9"), "[1].score", '"0.9" is not a number', "quotation"),
     "score a list": (det(score=[0.9]), "[1].score", "[0.9] is not a number", "finite number"),
     "score of 400 digits": (
         det(score=10**400),
@@ -335,7 +335,7 @@ RESULTS: dict[str, tuple[Any, str, str, str]] = {
         det(bbox=[1, 2, "3", 4]),
         "[1].bbox",
         'number 2: "3" is not a number',
-        BOX_FIX,
+        "without quotation marks",
     ),
     "bbox with null": (
         det(bbox=[None, 2, 3, 4]),
@@ -505,7 +505,7 @@ TRUTH: dict[str, tuple[Any, str, str, str]] = {
         second("images", width="640"),
         ": images[1].width",
         '"640" is not a number',
-        "pixels",
+        "without quotation marks",
     ),
     "category id twice": (
         second("categories", id=1),
@@ -611,7 +611,7 @@ TRUTH: dict[str, tuple[Any, str, str, str]] = {
         ann(area="4"),
         ": annotations[1].area",
         '"4" is not a number',
-        "leave it out",
+        "without quotation marks",
     ),
     "iscrowd a word": (
         ann(iscrowd="no"),

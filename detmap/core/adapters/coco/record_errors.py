@@ -175,7 +175,17 @@ def _record_errors(where: str, record: Any, fields: Fields) -> Iterator[DataErro
             if required:
                 yield DataError(f"{where}.{name}", "missing", _other_protocol(name, record) or fix)
         elif wrong := check(record[name]):
-            yield DataError(f"{where}.{name}", wrong, fix)
+            yield DataError(f"{where}.{name}", wrong, _unquote(record[name]) or fix)
+
+
+def _unquote(value: Any) -> str:
+    """Returns the fix for numbers that are written as text, else ""."""
+    texts = [each for each in (value if isinstance(value, list) else [value]) if type(each) is str]
+    try:
+        numbers = [float(each) for each in texts]
+    except ValueError:
+        return ""
+    return "write numbers without quotation marks, such as float(value)" if numbers else ""
 
 
 def _other_protocol(missing: str, record: Mapping[str, Any]) -> str:
