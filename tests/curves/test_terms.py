@@ -10,7 +10,7 @@ import pytest
 
 import detmap
 from detmap.core.curves import terms
-from detmap.core.curves import tie_bounds as bounds
+from detmap.core.statistics.ties import evaluated
 from tests.statistics.drawn_matches import draw, tables
 from tests.support.numpy_sums import HALVES
 
@@ -44,8 +44,7 @@ def test_a_sum_of_parts_is_numpys_of_the_whole(
 def numbers(matches: detmap.Matches, weights: Any) -> list[Any]:
     result = detmap.summarize(matches, weights=weights)
     columns = [list(map(repr, row.values())) for row in result.per_class]
-    extremes = bounds.extremes(matches, result.scores, None) if weights is None else ()
-    rest = [detmap.Result(matches, scores).metrics for scores in extremes]
+    rest = evaluated(matches, result.scores, None, 3, 0) if weights is None else ()
     return [*map(repr, (result.metrics, *rest)), columns]
 
 

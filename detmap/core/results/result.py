@@ -229,9 +229,9 @@ class Result(MetricAccess, Tabular):
         )
         tied: list[Note] = []
         if isinstance(self.verdicts, Matches) and self.weights is None and self.overview.n_tied:
-            from detmap.core.curves import tie_bounds
+            from detmap.core.statistics import ties
 
-            tied = tie_bounds.note(self.verdicts, self.scores)
+            tied = ties.note(self.verdicts, self.scores)
         return [
             *summed(self.verdicts.notes),
             *result_notes.match_notes(self.overview),
@@ -473,9 +473,9 @@ class Result(MetricAccess, Tabular):
     def ties(
         self, *, orders: int = 100, seed: int = 0, threads: int | None = None
     ) -> dict[str, Tied]:
-        """Computes bounds, mean and deviation of every metric over orders of tied scores.
+        """Computes lowest and highest value, mean and deviation over random orders of tied scores.
 
-        Where boxes lie in heaps of millions of pairs, bounds are wide, and the rest is NaN.
+        Raises `DetmapError` for weighted images and protocols without an order of tied scores.
         """
         from detmap.core.statistics import ties
 

@@ -1,30 +1,28 @@
 """Effect of tied scores on a result. Benchmarks define no order for tied scores, and each order can
-give another value.
+give another value: random orders are evaluated, and the lowest and highest value is printed.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.base.parallel import each_batch
 from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
-from detmap.core.curves.equal_scores import Tables
-from detmap.core.curves.extremes import Setting
 from detmap.core.curves.scores import Scores
-from detmap.core.curves.tie_bounds import DIGITS, extremes, open_cells
+from detmap.core.matching import engine
 from detmap.core.matching.matches import Matches
 from detmap.core.output.cell_text import or_none
-from detmap.core.statistics.replicates import TIES, random_words
-from detmap.core.statistics.tie_search import Once, digest, n_bits, searched
-from detmap.core.tables.grouping import labels
-from detmap.kernels import curves as curve_kernels
-from detmap.kernels.resampling import tied as kernels
+from detmap.core.tables import Detections, Note, Truth, selection
+from detmap.core.tables.grouping import labels, runs
+from detmap.errors import DetmapError
+from detmap.kernels.curves import Ranked
+
+Tables = tuple[Truth, Detections]
 
 ORDERS = 100
 MOST_TERMS, ORDERS_OF_MANY = 1_000_000_000, 10
@@ -32,29 +30,29 @@ MOST_TERMS, ORDERS_OF_MANY = 1_000_000_000, 10
 processor time, and the orders that are evaluated even so. Over thousands of classes the mean of an
 order varies little.
 """
-SAME = 1e-12
+MOST_ROWS = 20_000_000  # match rows in all random orders, and `ORDERS_OF_MANY` even so
+NOTE_ROWS, NOTE_ORDERS = 1_000_000, (2, 20)
+"""Match rows in the random orders of a note, and the lowest and highest number of these orders: a
+note takes little time beside its evaluation.
+"""
+DIGITS = 4  # in tables
 
 
 @dataclass(frozen=True, slots=True)
 class Tied:
-    """A metric over all orders of tied scores, as fractions.
+    """A metric over random orders of tied scores, as fractions.
 
     Parameters
     ----------
     value : in the protocol's own order
-    low, high : bounds that hold for every order
-    attained : whether orders were found that give low and high; if not, they are outer bounds
-    expected : the mean over all orders in closed form: only for the rule `step`, if the order
-        inside an image has no effect; else NaN
-    mean, sd : mean and standard deviation over random orders
+    low, high : the lowest and highest value of these orders and of the protocol's own
+    mean, sd : mean and standard deviation over the random orders
     orders : number of random orders
     """
 
     value: float
     low: float
     high: float
-    attained: bool
-    expected: float
     mean: float
     sd: float
     orders: int = ORDERS
@@ -69,12 +67,6 @@ class Tied:
         return {key: or_none(value) for key, value in asdict(self).items()}
 
 
-def _n_orders(scores: Scores, wanted: int) -> int:
-    """The number of random orders of so many classes."""
-    size: int = max(1, math.prod(scores.terms.shape))
-    return min(wanted, max(ORDERS_OF_MANY, MOST_TERMS // size))
-
-
 def ties(
     matches: Matches,
     scores: Scores,
@@ -84,90 +76,160 @@ def ties(
     seed: int = 0,
     threads: int | None = None,
 ) -> dict[str, Tied]:
-    """Compute bounds, expectation and spread of every metric over the orders of tied scores.
+    """Computes the range, mean and deviation of every metric over random orders of tied scores.
 
     Parameters
     ----------
     matches, scores : of a result
-    tables : the input of the matching. Without it, bounds are wide where tied scores of one image
-        overlap objects, and there are no random orders
-    orders : number of random orders; at most `ORDERS_OF_MANY` of thousands of classes, and fewer
-        (at least 16) if more than 500,000 pairs of tied detections and objects overlap
+    tables : the input of the matching. Without it, only the order of different images varies
+    orders : number of random orders; fewer, at least `ORDERS_OF_MANY`, of many rows or classes
     seed : of the random numbers
     threads : number of threads; results do not depend on it
+
+    Raises
+    ------
+    ProtocolError : tied scores have no order under the protocol
     """
+    matches.protocol.require("tie bounds")
+    size = max(1, math.prod(scores.terms.shape))
+    most = min(MOST_TERMS // size, MOST_ROWS // max(1, len(matches)))
+    n = min(orders, max(ORDERS_OF_MANY, most))
+    names, value, drawn = evaluated(matches, scores, tables, n, seed, threads)
+    every = np.vstack([value, drawn])
+    nothing = np.full(len(names), math.nan)
+    low, high = every.min(axis=0), every.max(axis=0)  # NaN where any is undefined
+    mean = np.clip(drawn.mean(axis=0), low, high) if n else nothing  # the sum may round beyond
+    sd = drawn.std(axis=0, ddof=1) if n > 1 else nothing
+    sd = np.where(low == high, 0.0 * sd, sd)
+    columns = (each.tolist() for each in (value, low, high, mean, sd))
+    rows = zip(names, zip(*columns, strict=True), strict=True)
+    return {name: Tied(*numbers, orders=n) for name, numbers in rows}
+
+
+def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:
+    """Returns a note if an order of tied scores was found that changes a printed digit.
+
+    It looks at orders among images only, as these need no tables: the note is the same for an
+    evaluation, a merge and a stream. `Result.ties` looks at all orders.
+    """
+    few, many = NOTE_ORDERS
+    n = min(many, max(few, NOTE_ROWS // max(1, len(matches))))
+    try:
+        matches.protocol.require("note on ties")
+        names, value, drawn = evaluated(matches, scores, None, n, 0, threads)
+    except DetmapError:
+        return []
+    every = np.vstack([value, drawn])
+    ranges = []
+    for q, name in enumerate(names):
+        low, high = (f"{end:.{DIGITS}f}" for end in (every[:, q].min(), every[:, q].max()))
+        if low != high:
+            ranges.append(f"{name} {low} to {high}")
+    if not ranges:
+        return []
+    shown = ", ".join(ranges[:3]) + (" ..." if len(ranges) > 3 else "")
+    verb = "metric differs" if len(ranges) == 1 else "metrics differ"
+    where = f"in {n} random orders of tied scores in different images"
+    text = f"{verb} {where}: {shown} (see --ties)"
+    return [Note("ties-show", text, len(ranges))]
+
+
+def evaluated(
+    matches: Matches,
+    scores: Scores,
+    tables: Tables | None,
+    n: int,
+    seed: int,
+    threads: int | None = None,
+) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+    """Returns names (Q,) and values (Q,) of the metrics, and those of random orders (n, Q)."""
     protocol, categories = matches.protocol, matches.categories
-    rows, orders = protocol.rows()[0], _n_orders(scores, orders)
+    rows = protocol.rows()[0]
 
     def metrics(of: Scores) -> list[float]:
         return [aggregation.mean(of, row, protocol, categories) for row in rows]
 
-    def ordered(listed: curve_kernels.Ranked) -> list[float]:
-        return metrics(curves.scores(matches, rows=listed, threads=threads))
-
-    cells = open_cells(matches, tables, threads)
-    value, low, high = map(metrics, (scores, *extremes(matches, scores, cells, threads)))
-    drawn: list[list[float]] = []
-    if cells is None:
-        groups = _Groups(matches)
-        several = [row for row in rows if row.kind == "AP" and row.iou is None]
-        once = Once(ordered, {digest(groups.own_order()): value})
-        drawn = [once(groups.random_order(seed, b)) for b in range(orders)]
-        found = [value, *drawn]
-        found += [
-            once(groups.match_order(protocol.subset(row.subset), worst))
-            for row in several
-            for worst in (True, False)
-        ]
-    elif cells.orders is None:
-        found = [value]
-    else:
-        drawn, directed = searched(cells.orders, rows, metrics, orders, seed, threads)
-        found = [value, *drawn, *directed]
-    ends = np.array([low, high])
-    near = np.isclose(np.array(found)[:, None], ends, rtol=0, atol=SAME, equal_nan=True)
-    attained = near.any(axis=0).all(axis=0).tolist()
-    if cells is None:  # an order reaches the bounds of a single curve, and recall does not change
-        attained = [one or row.iou is not None for one, row in zip(attained, rows, strict=True)]
-    expected = [math.nan] * len(rows)
-    if protocol.ap.integrator == "step" and cells is None:
-        by_step = metrics(_expected(matches, scores, threads))
-        expected = [by_step[q] if row.kind == "AP" else value[q] for q, row in enumerate(rows)]
-    mean, sd = _spread(np.array(drawn).reshape(len(drawn), len(rows)), ends)
-    spread = mean.tolist(), sd.tolist(), [len(drawn)] * len(rows)
-    columns = zip(value, low, high, attained, expected, *spread, strict=True)
-    return {row.name: Tied(*one) for row, one in zip(rows, columns, strict=True)}
+    value = metrics(scores)
+    images = None if tables is None else _Images(matches, tables, threads)
+    drawn = []
+    again = images if images is not None and len(images.ids) else None
+    groups = _Groups(matches)
+    for b in range(n):
+        if again is not None:
+            groups = _Groups(again.matched(seed, b))
+        elif not len(groups.tied):
+            drawn = [value] * n
+            break
+        listed = groups.random_order(seed, b)
+        drawn.append(metrics(curves.scores(groups.matches, rows=listed, threads=threads)))
+    names = [row.name for row in rows]
+    return names, np.array(value), np.array(drawn).reshape(n, len(rows))
 
 
-def _spread(
-    drawn: NDArray[np.float64], ends: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean and standard deviation of the rows of (n, Q) metrics, whose bounds are (2, Q)."""
-    nothing = np.full(drawn.shape[1], math.nan)
-    mean = drawn.mean(axis=0) if len(drawn) else nothing
-    mean = np.clip(mean, *ends)  # the sum may round beyond equal values
-    sd = drawn.std(axis=0, ddof=1) if len(drawn) > 1 else nothing
-    return mean, np.where(ends[0] == ends[1], 0.0 * sd, sd)
+class _Images:
+    """Images in which the order of tied scores may matter; they are matched in other orders.
+
+    Parameters
+    ----------
+    matches : as evaluated
+    tables : truth and detections
+    threads : number of threads
+    """
+
+    def __init__(self, matches: Matches, tables: Tables, threads: int | None) -> None:
+        truth, detections = tables
+        self.protocol, self.threads = matches.protocol, threads
+        whole = matches.protocol.limits.scope != "class"  # tied scores of other classes, too
+        unit = detections.image.astype(np.int64)
+        if not whole:
+            unit = unit + detections.label.astype(np.int64) * len(truth.images)
+        tied = _tied(unit, detections.score)
+        if not whole and not matches.beyond.any():  # without an object each is a false positive
+            objects = truth.image.astype(np.int64)
+            objects = objects + truth.label.astype(np.int64) * len(truth.images)
+            tied &= np.isin(unit, objects)
+        self.ids = truth.images.ids[np.unique(detections.image[tied])]
+        if not len(self.ids):
+            return
+        self.truth, self.detections = selection.part(truth, detections, self.ids, None)
+        others = truth.images.ids[~np.isin(truth.images.ids, self.ids)]
+        self.rest = matches.select(others) if len(others) else None
+        unit = self.detections.image.astype(np.int64)
+        if not whole:
+            unit = unit + self.detections.label.astype(np.int64) * len(truth.images)
+        self.places = np.lexsort((self.detections.score, unit))
+        self.unit = unit
+
+    def matched(self, seed: int, b: int) -> Matches:
+        """Returns the matches with the detections of these images in random order b."""
+        key = _random_words(seed, 2 * b + 1, len(self.unit))
+        order = np.empty(len(key), dtype=np.int64)
+        order[self.places] = np.lexsort((key, self.detections.score, self.unit))
+        shuffled = self.detections.take(order)
+        part = engine.match(self.truth, shuffled, self.protocol, threads=self.threads)
+        return part if self.rest is None else self.rest.merge(part)
 
 
-def _expected(matches: Matches, scores: Scores, threads: int | None) -> Scores:
-    """The scores with the mean over all orders in every cell, for the rule `step`."""
-    setting = Setting(matches, scores)
-    terms = np.full(setting.shape, np.nan)
+def _random_words(seed: int, stream: int, n: int) -> NDArray[np.uint64]:
+    """(n,) words of a stream of random numbers: SplitMix64 of a counter. Importing `numpy.random`
+    takes as long as a small evaluation.
 
-    def some(classes: NDArray[np.int32]) -> None:
-        kernels.expect_step(
-            classes,
-            setting.ranked,
-            matches.score,
-            setting.positives,
-            setting.rule,
-            setting.place,
-            terms,
-        )
+    Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators (2014).
+    """
+    start = (seed * 0xD1342543DE82EF95 + stream * 0xAF251AF3B0F025B5) % (1 << 64)
+    words = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
+    return words ^ (words >> np.uint64(31))
 
-    each_batch(some, np.diff(matches.off), threads)
-    return replace(scores, terms=np.ascontiguousarray(terms.transpose(1, 2, 3, 0)))
+
+def _tied(unit: NDArray[np.int64], score: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(n,) whether another row of the unit has the same score."""
+    order = np.lexsort((score, unit))
+    sizes = np.diff(runs(unit[order], score[order]))
+    tied = np.empty(len(order), dtype=bool)
+    tied[order] = np.repeat(sizes > 1, sizes)
+    return tied
 
 
 class _Groups:
@@ -188,31 +250,17 @@ class _Groups:
         matters = np.bincount(self.number, weights=other) > 0
         self.tied = np.flatnonzero(~(begins & ends) & matters[self.number])
 
-    def own_order(self) -> curve_kernels.Ranked:
-        """The rows in the protocol's order."""
-        return self._ordered_rows(np.zeros(len(self.tied)))
-
-    def match_order(self, a: int, worst: bool) -> curve_kernels.Ranked:
-        """The rows of each group by their number of thresholds with a true positive in an area,
-        then by fewest with a false positive; most first, or last.
-        """
+    def random_order(self, seed: int, b: int) -> Ranked:
+        """Returns random order b of the rows of each group; those of an image stay in order."""
         own, rows = self.matches, self.tied
-        n_thresholds = len(own.protocol.thresholds())
-        true = n_bits(own.tp[rows, a])
-        false = n_thresholds - true - n_bits(own.ignored[rows, a])
-        better = true * (n_thresholds + 1) - false
-        return self._ordered_rows(better if worst else -better)
-
-    def random_order(self, seed: int, b: int) -> curve_kernels.Ranked:
-        """Random order b of the rows of each group."""
-        keys = random_words(seed, TIES, b, (1, len(self.matches)))[0]
-        return self._ordered_rows(keys[self.tied])
-
-    def _ordered_rows(self, key: NDArray[Any]) -> curve_kernels.Ranked:
-        own, rows = self.matches, self.tied
+        key = _random_words(seed, 2 * b, len(own))[rows]
+        number, image = self.number[rows], own.image[rows]
+        places = np.lexsort((rows, image, number))
+        in_order = np.empty_like(key)
+        in_order[places] = key[np.lexsort((key, image, number))]
         order = np.arange(len(own))
-        order[rows] = rows[np.lexsort((key, self.number[rows]))]
-        return curve_kernels.Ranked(
+        order[rows] = rows[np.lexsort((in_order, number))]
+        return Ranked(
             own.off,
             np.ascontiguousarray(own.tp[order]),
             np.ascontiguousarray(own.ignored[order]),

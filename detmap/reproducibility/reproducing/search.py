@@ -26,7 +26,7 @@ from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol, load, names, tools
 from detmap.core.protocol.default_protocol import choose_protocol
 from detmap.core.protocol.protocol_digest import protocol_digest
-from detmap.core.statistics.ties import ties
+from detmap.core.statistics.ties import evaluated
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError, DetmapError
 from detmap.reproducibility.parity.restated_tools import MatchedLast, count_pairs, limit_crowds
@@ -53,7 +53,7 @@ MOST_COMPARED, COMPARED_PER_ROW = 400_000_000, 100_000
 """Pairs of an image and class in all evaluations: about 20 s of processor time in a crowd."""
 MOST_CLASSES, CLASSES_PER_ROW = 1_500_000, 45
 """Classes in all evaluations: about 10 s of processor time of thousands of classes."""
-OF_TIES = 3  # evaluations that bounds over orders of ties take as long as
+ORDERS, OF_TIES = 20, 5  # random orders of tied scores, and evaluations that take as long as these
 LEAST_RULES = 8  # and the rules that each is evaluated under even so: those that come closest
 
 
@@ -68,7 +68,7 @@ class Candidate:
     changes : dotted keys and their changed values
     metric : name of the number in the result
     value : a fraction
-    bounds : lowest and highest value over all orders of tied scores; for `tie order` only
+    order : number of the random order of tied scores that gives the value; for `tie order` only
     input : name and text of the changed input; None for the given one
     """
 
@@ -77,7 +77,7 @@ class Candidate:
     changes: tuple[tuple[str, str], ...]
     metric: str
     value: float
-    bounds: tuple[float, float] | None = None
+    order: int | None = None
     input: tuple[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Candidate:
             "changes": dict(self.changes),
             "metric": self.metric,
             "value": self.value,
-            "bounds": None if self.bounds is None else list(self.bounds),
+            "order": self.order,
             "input": self.input and {"name": self.input[0], "text": self.input[1]},
         }
 
@@ -368,19 +368,23 @@ class _Seen:
             if not self._spend("tie order", done, len(some), OF_TIES):
                 return
             try:
-                result = self.known.result(each)
-                bounds = ties(result.matches, result.scores, orders=1, threads=self.threads)
-            except DetmapError:  # the bounds know the rules of benchmarks only
+                result, tables = self.known.result(each), (self.truths.table(each), self.detections)
+                known = result.matches, result.scores, tables
+                names, own, drawn = evaluated(*known, ORDERS, seed=0, threads=self.threads)
+            except DetmapError:  # without an order of tied scores
                 continue
-            for name, value in self._numbers(self.known, each):
-                if name not in bounds or self.wanted.prints(value):
+            for name, _ in self._numbers(self.known, each):
+                if name not in names:
                     continue
-                low, high = bounds[name].low, bounds[name].high
-                half = self.wanted.width / 2
-                if low - half <= self.wanted.value <= high + half:
-                    self.found.append(
-                        Candidate("tie order", each.name, (), name, value, (low, high))
-                    )
+                q = names.index(name)
+                seen = {float(own[q])}
+                for order, value in enumerate(drawn[:, q].tolist()):
+                    if value in seen:
+                        continue
+                    seen.add(value)
+                    self.all.append(Candidate("tie order", each.name, (), name, value, order))
+                    if self.wanted.prints(value) and not self.wanted.prints(float(own[q])):
+                        self.found.append(self.all[-1])
 
     def closest(self, rules: list[Protocol], n: int) -> list[Protocol]:
         """The n rules with the closest numbers."""
@@ -443,9 +447,8 @@ class _Seen:
 
 def described(candidate: Candidate) -> str:
     """Describes the changes in short."""
-    if candidate.bounds is not None:
-        low, high = (100 * value for value in candidate.bounds)
-        return f"orders of tied scores give {low:.4f} to {high:.4f}"
+    if candidate.order is not None:
+        return f"random order {candidate.order + 1} of tied scores"
     rules = [f"{key}={value}" for key, value in candidate.changes]
     if candidate.input is None:
         return "; ".join(rules)
