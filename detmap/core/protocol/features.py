@@ -66,16 +66,15 @@ class Feature(NamedTuple):
 
 
 _TIES = _tools("boxes.area", "evaluation.extra")
-_BOUNDS = "bounds over the orders of equal scores are"
+_ORDER = "another order of tied scores is"
 FEATURES: dict[str, Feature] = {
     "intervals": Feature(
         "an interval is",
         _tools("boxes.area", "evaluation.extra", "iou.absorb_from", "iou.classes"),
         ("ci",),
     ),
-    "tie bounds": Feature(_BOUNDS, _TIES, ("ties",)),
-    "note on ties": Feature(_BOUNDS, _tools("boxes.area", "evaluation.extra", "iou.absorb_from")),
-    "order of ties": Feature("another order of tied scores is", _TIES),
+    "order of ties": Feature(_ORDER, _TIES, ("ties",)),
+    "note on ties": Feature(_ORDER, _tools("boxes.area", "evaluation.extra", "iou.absorb_from")),
     "diagnosis": Feature(
         "a diagnosis is",
         (

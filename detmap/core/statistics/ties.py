@@ -90,7 +90,7 @@ def ties(
     ------
     ProtocolError : tied scores have no order under the protocol
     """
-    matches.protocol.require("tie bounds")
+    matches.protocol.require("order of ties")
     size = max(1, math.prod(scores.terms.shape))
     most = min(MOST_TERMS // size, MOST_ROWS // max(1, len(matches)))
     n = min(orders, max(ORDERS_OF_MANY, most))
