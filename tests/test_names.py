@@ -10,7 +10,7 @@ import pytest
 import detmap
 from detmap.cli import dispatch
 from detmap.core.results.receipt import OPTIONS
-from detmap.reading import DETECTION_OPTIONS, TRUTH_OPTIONS
+from detmap.files import DETECTION_OPTIONS, TRUTH_OPTIONS
 from tests.support import builders as make
 
 PRINTED = {"help", "format", "table", "digits", "percent", "output", "run"}

@@ -19,7 +19,7 @@ from detmap.core.tables import Detections, Truth
 from detmap.core.tables.extension import extended
 from detmap.errors import DataError, DetmapError, few
 from detmap.evaluate import read_truth_and_protocol
-from detmap.reading import detections_of, require_options, truth_options
+from detmap.files import detections_of, require_options, truth_options
 
 FORMATS = ("html", "md", "pdf", "png")
 Say = Callable[[str], None]

@@ -13,7 +13,7 @@ from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol
 from detmap.core.results.result_tables import overlaps
 from detmap.core.tables import Detections
-from detmap.reading import read
+from detmap.files import read
 from detmap.reproducibility.parity import restated_tools
 from detmap.reproducibility.reproducing.printed_numbers import Wanted, parse
 

@@ -10,8 +10,7 @@ from detmap.cli import command_output, options, streams
 from detmap.core.adapters import conversion
 from detmap.core.tables import Detections
 from detmap.errors import counted
-from detmap.files import convert
-from detmap.reading import DETECTION_OPTIONS, TRUTH_OPTIONS
+from detmap.files import DETECTION_OPTIONS, TRUTH_OPTIONS, convert
 
 EXAMPLES = (
     "detmap convert VOCdevkit/VOC2007 instances.json --to coco",

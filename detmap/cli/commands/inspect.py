@@ -7,8 +7,7 @@ from __future__ import annotations
 import argparse
 
 from detmap.cli import command_output, options
-from detmap.files import inspect
-from detmap.reading import DETECTION_OPTIONS, TRUTH_OPTIONS
+from detmap.files import DETECTION_OPTIONS, TRUTH_OPTIONS, inspect
 
 EXAMPLES = (
     "detmap inspect annotations.xml",

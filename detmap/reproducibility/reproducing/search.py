@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from detmap import reading as inputs
+from detmap import files as inputs
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol
 from detmap.core.base.suggestions import did_you_mean
 from detmap.core.base.sums import add_floats, add_integers
