@@ -134,7 +134,7 @@ def test_the_command_prints_what_it_prints_in_memory() -> None:
     bounded, whole = run(*EVAL), run(*EVAL[:-2])
     assert bounded.code == whole.code == 0
     assert bounded.out == whole.out
-    only = "metrics depend on the order of tied scores"
+    only = "with tied scores in the opposite order"
     notes = [line for line in whole.err.splitlines() if only not in line]
     assert bounded.err.splitlines() == notes
 

@@ -30,11 +30,8 @@ MOST_TERMS, ORDERS_OF_MANY = 1_000_000_000, 10
 processor time, and the orders that are evaluated even so. Over thousands of classes the mean of an
 order varies little.
 """
-MOST_ROWS = 20_000_000  # match rows in all random orders, and `ORDERS_OF_MANY` even so
-NOTE_ROWS, NOTE_ORDERS = 1_000_000, (2, 20)
-"""Match rows in the random orders of a note, and the lowest and highest number of these orders: a
-note takes little time beside its evaluation.
-"""
+MOST_ROWS = 10_000_000  # match rows in all random orders, and `ORDERS_OF_MANY` even so
+NOTE_ROWS = 200_000  # match rows up to which another order is evaluated for a note
 DIGITS = 4  # in tables
 
 
@@ -107,31 +104,33 @@ def ties(
 
 
 def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:
-    """Returns a note if an order of tied scores was found that changes a printed digit.
+    """Returns a note if the opposite order of images changes a printed digit where scores tie.
 
-    It looks at orders among images only, as these need no tables: the note is the same for an
-    evaluation, a merge and a stream. `Result.ties` looks at all orders.
+    It needs no tables: the note is the same for an evaluation, a merge and a stream. `Result.ties`
+    looks at random orders, also inside images. There is no note for more than `NOTE_ROWS` rows,
+    where it would take as long as a part of the evaluation.
     """
-    few, many = NOTE_ORDERS
-    n = min(many, max(few, NOTE_ROWS // max(1, len(matches))))
+    if len(matches) > NOTE_ROWS or not matches.protocol.supports("note on ties"):
+        return []
+    groups = _Groups(matches)
+    if not len(groups.tied):
+        return []
     try:
-        matches.protocol.require("note on ties")
-        names, value, drawn = evaluated(matches, scores, None, n, 0, threads)
-    except DetmapError:
+        other = curves.scores(matches, rows=groups.opposite_order(), threads=threads)
+    except DetmapError:  # not enough memory
         return []
-    every = np.vstack([value, drawn])
-    ranges = []
-    for q, name in enumerate(names):
-        low, high = (f"{end:.{DIGITS}f}" for end in (every[:, q].min(), every[:, q].max()))
-        if low != high:
-            ranges.append(f"{name} {low} to {high}")
-    if not ranges:
+    changes = []
+    values = zip(_metrics(matches, scores), _metrics(matches, other), strict=True)
+    for row, both in zip(matches.protocol.rows()[0], values, strict=True):
+        old, new = (f"{value:.{DIGITS}f}" for value in both)
+        if old != new:
+            changes.append(f"{row.name} {new} instead of {old}")
+    if not changes:
         return []
-    shown = ", ".join(ranges[:3]) + (" ..." if len(ranges) > 3 else "")
-    verb = "metric differs" if len(ranges) == 1 else "metrics differ"
-    where = f"in {n} random orders of tied scores in different images"
-    text = f"{verb} {where}: {shown} (see --ties)"
-    return [Note("ties-show", text, len(ranges))]
+    shown = ", ".join(changes[:3]) + (" ..." if len(changes) > 3 else "")
+    verb = "metric differs" if len(changes) == 1 else "metrics differ"
+    text = f"{verb} with tied scores in the opposite order of images: {shown} (see --ties)"
+    return [Note("ties-show", text, len(changes))]
 
 
 def evaluated(
@@ -143,13 +142,7 @@ def evaluated(
     threads: int | None = None,
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Returns names (Q,) and values (Q,) of the metrics, and those of random orders (n, Q)."""
-    protocol, categories = matches.protocol, matches.categories
-    rows = protocol.rows()[0]
-
-    def metrics(of: Scores) -> list[float]:
-        return [aggregation.mean(of, row, protocol, categories) for row in rows]
-
-    value = metrics(scores)
+    value = _metrics(matches, scores)
     images = None if tables is None else _Images(matches, tables, threads)
     drawn = []
     again = images if images is not None and len(images.ids) else None
@@ -161,9 +154,16 @@ def evaluated(
             drawn = [value] * n
             break
         listed = groups.random_order(seed, b)
-        drawn.append(metrics(curves.scores(groups.matches, rows=listed, threads=threads)))
-    names = [row.name for row in rows]
-    return names, np.array(value), np.array(drawn).reshape(n, len(rows))
+        other = curves.scores(groups.matches, rows=listed, threads=threads)
+        drawn.append(_metrics(matches, other))
+    names = [row.name for row in matches.protocol.rows()[0]]
+    return names, np.array(value), np.array(drawn).reshape(n, len(names))
+
+
+def _metrics(matches: Matches, scores: Scores) -> list[float]:
+    """The values of all metrics."""
+    protocol, categories = matches.protocol, matches.categories
+    return [aggregation.mean(scores, row, protocol, categories) for row in protocol.rows()[0]]
 
 
 class _Images:
@@ -250,16 +250,29 @@ class _Groups:
         matters = np.bincount(self.number, weights=other) > 0
         self.tied = np.flatnonzero(~(begins & ends) & matters[self.number])
 
+        cell = self.number[self.tied] * matches.n_images + matches.image[self.tied]
+        listed = np.argsort(cell, kind="stable")
+        same = np.zeros(len(listed) + 1, dtype=bool)  # as the row before
+        same[1:-1] = cell[listed][1:] == cell[listed][:-1]
+        self.several = listed[same[1:] | same[:-1]]  # places of rows that share image and group
+        self.block = cell[self.several]
+
     def random_order(self, seed: int, b: int) -> Ranked:
         """Returns random order b of the rows of each group; those of an image stay in order."""
+        key = _random_words(seed, 2 * b, len(self.tied)) >> np.uint64(32)
+        key[self.several] = key[self.several[np.lexsort((key[self.several], self.block))]]
+        return self._ordered(self.number[self.tied].astype(np.uint64) << np.uint64(32) | key)
+
+    def opposite_order(self) -> Ranked:
+        """Returns the rows of each group by descending image; those of an image stay in order."""
+        n = self.matches.n_images
+        return self._ordered(self.number[self.tied] * n - self.matches.image[self.tied])
+
+    def _ordered(self, key: NDArray[Any]) -> Ranked:
+        """The rows with the tied ones by ascending key."""
         own, rows = self.matches, self.tied
-        key = _random_words(seed, 2 * b, len(own))[rows]
-        number, image = self.number[rows], own.image[rows]
-        places = np.lexsort((rows, image, number))
-        in_order = np.empty_like(key)
-        in_order[places] = key[np.lexsort((key, image, number))]
         order = np.arange(len(own))
-        order[rows] = rows[np.lexsort((in_order, number))]
+        order[rows] = rows[np.argsort(key, kind="stable")]
         return Ranked(
             own.off,
             np.ascontiguousarray(own.tp[order]),
