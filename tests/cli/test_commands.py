@@ -573,6 +573,17 @@ def test_demo_evaluates_both_detectors_under_three_protocols(
         assert shown
 
 
+def test_demo_copies_the_sample(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "shapes"
+    outcome = run("demo", "--copy", place)
+    assert outcome.code == 0
+    assert f"truth and detections: {place}" in outcome.out
+    assert run("eval", place, place / "detections" / "contours").code == 0
+    again = run("demo", "--copy", place)
+    assert again.code == 2
+    assert again.err == f"detmap: error: {place}: exists\n  fix: name a new folder\n"
+
+
 def test_demo_shows_the_signatures() -> None:
     out = run("demo").out
     assert out.startswith("the bundled sample: 60 images, 326 objects, 6 classes\n")

@@ -67,7 +67,7 @@ def write(
     _refuse_reversed(table, target)
     files = _coco(table, shapes) if target == "coco" else TARGETS[target](table)
     if target in FOLDERS:
-        _write_folder(path, files)
+        write_folder(path, files)
     else:
         atomic_files.write_text(path, files[""])
     left_out = {} if target == "coco" else shapes
@@ -82,8 +82,11 @@ def _refuse_reversed(table: Table, target: str) -> None:
         raise DataError(table.source, what, "fix the boxes, or write voc")
 
 
-def _write_folder(path: Path, files: Files) -> None:
-    """Writes a folder that appears whole or not at all."""
+def write_folder(path: Path, files: Mapping[str, str | bytes]) -> None:
+    """Writes a folder that appears whole or not at all.
+
+    Raises `DataError` if it exists and is not empty, or cannot be written.
+    """
     if os.path.lexists(path) and not (path.is_dir() and not any(path.iterdir())):
         raise DataError(str(path), "exists", "name a new folder")
     try:
@@ -92,7 +95,8 @@ def _write_folder(path: Path, files: Files) -> None:
             for folder in {(draft / name).parent for name in files}:
                 folder.mkdir(parents=True, exist_ok=True)
             for name, content in files.items():  # creates no folder: an abandoned draft stays away
-                (draft / name).write_text(content, encoding="utf-8", newline="")
+                data = content if isinstance(content, bytes) else content.encode()
+                (draft / name).write_bytes(data)
             os.chmod(draft, 0o777 & ~_umask())
             atomic_files.rename(draft, path)
     except OSError as error:
