@@ -60,6 +60,18 @@ def test_an_extra_pulls_nothing_of_another(extra: str) -> None:
         assert not packages & {re.split(r"[\[<>=]", each)[0] for each in EXTRAS[other]}, other
 
 
+def test_all_is_complete() -> None:
+    """Every feature of detmap itself; hosts, PyTorch, peers and what developers need are no part."""
+    features = {"plot", "report", "parity", "frames", "yolo", "parquet", "dask", "completion"}
+    (every,) = EXTRAS["all"]
+    named = set(every.partition("[")[2].rstrip("]").split(","))
+    assert named == features
+    hosts = {path.stem for path in (ROOT / "detmap" / "integrations").glob("*.py")}
+    others = {"torch", "docs", "all", "bench", "peers", "test", "test-torch", "images"}
+    others |= {"lightning", "mlflow", "wandb", "tensorboard", "huggingface", "sahi", "ray", "spark"}
+    assert set(EXTRAS) - hosts - others == features
+
+
 def test_nothing_asks_for_the_metadata_of_an_installation() -> None:
     """The code runs from a checkout that nobody installed, under whatever name."""
     for path in (ROOT / "detmap").rglob("*.py"):
