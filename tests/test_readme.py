@@ -1,4 +1,4 @@
-"""What the README and its page of classifiers print is what happens."""
+"""What the README and the pages of classifiers and receipts print is what happens."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import evaluators
 from tests.support.running import run
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-PAGES = README + (ROOT / "docs" / "ranking.md").read_text()
+PAGES = "".join(
+    (ROOT / page).read_text() for page in ("README.md", "docs/ranking.md", "docs/receipts.md")
+)
 BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", PAGES, flags=re.DOTALL | re.MULTILINE)
 
 
@@ -42,6 +45,37 @@ def test_the_signature_of_changed_rules_is_as_printed(monkeypatch: pytest.Monkey
     sample = ("datasets/shapes/instances_test.json", "datasets/shapes/detections/template.json")
     outcome = run("eval", *sample, "--set", "limits.max_dets=[1,10,300]")
     assert outcome.out.splitlines()[-1] == block_of("coco-bbox.2|limits").strip()
+
+
+def test_the_readme_is_short_and_shows_the_report_first() -> None:
+    assert len(README.encode()) <= 10_240
+    lines = README.splitlines()
+    assert next(i for i, line in enumerate(lines) if line.startswith("![")) < 10
+    assert "pip install detmap-eval`" in README
+    assert "pip install 'detmap-eval[all]'" in README
+    assert "`detmap` on PyPI is unrelated" in README
+
+
+@pytest.mark.parametrize(
+    ("row", "label"),
+    [
+        ("time: 5,000 images, 735,000 detections, 80 classes", "W1 | files to numbers"),
+        ("time: 40,000 images, 2,400,000 detections, 365 classes", "W2 | files to numbers"),
+        ("peak memory: 5,000 images", "W1 | peak memory"),
+    ],
+)
+def test_the_times_of_evaluators_are_those_of_the_benchmark(row: str, label: str) -> None:
+    page = (ROOT / "docs" / "performance.md").read_text().splitlines()
+    header = next(line for line in page if line.startswith("|  |  | detmap |"))
+    measured = next(line for line in page if line.startswith(f"| {label}"))
+    names, rows = evaluators.table()
+    values = dict(zip(evaluators.cells(header), evaluators.cells(measured), strict=True))
+    numbers = {n: float(values[n].split()[0]) for n in names if values.get(n, "-") != "-"}
+    assert len(numbers) >= 3
+    for name, cell in zip(names, rows[row], strict=False):
+        if name in numbers:
+            ratio = numbers[name] / numbers["detmap"]
+            assert cell == (f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"), name
 
 
 def test_the_example_of_a_classifier_gives_what_is_printed(

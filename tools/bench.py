@@ -66,10 +66,8 @@ from peers import BY_NAME, PEERS, Peer
 HERE = Path(__file__).resolve().parent
 CACHE = Path.home() / ".cache" / "detmap-bench"
 DATA = HERE.parents[1] / "shared" / "data"
-PAGES = HERE.parent / "docs" / "performance.md", HERE.parent / "README.md"
+PAGE = HERE.parent / "docs" / "performance.md"
 MARKS = "<!-- bench:begin -->", "<!-- bench:end -->"
-SHORT = ("W1", "W2")  # the workloads whose comparison the README shows
-SHOWN = 6  # columns there: two of labels, detmap's two, and the two fastest peers
 LARGE = ("W2", "W4")
 LVIS_QUARTER = 1_500_000
 LINEAR = (1_000_000, 10_000_000)
@@ -690,7 +688,7 @@ def parse() -> argparse.Namespace:
     add("--data", type=Path, default=DATA, help="folder of the real data, for W3 and voc")
     add("--json", type=Path, help="write every run and the environment to this file")
     add("--figure", type=Path, help="write the figure of the job growth to this file")
-    add("--readme", action="store_true", help="rewrite the tables of docs/performance.md, README")
+    add("--readme", action="store_true", help="rewrite the tables of docs/performance.md")
     options = parser.parse_args()
     if wrong := [name for name in options.what if name not in names]:
         parser.error(f"no job {wrong[0]!r}: choose from {', '.join(names)}")
@@ -755,11 +753,7 @@ def report(bench: Bench, known: dict[str, Any]) -> int:
     print("\n".join(about))
     if options.readme:
         text = formats.markdown(tables).strip() + "\n\n" + "\n".join(f"- {line}" for line in about)
-        write_block(PAGES[0], text)
-        first = tables[0]
-        rows = [row for row in (first.header, *first.rows) if row[0] in ("", *SHORT)]
-        header, *kept = ((*row[:SHOWN], row[-1]) for row in rows)
-        write_block(PAGES[1], formats.markdown([Table("", header, tuple(kept))]).strip())
+        write_block(PAGE, text)
     return int(options.demand is not None and worst * options.demand > 1)
 
 
