@@ -1,8 +1,11 @@
 """detmap evaluates object detectors, VOC and COCO style: files in, the published number out.
 
 >>> import detmap
->>> result = detmap.evaluate("instances_val2017.json", "results.json")  # doctest: +SKIP
->>> result["AP"]                                                         # doctest: +SKIP
+>>> result = detmap.evaluate("shapes", "shapes/detections/contours", "coco-bbox")
+>>> round(result["AP"], 4)
+0.4478
+
+``detmap demo --copy shapes`` writes these files, which the examples use.
 """
 
 from __future__ import annotations

@@ -49,6 +49,12 @@ def compare(
 ) -> Comparison:
     """Compares detectors on the same images: every metric and class of every pair.
 
+    >>> import detmap
+    >>> models = {"base": "shapes/detections/template", "new": "shapes/detections/contours"}
+    >>> row = detmap.compare("shapes", models, protocol="coco-bbox").pairs[0]
+    >>> row.metric, round(row.difference, 2), round(row.low, 1), round(row.high, 1)
+    ('AP', 0.26, 0.2, 0.3)
+
     Parameters
     ----------
     truth : a table, a path or an object as in `detmap.evaluate`; may be None or the first detector

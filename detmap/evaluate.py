@@ -45,6 +45,11 @@ def evaluate(
 ) -> Result:
     """Evaluates detections under a protocol.
 
+    >>> import detmap
+    >>> target = [{"boxes": [[0, 0, 9, 9]], "labels": ["cat"]}]
+    >>> round(detmap.evaluate(target, [{**target[0], "scores": [0.9]}])["AP50"], 4)
+    1.0
+
     Parameters
     ----------
     truth : a table from `read_truth`, the path of a file or folder, or a Python object: a COCO
@@ -64,11 +69,6 @@ def evaluate(
         detections, a path, are then read in pieces and matched in parts (docs/scale.md), with the
         same bits; the result has no match rows. Default: all of it in memory, or in parts if that
         would not fit
-
-    >>> import detmap
-    >>> target = [{"boxes": [[0, 0, 9, 9]], "labels": ["cat"]}]
-    >>> round(detmap.evaluate(target, [{**target[0], "scores": [0.9]}])["AP50"], 4)
-    1.0
 
     A protocol whose ``evaluation.rule`` is not ``matching`` gives a
     `detmap.core.results.benchmark_result.BenchmarkResult`.
@@ -164,6 +164,11 @@ def match(
 ) -> Matches:
     """Matches every detection in every subset and at every threshold; pass it to `summarize`.
 
+    >>> import detmap
+    >>> matches = detmap.match("shapes", "shapes/detections/contours", "coco-bbox")
+    >>> round(detmap.summarize(matches)["AP50"], 4)
+    0.606
+
     Parameters
     ----------
     truth, detections, protocol, settings, images, classes, threads, unknown, class_names,
@@ -248,6 +253,12 @@ def summarize(
     matches: Matches, *, weights: ArrayLike | None = None, threads: int | None = None
 ) -> Result:
     """Computes the result of matches.
+
+    >>> import detmap
+    >>> sample = ("shapes", "shapes/detections/contours")
+    >>> parts = [detmap.match(*sample, images=some) for some in (["000001"], ["000002", "000003"])]
+    >>> round(detmap.summarize(parts[0].merge(parts[1]))["mAP"], 4)
+    0.8056
 
     Parameters
     ----------

@@ -151,6 +151,10 @@ def convert(
 ) -> Truth | Detections:
     """Writes ground truth, or detections of a ground truth, in another format.
 
+    >>> import detmap
+    >>> len(detmap.convert("shapes", "truth.csv"))
+    326
+
     Parameters
     ----------
     source : a path, or an object that `detmap.evaluate` takes

@@ -57,7 +57,9 @@ COMMANDS = blocks("bash")
 FOR_BASH = [
     each
     for each in COMMANDS
-    if "pip install" not in each.values[0] and "tools/" not in each.values[0]
+    if "pip install" not in each.values[0]
+    and "tools/" not in each.values[0]
+    and "getting-started" not in str(each.id)
 ]
 
 LINES = [line.split("#")[0] for each in COMMANDS for line in each.values[0].splitlines()]
@@ -83,6 +85,7 @@ def desk(tmp_path: Path) -> Path:
     shutil.copytree(tmp_path / "VOCdevkit" / "VOC2007", tmp_path / "TRUTH", symlinks=True)
     shutil.copytree(tmp_path / "results", tmp_path / "DETECTIONS")
     (tmp_path / "datasets").symlink_to(ROOT / "datasets")  # as in the repository's root
+    (tmp_path / "shapes").symlink_to(SHAPES)  # as `detmap demo --copy shapes` writes it
     ids = [image["id"] for image in truth["images"]]
     (tmp_path / "job1.txt").write_text("\n".join(map(str, ids[:25])))
     (tmp_path / "job2.txt").write_text("\n".join(map(str, ids[25:])))
@@ -150,6 +153,28 @@ def test_a_shell_block_runs(block: Block, desk: Path) -> None:
     if done.returncode:
         skip_without_extra(block, done.stderr)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.long
+def test_getting_started_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    """Each command in the folder that the ones before it left; what the page prints is printed."""
+    text = (ROOT / "docs" / "getting-started.md").read_text()
+    pairs = re.findall(r"^```bash\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", text, re.DOTALL | re.M)
+    assert sum(bool(printed) for _, printed in pairs) == 3
+    for commands, printed in pairs:
+        if "pip install" in commands:
+            continue
+        done = in_shell("bash", commands, tmp_path, f'exec "{sys.executable}" -m detmap "$@"')
+        if done.returncode:
+            block = Block(commands)
+            block.page = text
+            skip_without_extra(block, done.stderr)
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert done.stdout.startswith(printed.removesuffix("...\n")), commands
+    threshold = re.search(r"`(use a confidence .*?)`", text)
+    assert threshold
+    assert done.stdout.splitlines()[-1] == threshold[1]
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 @pytest.mark.slow

@@ -57,6 +57,10 @@ def verify(
 ) -> Verification:
     """Verifies a receipt of ``detmap eval --receipt``.
 
+    >>> import detmap
+    >>> detmap.verify("run.json").identical  # written by: detmap eval ... --receipt run.json
+    True
+
     Parameters
     ----------
     receipt : its path

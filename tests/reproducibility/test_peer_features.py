@@ -75,5 +75,7 @@ def test_the_capabilities_of_an_evaluator(peer: str) -> None:
 
 def test_every_row_has_a_check() -> None:
     names, rows = evaluators.table()
-    assert all(len(cells) == len(names) + 1 and cells[-1].startswith("`") for cells in rows.values())
+    assert all(
+        len(cells) == len(names) + 1 and cells[-1].startswith("`") for cells in rows.values()
+    )
     assert set(NAMES) <= set(rows)

@@ -179,6 +179,11 @@ def diagnose(
 ) -> Diagnosis:
     """Classifies every detection as a true positive or a kind of error.
 
+    >>> import detmap
+    >>> found = detmap.diagnose("shapes", "shapes/detections/contours", "coco-bbox")
+    >>> found.counts()["TP"], found.counts()["Cls"]
+    (242, 672)
+
     Parameters
     ----------
     truth, detections, protocol, settings, threads : as of `detmap.evaluate`; the protocol has

@@ -42,6 +42,11 @@ def read_truth(
 ) -> Truth:
     """Reads the ground truth of a benchmark split.
 
+    >>> import detmap
+    >>> truth = detmap.read_truth("shapes")
+    >>> len(truth.images), len(truth), truth.categories.names[:2]
+    (60, 326, ('circle', 'ellipse'))
+
     Parameters
     ----------
     path : a COCO instances JSON file, a VOC folder (``VOCdevkit/VOC2007``, with ``Annotations`` and
@@ -163,6 +168,11 @@ def read_detections(
     protocol_classes: Mapping[str, str] | None = None,
 ) -> Detections:
     """Reads detections and joins them to the images and classes of the ground truth.
+
+    >>> import detmap
+    >>> truth = detmap.read_truth("shapes")
+    >>> len(detmap.read_detections("shapes/detections/contours", truth))
+    2840
 
     Parameters
     ----------

@@ -76,6 +76,10 @@ MOST_SHOWN = 40  # keys in a message
 def load(name_or_path: str | Path) -> Protocol:
     """Load a shipped protocol by name, or your own by the path of its TOML file.
 
+    >>> import detmap
+    >>> detmap.load_protocol("coco-bbox").limits.max_dets
+    (1, 10, 100)
+
     The name of a family is its newest version (`NEWEST`).
 
     Raises

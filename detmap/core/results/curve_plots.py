@@ -43,6 +43,11 @@ def plot(
 ) -> Any:
     """Plots the curves of a result, or of several results in one plot.
 
+    >>> import detmap
+    >>> names = ("template", "contours")
+    >>> results = {name: detmap.evaluate("shapes", f"shapes/detections/{name}") for name in names}
+    >>> figure = detmap.plot(results, "two.png")
+
     Parameters
     ----------
     results : a `Result`, or a dict from the name of a detector to its `Result`

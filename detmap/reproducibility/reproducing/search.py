@@ -193,6 +193,12 @@ def reproduce(
 ) -> Search:
     """Searches for rules that give a number.
 
+    >>> import detmap
+    >>> detections = "shapes/detections/contours"
+    >>> found = detmap.reproduce("60.08", "shapes", detections, depth=0, metric="mAP")
+    >>> [each.rules for each in found.found][:2]
+    ['darknet-11', 'voc-devkit-07']
+
     Parameters
     ----------
     number : as printed; a float has no trailing zeros

@@ -38,6 +38,13 @@ def truth_from_arrays(
 ) -> Truth:
     """Creates ground truth from arrays, or from a table.
 
+    >>> import detmap
+    >>> truth = detmap.truth_from_arrays(
+    ...     image_id=[1, 1], category_id=[1, 2], boxes=[[0, 0, 9, 9], [20, 0, 9, 9]]
+    ... )
+    >>> len(truth), truth.categories.names
+    (2, ('1', '2'))
+
     Parameters
     ----------
     image_id : (G,) integers or strings; or a table (pandas, polars, Arrow, dict) with the columns
@@ -161,6 +168,12 @@ def detections_from_arrays(
     class_key: str | None = None,
 ) -> Detections:
     """Creates detections from arrays, or from a table.
+
+    >>> import detmap
+    >>> truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
+    >>> found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 8]], score=[0.9])
+    >>> round(detmap.evaluate(truth, found, "coco-bbox")["AP"], 2)
+    0.8
 
     Parameters
     ----------

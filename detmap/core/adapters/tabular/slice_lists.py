@@ -37,6 +37,12 @@ def read_slices(
 ) -> dict[str, NDArray[Any]]:
     """Returns the ascending image ids of each slice.
 
+    >>> import detmap
+    >>> from pathlib import Path
+    >>> size = Path("slices.json").write_text('{"night": ["000001"], "day": ["000002"]}')
+    >>> list(detmap.read_slices("slices.json", detmap.read_truth("shapes")))
+    ['night', 'day']
+
     Parameters
     ----------
     path : a JSON file of lists, or a CSV file of attributes
