@@ -61,7 +61,7 @@ def test_an_extra_pulls_nothing_of_another(extra: str) -> None:
 
 
 def test_all_is_complete() -> None:
-    """Every feature of detmap itself; hosts, PyTorch, peers and what developers need are no part."""
+    """Every feature of detmap itself, without hosts, PyTorch, peers and developers' tools."""
     features = {"plot", "report", "parity", "frames", "yolo", "parquet", "dask", "completion"}
     (every,) = EXTRAS["all"]
     named = set(every.partition("[")[2].rstrip("]").split(","))
