@@ -9,6 +9,7 @@ from typing import Any
 from griffe import Extension
 
 EXAMPLE = re.compile(r"^>>> .*(?:\n(?!\n).*)*", re.MULTILINE)
+OPTION = re.compile(r" *# doctest: .*")
 ENTRY = re.compile(r"([*\w][\w.*, ]*) : (.+)")
 
 
@@ -25,7 +26,7 @@ def fence(found: re.Match[str]) -> str:
     """Returns an example as code; what it prints is a comment."""
     lines = []
     for example in doctest.DocTestParser().get_examples(f"{found[0]}\n"):
-        lines += example.source.rstrip("\n").split("\n")
+        lines += OPTION.sub("", example.source).rstrip("\n").split("\n")
         lines += [f"# {line}" for line in example.want.splitlines()]
     return "\n".join(("```python", *lines, "```"))
 

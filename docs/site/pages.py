@@ -18,6 +18,15 @@ import detmap
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"\]\(\.\./([^)#]+)\)")
+BOOSTS = {"how-to.md": 2, "getting-started.md": 2, "CHANGELOG.md": 0.2, "CONTRIBUTING.md": 0.2}
+BOOSTS |= {
+    "extend.md": 0.2,
+    "add-a-format.md": 0.2,
+    "add-an-overlap.md": 0.2,
+    "performance.md": 0.5,
+}
+"""Page -> factor of its rank in the search."""
+
 TOPICS = {
     "Evaluate": "evaluate match summarize Evaluator Result Matches plot",
     "Compare and analyze": "compare diagnose Diagnosis doctor Finding report",
@@ -41,7 +50,7 @@ def on_config(config: Any) -> Any:
 
 
 def repository() -> str | None:
-    """Returns the address in DETMAP_REPOSITORY, else that of the remote `origin`, if it is known."""
+    """Returns the address in DETMAP_REPOSITORY, else that of the remote `origin`, if known."""
     command = ["git", "-C", str(ROOT), "remote", "get-url", "origin"]
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
     address = os.environ.get("DETMAP_REPOSITORY") or asked.stdout.strip()
@@ -64,7 +73,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Points links to repository files outside docs/ to their copies on the site."""
+    """Points links to repository files outside docs/ to their copies on the site.
+
+    The search ranks pages for users before pages for contributors.
+    """
+    if page.file.src_uri in BOOSTS:
+        page.meta["search"] = {"boost": BOOSTS[page.file.src_uri]}
     if "/" in page.file.src_uri:
         return markdown  # ../ is docs/ there
     return LINK.sub(r"](files/\1)", markdown.replace("](../README.md)", "](index.md)"))
@@ -126,7 +140,9 @@ def row(module: ModuleType, name: str, path: str) -> str:
     shown = name
     if inspect.isfunction(value):
         known = inspect.signature(value).parameters.values()
-        first = [p.name for p in known if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
+        first = [
+            p.name for p in known if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD
+        ]
         shown = f"{name}({', '.join([*first, *(['...'] if len(first) < len(known) else [])])})"
     return f"| [`{shown}`]({path}.md#{anchor(value)}) | {text.replace('|', ' ')} |"
 
@@ -140,7 +156,7 @@ def anchor(value: Any) -> str:
 
 def write_topic(topic: str, module: ModuleType, names: list[str]) -> str:
     """Returns a page with one entry per name."""
-    lines = [f"# {topic}", ""]
+    lines = ["---", "search: {boost: 0.3}", "---", f"# {topic}", ""]
     if module is not detmap:
         lines += [f"::: {module.__name__}", "    options:", "      members: false"]
         lines += ["      show_root_heading: false", "      show_root_toc_entry: false", ""]
