@@ -26,7 +26,7 @@ VIEWS = {
     "390": (390, "light"),
     "390-dark": (390, "dark"),
 }
-HEAD = (960, 1125)  # of the picture in the README
+HEAD = (960, 640)  # of the picture in the README
 
 
 def main() -> None:
