@@ -81,6 +81,15 @@ def test_the_algorithm_cuts_at_the_limit_as_the_engine(
 PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
 
 
+REFERENCE = {"protocols.md", "CHANGELOG.md", "statistics.md"}
+"""Pages to look things up in; they may be long."""
+
+
+def test_pages_are_short() -> None:
+    long = {page.name for page in DOCS.rglob("*.md") if page.stat().st_size > 25 * 1024}
+    assert long <= REFERENCE
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     text = re.sub(r"^```py\n.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
