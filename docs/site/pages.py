@@ -91,8 +91,8 @@ def on_page_content(content: str, **_: Any) -> str:
 
 def labeled(found: re.Match[str]) -> str:
     """Returns a table whose cells have the attribute data-label."""
-    heads = re.findall(r"<th[^>]*>(.*?)</th>", found[0], re.DOTALL)
-    labels = [html.unescape(re.sub(r"<[^>]+>", "", head)) for head in heads]
+    heads = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", found[0], re.DOTALL)
+    labels = [html.unescape(re.sub(r"<[^>]+>", "", head)).strip() for head in heads]
 
     def row(cells: re.Match[str]) -> str:
         at = iter(labels)
