@@ -155,7 +155,7 @@ def test_a_shell_block_runs(block: Block, desk: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_getting_started_runs_from_top_to_bottom(tmp_path: Path) -> None:
     """Each command in the folder that the ones before it left; what the page prints is printed."""
     text = (ROOT / "docs" / "getting-started.md").read_text()

@@ -17,7 +17,7 @@ import pytest
 from tests.support.builders import ROOT
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.slow,
     pytest.mark.skipif(
         not all(importlib.util.find_spec(name) for name in ("mkdocs", "material", "mkdocstrings")),
         reason="needs pip install 'detmap-eval[docs]'",
