@@ -68,7 +68,7 @@ def tools(
     threads: int | None = None,
     **reading: Any,
 ) -> ToolNumbers:
-    """Evaluates the same files under the rules of every tool.
+    """Evaluates the same files under the rules of other tools.
 
     >>> import detmap
     >>> found = detmap.tools("shapes", "shapes/detections/contours", only=["voc-devkit-07"])

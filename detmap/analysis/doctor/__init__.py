@@ -48,7 +48,7 @@ def doctor(
     split: str | None = None,
     format: str | None = None,
 ) -> Findings:
-    """What is wrong with detections and truth, most likely first; nothing where they are well.
+    """Checks ground truth and detections for common mistakes; the most likely one comes first.
 
     >>> import detmap
     >>> from detmap.core.base.resources import folder

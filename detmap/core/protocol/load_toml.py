@@ -74,7 +74,7 @@ MOST_SHOWN = 40  # keys in a message
 
 
 def load(name_or_path: str | Path) -> Protocol:
-    """Load a shipped protocol by name, or your own by the path of its TOML file.
+    """Loads a protocol by its name, or your own by the path of its TOML file.
 
     >>> import detmap
     >>> detmap.load_protocol("coco-bbox").limits.max_dets
