@@ -10,17 +10,16 @@ from typing import Any
 from detmap.core.adapters import options_of, read_detections
 from detmap.core.base.display_names import detector_names
 from detmap.core.base.suggestions import proposes_arguments
-from detmap.core.curves.scores import Scores, scores
+from detmap.core.curves.scores import scores
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import Protocol
 from detmap.core.results import result_notes
 from detmap.core.results.result import Result
 from detmap.core.results.signature import signature
-from detmap.core.statistics import replicates as resampling
-from detmap.core.statistics.comparison import Comparison, Maker
+from detmap.core.statistics import intervals
+from detmap.core.statistics.comparison import TEST, Comparison, Maker, require_comparable
 from detmap.core.statistics.comparison import check as check_test
-from detmap.core.statistics.paired_differences import pair_up, require_comparable
-from detmap.core.statistics.sampling_units import units
+from detmap.core.statistics.subsets import Progress, silent
 from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.extension import extended, extended_by_all
 from detmap.errors import DataError, counted
@@ -39,13 +38,13 @@ def compare(
     settings: Mapping[str, Any] | None = None,
     names: Sequence[str] | None = None,
     alpha: float = 0.05,
-    replicates: int = 1000,
+    replicates: None = None,
     seed: int = 0,
     groups: Mapping[Any, Any] | str | Path | None = None,
     adjust: str = "holm",
-    test: str = "z",
+    test: str = TEST,
     threads: int | None = None,
-    progress: resampling.Progress | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Compares detectors on the same images: every metric and class of every pair.
 
@@ -66,8 +65,8 @@ def compare(
     names : names of the detectors (default: from their paths)
     alpha : significance level of intervals and groups
     replicates, seed, groups : as in `Result.intervals`
-    adjust : p-value adjustment over pairs or classes: ``holm``, ``bh``, ``maxt`` or ``none``
-    test : ``z``; ``permutation``, studentized, of the metrics; ``plain-permutation``
+    adjust : p-value adjustment over pairs or classes: ``holm``, ``bh`` or ``none``
+    test : ``t``, Student's test (``z`` is its old name)
     threads : number of threads; has no effect on the result
     progress : called with the numbers of finished steps and of all steps
 
@@ -76,7 +75,7 @@ def compare(
     DataError : different protocols, classes, images or truth; fewer than two detectors
     """
     check_test(alpha, adjust, test)
-    resampling.check(replicates, seed)
+    intervals.refuse_replicates(replicates)
     detectors = list(detections)
     if len(detectors) == 1 and type(detectors[0]) is dict and names is None:
         names, detectors = list(map(str, detectors[0])), list(detectors[0].values())
@@ -93,15 +92,13 @@ def compare(
         labels,
         matches,
         alpha=alpha,
-        replicates=replicates,
         seed=seed,
         groups=groups,
         adjust=adjust,
-        test=test,
         threads=threads,
         progress=progress,
         known={
-            id(each.matches): each.scores
+            id(each.matches): replace(each, extra={})
             for each in detectors
             if isinstance(each, Result) and each.weights is None
         },
@@ -114,53 +111,47 @@ def compare_matches(
     matches: Sequence[Matches],
     *,
     alpha: float,
-    replicates: int,
     seed: int,
     groups: Mapping[Any, Any] | str | Path | None,
     adjust: str,
-    test: str,
     threads: int | None,
-    progress: resampling.Progress | None,
-    known: Mapping[int, Scores] | None = None,
+    progress: Progress | None,
+    known: Mapping[int, Result] | None = None,
 ) -> Comparison:
-    """Does `compare` for matches that passed `require_comparable`; `known` has the scores of some,
+    """Does `compare` for matches that passed `require_comparable`; `known` has the results of some,
     by `id`.
     """
-    first, progress = matches[0], progress or resampling.silent
-    drawn = units(first.image_ids, groups)
-    if drawn.n < 2:
-        raise DataError("compare", f"{drawn.n} {drawn.noun}", "two or more are needed")
-    known = known or {}
-    scored = [
-        (each, known[id(each)] if id(each) in known else scores(each, threads=threads))
-        for each in matches
-    ]
-    paired = pair_up(scored, drawn, replicates, seed, threads=threads, progress=progress)
-    maker = Maker(names, paired, alpha, adjust, test)
-    p = None if test == "z" else maker.permutation_p_values(replicates, seed, threads, progress)
-    pairs = maker.pairs(p)
+    first, known, told = matches[0], known or {}, progress or silent
+    dealt = intervals.sample(first.image_ids, seed=seed, groups=groups, progress=progress)
+    if dealt.units.n < 2:
+        what = f"{dealt.units.n} {dealt.units.noun}"
+        raise DataError("compare", what, "two or more are needed")
+    evaluated = []
+    for i, each in enumerate(matches):
+        result = known.get(id(each)) or Result(each, scores(each, threads=threads))
+
+        def step(done: int, of: int, i: int = i) -> None:
+            told(i * of + done, len(matches) * of)
+
+        evaluated.append(result.on_subsets(dealt, threads=threads, progress=step))
+    maker = Maker(names, evaluated, first.categories.names, alpha, adjust)
+    pairs = maker.pairs()
     data = "+".join(each.data_digest() for each in matches)
+    method = f"{intervals.signature(seed, dealt.units)}|{TEST}+{adjust}"
+    left_out = result_notes.extra_left_out(first.protocol, "metrics are not compared")
     return Comparison(
         tuple(names),
-        {
-            row.name: tuple(paired.values[:, q].tolist())
-            for q, row in enumerate(paired.plans[0].metrics)
-        },
+        maker.values(),
         tuple(pairs),
         tuple(maker.classes()),
-        tuple(maker.images()),
         tuple(maker.leaderboard(pairs)),
         alpha,
-        test,
+        TEST,
         adjust,
-        len(paired.draws),
         seed,
-        drawn,
-        maker.signature(signature(first.protocol, data), len(paired.draws), seed),
-        (
-            *maker.notes(replicates),
-            *result_notes.extra_left_out(first.protocol, "metrics are not compared"),
-        ),
+        dealt.units,
+        f"{signature(first.protocol, data)}|{method}",
+        (*maker.notes(), *left_out),
     )
 
 

@@ -86,17 +86,17 @@ def doubt_next_to_nothing() -> None:
             for row in integrators.AT_TRUE_POSITIVES:
                 rules = result.protocol.override({"ap.integrator": row.name})
                 one = summarize(replace(result.matches, protocol=rules))
-                one.intervals(replicates=1)
+                one.intervals()
                 one.ties(orders=1)
                 summarize(one.matches, weights=[1.0, 2.0])
 
 
 def compare_next_to_nothing() -> None:
-    """Compares two detectors with both kinds of tests."""
+    """Compares two detectors."""
     truth, detections = tables()
     other = detections_from_arrays(truth, IMAGES, CLASSES, BOXES, [0.7, 0.8, 0.9])
     for name in ("voc2012", "coco-bbox"):
-        compare(truth, detections, other, protocol=name, replicates=1, test="permutation")
+        compare(truth, detections, other, protocol=name)
 
 
 def integrate_next_to_nothing() -> None:

@@ -103,10 +103,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Func
 
 @pytest.fixture(scope="module")
 def small_pages() -> Iterator[None]:
-    """Reports of the module have few replicates."""
-    from tests.support.small_pages import few_replicates
+    """Reports of the module have few subsets of the images."""
+    from tests.support.small_pages import few_subsets
 
-    with few_replicates():
+    with few_subsets():
         yield
 
 

@@ -118,7 +118,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "curve.iou": lambda x: result.curve("1", iou=x),
     "Result.slices": lambda x: result.slices(x),
     "Result.plot": lambda x: result.plot(x),
-    "intervals.groups": lambda x: result.intervals(replicates=2, groups=x),
+    "intervals.groups": lambda x: result.intervals(groups=x),
     "read_truth.roles": lambda x: detmap.read_truth(SAMPLE, roles=x),
     "read_truth.attributes": lambda x: detmap.read_truth(SAMPLE, attributes=x),
     "Result.classes": lambda x: result.classes(x),

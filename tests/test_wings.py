@@ -68,7 +68,7 @@ def outcomes(folder: Path) -> dict[str, tuple[int, str]]:
         "intervals": ("eval", TRUTH, FOUND, "--ci", "--ties", "--format", "json"),
         "match": ("match", TRUTH, FOUND, "-p", "coco-bbox", "--images", half, "-o", parts),
         "merge": ("merge", parts),
-        "compare": ("compare", TRUTH, FOUND, other, "-p", "coco-bbox", "--replicates", 50),
+        "compare": ("compare", TRUTH, FOUND, other, "-p", "coco-bbox"),
     }
     return {
         **{name: ran(folder, *detmap, *words) for name, words in commands.items()},

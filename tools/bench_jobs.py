@@ -167,14 +167,14 @@ def cells(task: Task) -> Call:
 
 def compare(task: Task) -> Call:
     """From loaded truth and the records of two detectors to their differences with intervals, by
-    `replicates` of the bootstrap: AP's difference, and the ends of its interval.
+    detmap's jackknife, or `replicates` of hotcoco's bootstrap: AP's difference, and the ends of its
+    interval.
 
     The second detector lacks every tenth record of the first. hotcoco drops images that are drawn
     twice, so its interval is too narrow; that is its answer, and it is shown beside.
     """
     import numpy as np
 
-    n = task["replicates"]
     if task["tool"] == "detmap":
         import detmap
 
@@ -184,7 +184,7 @@ def compare(task: Task) -> Call:
 
         def own() -> Iterable[float]:
             found = detmap.compare(
-                truth, first, second, protocol="coco-bbox", replicates=n, threads=task["threads"]
+                truth, first, second, protocol="coco-bbox", threads=task["threads"]
             )
             one = found.pairs[0]
             return [one.difference, one.low, one.high]
@@ -202,7 +202,7 @@ def compare(task: Task) -> Call:
         runs = [hotcoco.COCOeval(annotated, each, "bbox") for each in loaded]
         for run in runs:
             run.evaluate()
-        found = hotcoco.compare(runs[0], runs[1], n_bootstrap=n)
+        found = hotcoco.compare(runs[0], runs[1], n_bootstrap=task["replicates"])
         interval = found["ci"]["AP"]
         ends = (interval["lower"], interval["upper"]) if isinstance(interval, dict) else interval
         return [found["deltas"]["AP"], *ends]

@@ -116,7 +116,7 @@ def _read(*commands: list[str]) -> str:
 
 
 def _how(rules: list[str]) -> str:
-    code, out, _ = _run(["eval", *rules, "--ci", "--replicates", "4"])
+    code, out, _ = _run(["eval", *rules, "--ci"])
     found = re.search(r"\|ci:(\w+)", out)
     return found[1] if found and not code else "no"
 

@@ -1,20 +1,17 @@
-"""How often the intervals and tests of detmap hold what they promise, by simulation.
+"""Simulates how often intervals contain the true number and how often tests reject.
 
     python tools/coverage.py run --state coverage/
-    python tools/coverage.py null --state coverage/
     python tools/coverage.py table --state coverage/ --docs docs/statistics.md
-    python tools/coverage.py pooled --state coverage/ --docs docs/statistics.md
 
-A split is taken as the whole population: VOC 2007 test with three real detectors, and 80 classes
-of which most are rare (W1 and W3 of tools/workloads.py, which have to be made before; W3 has the
-real boxes of COCO val2017). Samples of n images are drawn from it, each drawn copy an image of its
-own; every interval of every sample is held against the population's value, and every pair of
-detectors against the population's difference; `null` makes pairs of equal detectors: each image's
-detections by the one or the other, as a coin falls. Samples are numbered, each depends on the seed
-and its number alone, and what is done is kept in the state folder, a line of JSON a sample: a run
-that was stopped goes on where it was. `table` writes what is known so far between two marks of the
-page of documentation; `pooled` writes a shorter table, of all sizes and detectors together. Worlds,
-samples and tables are one simulation, so one file of a little over 400 lines.
+A data set counts as the whole population: VOC 2007 test with three real detectors, the workloads W1
+and W3 of tools/workloads.py (made before), and generated populations: `one` (one class), `zipf` (40
+classes, most of them rare), `own` (8 classes on groups of 4 images), `heavy` (numbers of objects
+with a heavy tail) and `ties` (scores with one decimal). Each sample has n images (or groups) with
+replacement; each copy is an image of its own. Every printed interval of a sample is compared with
+the population's number, and every difference of two detectors with the population's difference.
+"null" rows are of pairs of equal detectors: a coin assigns the detections of each image to the one
+or the other. A sample depends on the seed and its number alone. The state folder has one line of
+JSON per sample, and a stopped run continues. `table` writes a table between two marks of a page.
 """
 
 from __future__ import annotations
@@ -37,59 +34,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 import detmap
-from detmap.core.curves import aggregation
-from detmap.core.curves import scores as curves
 from detmap.core.matching.matches import Matches
-from detmap.core.statistics import intervals as made
-from detmap.core.statistics import permutation
-from detmap.core.statistics import replicates as drawing
-from detmap.core.statistics.bias import MOST_HALVES, Bias, bias, total_error
-from detmap.core.statistics.class_terms import Plan, plan
-from detmap.core.statistics.formulas.quantiles import NORMAL, normal, student
-from detmap.core.statistics.influence import Influence, influence, variance
+from detmap.core.statistics.evaluations import Evaluated
+from detmap.core.statistics.random_words import random_words
 from detmap.core.statistics.sampling_units import Units, units
-from detmap.core.tables.grouping import labels, offsets
+from detmap.core.statistics.subsets import subsets
+from detmap.core.tables.grouping import labels, offsets, ranked
 
 VOC = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
-RULES = {"all-point": "voc2012", "COCO": "coco-bbox"}
 LEVEL = 0.95
-STRATA = ((3, 7), (8, 20), (21, 80), (81, 10**9))
-SHOWN = ("mAP", "AP", "AP50", "APs", "APm", "APl", "AR100", "ARs")
-FEWEST = 20  # intervals that a share is taken of
-WEAK = 0.45  # of the true positives, which a weak detector misses
-MARKS = "<!-- tools/coverage.py {}: begin -->", "<!-- tools/coverage.py {}: end -->"
+SHOWN = ("mAP", "AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100")
+FEWEST = 20  # intervals that a share is computed of
+WEAK = 0.45  # of the true positives that a weak detector misses
+MARKS = "<!-- tools/coverage.py: begin -->", "<!-- tools/coverage.py: end -->"
+DRAWN, COIN = 1, 2  # tags of the random words
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Detectors on one split under one rule, and the sizes of the samples."""
+    """Detectors on one population under one protocol, and the sizes of the samples."""
 
     rule: str
     detectors: tuple[str, ...]
     sizes: tuple[int, ...]
+    group: int = 1
 
 
+GENERATED = ("strong", "medium")
 WORLDS = {
-    "VOC all-point": World("all-point", VOC, (50, 200, 1000)),
-    "VOC as COCO": World("COCO", VOC, (50, 200, 1000)),
-    "W1": World("COCO", ("W1",), (200, 500, 1000)),
-    "W3": World("COCO", ("W3",), (200, 500, 1000)),
-    "W1 weak": World("COCO", ("W1-weak",), (200, 500, 1000)),
+    "VOC all-point": World("voc2012", VOC, (100, 200, 500)),
+    "VOC 11-point": World("voc2007", VOC, (100, 200, 500)),
+    "VOC as COCO": World("coco-bbox", VOC, (100, 200, 500)),
+    "W1": World("coco-bbox", ("W1",), (500, 1000)),
+    "W3": World("coco-bbox", ("W3",), (500, 1000)),
+    "W1 weak": World("coco-bbox", ("W1-weak",), (500,)),
+    "one": World("coco-bbox", GENERATED, (100, 300, 1000)),
+    "zipf": World("coco-bbox", GENERATED, (200, 500, 1000)),
+    "own": World("coco-bbox", GENERATED, (50, 100, 200), group=4),
+    "heavy": World("coco-bbox", GENERATED, (100, 300)),
+    "ties": World("coco-bbox", GENERATED, (100, 300)),
 }
+N_CLASSES = {"one": 1, "zipf": 40, "own": 8, "heavy": 3, "ties": 3}
 
 
-# --- samples --------------------------------------------------------------------------------------
+# --- populations ----------------------------------------------------------------------------------
 
 
 def population(name: str, arguments: argparse.Namespace) -> list[Matches]:
-    """The detectors of a world matched on the whole split; kept in the state folder."""
+    """The detectors of a world matched on the whole population; kept in the state folder."""
     rule, detectors = WORLDS[name].rule, WORLDS[name].detectors
+    if detectors == GENERATED:
+        return [generated(name, each) for each in detectors]
     paths = [arguments.state / f"population-{rule}-{each}.npz" for each in detectors]
     if not all(path.exists() for path in paths):
-        if rule == "COCO" and detectors != VOC:
-            of_workload(detectors[0], arguments, paths[0])
-        else:
+        if detectors == VOC:
             of_voc(arguments.data, rule, paths)
+        else:
+            of_workload(detectors[0], arguments, paths[0])
     return [Matches.load(path) for path in paths]
 
 
@@ -102,7 +103,7 @@ def of_voc(data: Path, rule: str, paths: list[Path]) -> None:
         truth = detmap.read_truth(Path(folder, "VOCdevkit"))
         for detector, path in zip(VOC, paths, strict=True):
             detections = detmap.read_detections(Path(folder, detector), truth)
-            detmap.match(truth, detections, detmap.load_protocol(RULES[rule])).save(path)
+            detmap.match(truth, detections, detmap.load_protocol(rule)).save(path)
 
 
 def of_workload(name: str, arguments: argparse.Namespace, path: Path) -> None:
@@ -112,9 +113,95 @@ def of_workload(name: str, arguments: argparse.Namespace, path: Path) -> None:
     detections = detmap.read_detections(folder / "results.json", truth)
     matches = detmap.match(truth, detections, "coco-bbox")
     if name.endswith("-weak"):
-        lost = drawing.random_words(0, 1, 0, (1, len(matches)))[0] < int(WEAK * 2**64)
+        lost = random_words(0, 1, 0, (1, len(matches)))[0] < int(WEAK * 2**64)
         matches = replace(matches, tp=np.where(lost[:, None], 0, matches.tp).astype(np.uint16))
     matches.save(path)
+
+
+def generated(name: str, detector: str) -> Matches:
+    """A population of 4,000 images; both detectors see the same objects."""
+    rng, n_images, n_classes = np.random.default_rng(7), 4000, N_CLASSES[name]
+    share = 1 / np.arange(1, n_classes + 1) if name == "zipf" else np.ones(n_classes)
+    rate = np.minimum(1.5, 3 * share / share.sum() * (2 if n_classes == 1 else 1))
+    tail = rng.pareto(1.5, n_images) if name == "heavy" else rng.gamma(1.5, 0.7, n_images)
+    hard = rng.beta(4, 1, n_images)
+    if WORLDS[name].group > 1:  # images of a group are alike
+        hard = np.repeat(hard[:: WORLDS[name].group], WORLDS[name].group)
+    n_objects = np.minimum(rng.poisson(tail[:, None] * rate), 60)
+    image, label = (np.repeat(each, n_objects.ravel()) for each in np.indices(n_objects.shape))
+    image, label = image.ravel().astype(np.int32), label.ravel().astype(np.int32)
+    area = np.exp(rng.normal(7.5, 1.5, len(image)))
+    found, good, n_false = (0.97, 9, 0.3) if detector == "strong" else (0.8, 5, 2.0)
+    rng = np.random.default_rng(8 + GENERATED.index(detector))
+    hit = rng.random(len(image)) < found ** (0.8 / np.maximum(hard[image], 0.2))
+    overlap = np.where(hit, rng.beta(good, 1.5, len(image)), 0.0)[hit]
+    score = overlap + 0.15 * rng.standard_normal(len(overlap))
+    n_false = rng.poisson(n_false, n_images)
+    false_image = np.repeat(np.arange(n_images), n_false).astype(np.int32)
+    false_label = rng.choice(n_classes, len(false_image), p=share / share.sum()).astype(np.int32)
+    false_score = 0.35 + 0.25 * rng.standard_normal(len(false_image))
+    false_area = np.exp(rng.normal(7.5, 1.5, len(false_image)))
+    return matched(
+        (image, label, area),
+        np.append(image[hit], false_image),
+        np.append(label[hit], false_label),
+        np.append(score, false_score).round(1 if name == "ties" else 9),
+        np.append(overlap, np.zeros(len(false_image))),
+        np.append(area[hit], false_area),
+        n_images,
+        n_classes,
+    )
+
+
+def matched(
+    objects: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]],
+    image: NDArray[np.int32],
+    label: NDArray[np.int32],
+    score: NDArray[np.float64],
+    overlap: NDArray[np.float64],
+    area: NDArray[np.float64],
+    n_images: int,
+    n_classes: int,
+) -> Matches:
+    """Match rows of detections with a known overlap with an object of its own; 0 for none."""
+    rules = detmap.load_protocol("coco-bbox")
+    order, off = ranked(image, label, score, None, (n_images, n_classes))
+    thresholds = np.array(rules.thresholds())
+    ranges = [(0, 1e10), (0, 1024), (1024, 9216), (9216, 1e10)]
+    hits = (overlap[:, None] >= thresholds) @ (1 << np.arange(len(thresholds)))
+    inside = np.stack([(low <= area) & (area <= high) for low, high in ranges], axis=1)
+    all_bits = (1 << len(thresholds)) - 1
+    tp = np.where(inside, hits[:, None], 0)[order]
+    ignored = np.where(inside, 0, all_bits)[order]
+    key = label[order].astype(np.int64) * n_images + image[order]
+    by_key = np.argsort(key, kind="stable")
+    first = np.searchsorted(key[by_key], key[by_key])
+    rank = np.empty(len(order), np.int32)
+    rank[by_key] = np.arange(len(order)) - first
+    obj_image, obj_label, obj_area = objects
+    obj_order = np.lexsort((obj_image, obj_label))
+    categories = detmap.Categories(np.arange(n_classes), tuple(f"c{k}" for k in range(n_classes)))
+    nothing = np.zeros(n_images, np.int32)
+    return replace(
+        Matches.empty(rules, categories),
+        image_ids=np.arange(n_images),
+        digest=np.zeros((n_images, 2), np.uint64),
+        beyond=nothing,
+        unjudged=nothing,
+        off=off,
+        image=image[order],
+        rank=rank,
+        position=order,
+        score=score[order],
+        tp=tp.astype(np.uint16),
+        ignored=ignored.astype(np.uint16),
+        obj_off=offsets(obj_label[obj_order], n_classes),
+        obj_image=obj_image[obj_order],
+        counted=np.stack([(a <= obj_area) & (obj_area <= b) for a, b in ranges], axis=1)[obj_order],
+    )
+
+
+# --- samples --------------------------------------------------------------------------------------
 
 
 def sampled(matches: Matches, drawn: NDArray[np.int64]) -> Matches:
@@ -153,114 +240,66 @@ def sampled(matches: Matches, drawn: NDArray[np.int64]) -> Matches:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """One detector on one sample: its numbers, their influence, replicates and bias."""
-
-    planned: Plan
-    values: list[float]
-    per_class: NDArray[np.float64]
-    moved: Influence
-    sample: drawing.Replicates
-    off: Bias
-    drawn: Units
+def exchanged(a: Matches, b: Matches, coin: NDArray[np.bool_]) -> tuple[Matches, Matches]:
+    """The detectors with their detections of some images exchanged."""
+    both = []
+    for own, other in ((a, b), (b, a)):
+        parts = own.on_images(~coin), other.on_images(coin)
+        both.append(parts[0].merge(parts[1]))
+    return both[0], both[1]
 
 
-def measure(matches: Matches, seed: int) -> Made:
-    """All that intervals and comparisons need."""
-    protocol = matches.protocol
-    rows, of_class = protocol.rows()[0], aggregation.class_rows(protocol)
-    planned, drawn = plan(matches, rows, of_class), units(matches.image_ids)
-    scores, moved = curves.scores(matches, threads=1), influence(planned, drawn, 1)
-    return Made(
-        planned,
-        [aggregation.mean(scores, row, protocol, matches.categories) for row in rows],
-        aggregation.per_class(scores, of_class[0], protocol),
-        moved,
-        drawing.replicates(planned, drawn, drawing.LANES, seed, threads=1),
-        bias(planned, drawn, moved.n_units, MOST_HALVES, seed, 1),
-        drawn,
-    )
+def evaluate(matches: Matches, of: Units, seed: int) -> Evaluated:
+    """Every number on every subset."""
+    return detmap.summarize(matches, threads=1).on_subsets(subsets(of, seed), threads=1)
 
 
-def outcome(detectors: list[Made]) -> dict[str, Any]:
-    """What is kept of a sample: intervals of metrics as they are printed, what those of classes are
-    made of, and the paired differences: value, standard error, bias.
-    """
-    kept: dict[str, Any] = {"intervals": [], "classes": [], "pairs": []}
-    for each in detectors:
-        maker = made.Maker(
-            each.planned, each.moved, each.sample, each.off, each.drawn, LEVEL, "influence"
-        )
-        found = [maker.metric_interval(q, value) for q, value in enumerate(each.values)]
-        kept["intervals"].append([[i.low, i.high] for i in found])
-        of_class = [maker.class_interval(0, k, value) for k, value in enumerate(each.per_class)]
-        n_units = each.moved.n_units[each.planned.of_class[0]].tolist()
-        rows = zip(of_class, n_units, strict=True)
-        kept["classes"].append([[float(i.value), i.se, i.bias, m] for i, m in rows])
-    for a, b in combinations(detectors, 2):
-        delta = b.values[0] - a.values[0]
-        se = math.sqrt(variance(b.moved.corrected[0] - a.moved.corrected[0]))
-        kept["pairs"].append([delta, *corrected(se, a.off, b.off)])
+def one_sample(
+    whole: list[Matches], world: World, n: int, b: int, seed: int
+) -> dict[str, list[list[Any]]]:
+    """Sample b of n images or groups: printed intervals, differences, and those of equal pairs."""
+    words = random_words(seed + n, DRAWN, b, (1, n))[0] >> np.uint64(32)
+    size = np.uint64(whole[0].n_images // world.group)
+    drawn = ((words * size) >> np.uint64(32)).astype(np.int64)
+    drawn = (drawn[:, None] * world.group + np.arange(world.group)).ravel()
+    samples = [sampled(matches, drawn) for matches in whole]
+    groups = {i: i // world.group for i in range(len(drawn))} if world.group > 1 else None
+    of = units(samples[0].image_ids, groups)
+    made = [evaluate(each, of, b) for each in samples]
+    kept: dict[str, list[list[Any]]] = {"intervals": [], "classes": [], "pairs": [], "null": []}
+    for each in made:
+        every = each.estimates.intervals(LEVEL)
+        kept["intervals"].append([[one.low, one.high] for one in every[: len(each.metrics)]])
+        cells = zip(each.cells, every[len(each.metrics) :], strict=True)
+        first = each.cells[0][1] if each.cells else ""
+        kept["classes"].append([[k, i.low, i.high] for (k, row), i in cells if row == first])
+    coin = (random_words(seed + n, COIN, b, (1, of.n))[0] >> np.uint64(63)).astype(bool)
+    for i, j in combinations(range(len(samples)), 2):
+        one = made[j].estimates.differences(made[i].estimates)[0]
+        kept["pairs"].append([one.low, one.high, one.se])
+        equal = [
+            evaluate(each, of, b) for each in exchanged(samples[i], samples[j], coin[of.of_image])
+        ]
+        one = equal[1].estimates.differences(equal[0].estimates)[0]
+        kept["null"].append([one.low, one.high, one.se])
     return kept
 
 
-def corrected(se: float, a: Bias, b: Bias) -> tuple[float, float]:
-    """The standard error of a difference of AP minus its bias, and the bias."""
-    of_bias = float(b.errors_of_difference(a)[0])
-    return total_error(se, of_bias, is_ap=True), float(b.metrics[0] - a.metrics[0])
-
-
-def equals(samples: list[Matches], b: int) -> dict[str, Any]:
-    """The same of each pair after a coin an image."""
-    found = []
-    for first, second in combinations(samples, 2):
-        rows = first.protocol.rows()[0][:1]
-        plans = [plan(each, rows, rows) for each in (first, second)]
-        exchange, drawn = permutation.Exchange(*plans), units(first.image_ids)
-        coins = drawing.swaps(b, 0, drawn.n)
-        values = exchange.values(coins[None])[:, 0, 0]
-        both = exchange.exchanged(coins)
-        a, c = (influence(each, drawn, 1) for each in both)
-        se = math.sqrt(variance(c.corrected[0] - a.corrected[0]))
-        off = [bias(each, drawn, a.n_units, MOST_HALVES, b, 1) for each in both]
-        found.append([values[1] - values[0], *corrected(se, *off)])
-    return {"pairs": found}
-
-
-def null(arguments: argparse.Namespace) -> None:
-    """As `run`, of pairs of equal detectors."""
-    run(arguments, "null-")
-
-
-def run(arguments: argparse.Namespace, kind: str = "") -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Add samples, a few of each cell in turn, until each has as many as asked for."""
     arguments.state.mkdir(parents=True, exist_ok=True)
     whole = {name: population(name, arguments) for name in arguments.worlds}
     for first in range(0, arguments.samples, arguments.step):
         for name, found in whole.items():
             for n in WORLDS[name].sizes:
-                path = cell(arguments.state, kind + name, n)
+                path = cell(arguments.state, name, n)
                 done = {line["b"] for line in lines(path)}
                 with path.open("a") as file:
                     for b in range(first, min(first + arguments.step, arguments.samples)):
                         if b not in done:
-                            kept = one_sample(found, n, b, arguments, kind)
+                            kept = one_sample(found, WORLDS[name], n, b, arguments.seed)
                             file.write(json.dumps({"b": b, **kept}) + "\n")
                             file.flush()
-
-
-def one_sample(
-    whole: list[Matches], n: int, b: int, arguments: argparse.Namespace, kind: str
-) -> dict[str, Any]:
-    """Draw sample b of n images, and measure all detectors on it."""
-    words = drawing.random_words(arguments.seed + n, 1, b, (1, n))[0]
-    size = np.uint64(whole[0].n_images)
-    drawn = ((words >> np.uint64(32)) * size >> np.uint64(32)).astype(np.int64)
-    samples = [sampled(matches, drawn) for matches in whole]
-    if kind:
-        return equals(samples, b)
-    return outcome([measure(one, b) for one in samples])
 
 
 def cell(state: Path, name: str, n: int) -> Path:
@@ -278,7 +317,7 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
                 continue
 
 
-# --- tables ---------------------------------------------------------------------------------------
+# --- table ----------------------------------------------------------------------------------------
 
 
 def share(hits: list[bool]) -> str:
@@ -291,153 +330,71 @@ def share(hits: list[bool]) -> str:
 
 
 def table(arguments: argparse.Namespace) -> None:
-    """Print the tables in Markdown, or write them into a page."""
-    whole = {name: population(name, arguments) for name in arguments.worlds}
-    real = {name: [detmap.summarize(each) for each in found] for name, found in whole.items()}
-    if arguments.what == "pooled":
-        parts: tuple[list[str], ...] = (pooled(arguments.state, real),)
-    else:
-        parts = tuple(each(arguments.state, real) for each in (metrics, classes, pairs))
-    text = "\n\n".join("\n".join(rows) for rows in parts)
+    """Print the table in Markdown, or write it into a page: a column per population."""
+    columns: dict[str, dict[str, str]] = {}
+    for name in arguments.worlds:
+        cells = [list(lines(cell(arguments.state, name, n))) for n in WORLDS[name].sizes]
+        done = [line for each in cells for line in each]
+        if done:
+            whole = [detmap.summarize(each) for each in population(name, arguments)]
+            sizes = " ".join(map(str, WORLDS[name].sizes))
+            head = {"n (groups for `own`)": sizes, "samples": str(len(done))}
+            columns[name] = head | column(done, whole)
+    numbers = list(dict.fromkeys(number for each in columns.values() for number in each))
+    rows = [("number", *columns), ("---", *("--:" for _ in columns))]
+    rows += [(each, *(of.get(each, "-") for of in columns.values())) for each in numbers]
+    text = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if arguments.docs is None:
         print(text)
         return
-    begin, end = (mark.format(arguments.what) for mark in MARKS)
     page = arguments.docs.read_text(encoding="utf-8")
-    before, rest = page.split(begin)
-    after = rest.split(end)[1]
-    arguments.docs.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+    before, rest = page.split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    page = f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}"
+    arguments.docs.write_text(page, encoding="utf-8")
 
 
-def pooled(state: Path, real: dict[str, list[Any]]) -> list[str]:
-    """How many of the printed intervals of all sizes and detectors hold."""
-    rows = ["| population, metric | samples | intervals | held % |", "|---|--:|--:|--:|"]
-    for name, results in real.items():
-        cells = [list(lines(cell(state, name, n))) for n in WORLDS[name].sizes]
-        for q, metric in enumerate(results[0].metrics):
-            own = [
-                low <= result.metrics[metric] <= high
-                for done in cells
-                for line in done
-                for d, result in enumerate(results)
-                for low, high in [line["intervals"][d][q]]
-                if low == low
-            ]
-            if metric in SHOWN and len(own) >= FEWEST:
-                n = sum(map(len, cells))
-                rows.append(f"| {name}, {metric} | {n} | {len(own)} | {100 * np.mean(own):.1f} |")
-    return rows
+def column(done: list[dict[str, Any]], whole: list[Any]) -> dict[str, str]:
+    """How many intervals of a population hold, by number; all sizes and detectors together."""
+    found: dict[str, list[bool]] = {}
 
+    def add(number: str, low: float, high: float, true: float) -> None:
+        if low == low:
+            found.setdefault(number, []).append(low <= true <= high)
 
-def metrics(state: Path, real: dict[str, list[Any]]) -> list[str]:
-    """How many intervals of metrics are printed, and how many of these hold."""
-    rows = [
-        "| population, metric | n | samples | printed % | held % of these |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    for name, results in real.items():
-        for q, metric in enumerate(results[0].metrics):
-            for n in () if metric not in SHOWN else WORLDS[name].sizes:
-                done = list(lines(cell(state, name, n)))
-                for d, result in enumerate(results):
-                    value, who = result.metrics[metric], WORLDS[name].detectors[d]
-                    found = [line["intervals"][d][q] for line in done]
-                    own = [low <= value <= high for low, high in found if low == low]
-                    printed = f"{100 * len(own) / max(1, len(done)):.0f}"
-                    held = share(own) if len(own) >= FEWEST else "-"
-                    label = f"{name}, {who}, {metric}" if len(results) > 1 else f"{name}, {metric}"
-                    cells = (label, n, len(done), printed, held)
-                    rows.append(f"| {' | '.join(map(str, cells))} |")
-    return rows
-
-
-def pairs(state: Path, real: dict[str, list[Any]]) -> list[str]:
-    """What intervals and tests of differences hold (they agree), and the errors of gates."""
-    rows = [
-        "| first metric | n | samples | interval held % | equal pair rejected % | "
-        "gate fails at its bound % | gate passes at its bound % | power: seen % | foreseen |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    for name, results in real.items():
-        for p, (a, b) in enumerate(combinations(range(len(results)), 2)):
-            for n in WORLDS[name].sizes:
-                done = [line["pairs"][p] for line in lines(cell(state, name, n))]
-                equal = [line["pairs"][p] for line in lines(cell(state, "null-" + name, n))]
-                metric = next(iter(results[0].metrics))
-                true = results[b].metrics[metric] - results[a].metrics[metric]
-                z, one = normal((1 + LEVEL) / 2), normal(LEVEL)
-                power = [NORMAL.cdf(abs(true) / se - z) for _, se, _ in done]
-                who = WORLDS[name].detectors
-                cells = (
-                    f"{name}, {who[b]} minus {who[a]}",
-                    n,
-                    len(done),
-                    share([abs(delta - off - true) <= z * se for delta, se, off in done]),
-                    share([abs(delta - off) > z * se for delta, se, off in equal]),
-                    share([delta - off - true < -one * se for delta, se, off in done]),
-                    share([delta - off - true > one * se for delta, se, off in done]),
-                    share([abs(delta - off) > z * se for delta, se, off in done]),
-                    f"{100 * np.mean(power or [0]):.0f}",
-                )
-                rows.append(f"| {' | '.join(map(str, cells))} |")
-    return rows
-
-
-def classes(state: Path, real: dict[str, list[Any]]) -> list[str]:
-    """What intervals of classes hold by the images that they are on, also where none is printed."""
-    bounds = (f"{low} to {high}" if high < 10**6 else f"{low} or more" for low, high in STRATA)
-    rows = [
-        "| AP of a class, by its images | " + " | ".join(bounds) + " |",
-        "|---|" + "--:|" * len(STRATA),
-    ]
-    for name, results in real.items():
-        for d, result in enumerate(results):
-            hits = class_hits(state, name, d, result)
-            label = f"{name}, {WORLDS[name].detectors[d]}"
-            rows.append(f"| {label} | " + " | ".join(share(hits[s]) for s in STRATA) + " |")
-    return rows
-
-
-def class_hits(state: Path, name: str, d: int, result: Any) -> dict[tuple[int, int], list[bool]]:
-    """Whether the interval of each class holds, by stratum."""
-    hits: dict[tuple[int, int], list[bool]] = {s: [] for s in STRATA}
-    real = [row[next(iter(k for k in row if k.startswith("AP")))] for row in result.per_class]
-    for n in WORLDS[name].sizes:
-        for line in lines(cell(state, name, n)):
-            for k, (value, se, off, m) in enumerate(line["classes"][d]):
-                stratum = next((s for s in STRATA if s[0] <= m <= s[1]), None)
-                if stratum is None or value is None or value != value:
-                    continue
-                if value in (0.0, 1.0):
-                    edge = ((1 - LEVEL) / 2) ** (1 / m)
-                    low, high = (edge, 1.0) if value == 1.0 else (0.0, 1 - edge)
-                elif se > 0 and off == off:
-                    q = student((1 + LEVEL) / 2, float(max(1, m - 1)))
-                    error = total_error(se, off, is_ap=True)
-                    low, high = made.logit_interval(value, error, off, q)
-                    lowest, highest = made.edge_interval(value, error, LEVEL)
-                    low, high = min(low, lowest), max(high, highest)
-                else:
-                    continue
-                hits[stratum].append(low <= real[k] <= high)
-    return hits
+    first = next(iter(whole[0].metrics))
+    for line in done:
+        for d, result in enumerate(whole):
+            for (metric, true), (low, high) in zip(
+                result.metrics.items(), line["intervals"][d], strict=True
+            ):
+                if metric in SHOWN:
+                    add(metric.removeprefix("m"), low, high, true)
+            row = first.removeprefix("m")
+            for k, low, high in line["classes"][d] if len(result.per_class) > 1 else ():
+                add(f"{row} of classes", low, high, result.per_class[k][row])
+        for p, (i, j) in enumerate(combinations(range(len(whole)), 2)):
+            true = whole[j].metrics[first] - whole[i].metrics[first]
+            add("difference of AP", *line["pairs"][p][:2], true)
+            add("equal pair, AP", *line["null"][p][:2], 0.0)
+    return {number: share(hits) for number, hits in found.items() if len(hits) >= FEWEST}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("what", choices=("run", "null", "table", "pooled"))
+    parser.add_argument("what", choices=("run", "table"))
     here = Path(__file__).resolve().parents[2] / "shared" / "data" / "voc2007-test"
     parser.add_argument("--data", type=Path, default=here, help="VOC 2007 test and detectors")
     workloads = Path.home() / ".cache" / "detmap-bench"
     parser.add_argument("--workloads", type=Path, default=workloads, help="W1 and W3")
     parser.add_argument("--state", type=Path, default=Path("coverage"))
-    parser.add_argument("--docs", type=Path, help="page that the tables are written into")
+    parser.add_argument("--docs", type=Path, help="page that the table is written into")
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--step", type=int, default=10, help="samples of a cell at a time")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    {"run": run, "null": null, "table": table, "pooled": table}[arguments.what](arguments)
+    {"run": run, "table": table}[arguments.what](arguments)
 
 
 if __name__ == "__main__":

@@ -47,8 +47,7 @@ def commands() -> Iterator[tuple[str, ...]]:
         for settings in SUMS:
             sets = [word for each in settings for word in ("--set", each)]
             yield "eval", *VOC, "-p", name, *sets
-    for method in ("influence", "percentile", "jackknife"):
-        yield "eval", *COCO, "-p", "coco-bbox", "--ci", method
+    yield "eval", *COCO, "-p", "coco-bbox", "--ci"
     yield "eval", *COCO, "-p", "coco-bbox", "--confidence", "0.5", "--best-f1", "--ties"
     yield "diagnose", *COCO, "-p", "coco-bbox"
     yield "diagnose", *COCO, "-p", "coco-bbox", "--ci"

@@ -74,7 +74,7 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
         leaderboard, pairs, *_ = comparison.tables()
         return [_values(comparison), leaderboard, _full(pairs)]
     level = f"{100 * (1 - comparison.alpha):g} %"
-    header = ("metric", *comparison.names, "change", f"{level} low", "high", _p(comparison))
+    header = ("metric", *comparison.names, "change", f"{level} low", "high", "p")
     rows = [
         (each.metric, *comparison.values[each.metric], *_change(each)) for each in comparison.pairs
     ]
@@ -94,10 +94,6 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
         name="changed",
     )
     return [metrics, _full(changed)]
-
-
-def _p(comparison: Comparison) -> str:
-    return "p" if comparison.test == "z" else f"p ({comparison.test})"
 
 
 def _change(pair: Pair) -> tuple[Cell, ...]:

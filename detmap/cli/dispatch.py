@@ -188,7 +188,7 @@ def _truth_path(words: Sequence[str]) -> list[str]:
     return [str(named)] if named else [word for word in words[1:] if os.path.exists(word)][:1]
 
 
-CHOICES = {"--ci": ("automatic", "influence", "percentile", "jackknife")}
+CHOICES = {"--ci": ("automatic", "jackknife", "influence", "percentile")}
 """Options whose value is optional; the first is the default."""
 
 

@@ -193,7 +193,7 @@ def test_lists_of_two_meanings_are_refused(tmp_path: Path) -> None:
 def test_groups_and_sizes_are_read_by_one_key(tmp_path: Path) -> None:
     gt = digits(tmp_path, 3)
     dt = make.write(tmp_path / "dt.json", [make.detection(image_id=1, category_id=1)])
-    ci = ("eval", gt, dt, "--ci", "--replicates", "5", "--groups")
+    ci = ("eval", gt, dt, "--ci", "--groups")
     groups = make.write(tmp_path / "g.csv", "image,group\n1,a\n2,b\n")
     assert "by id and" in run(*ci, groups).err
     groups = make.write(tmp_path / "g.csv", "image_id,group\n1,a\n2,b\n3,b\n")

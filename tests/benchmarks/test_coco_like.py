@@ -187,8 +187,6 @@ def test_parts_of_a_limit_of_the_data_set_are_refused() -> None:
     refused = r"limits\.scope: Evaluator is not available with limits\.scope=dataset"
     with pytest.raises(detmap.ProtocolError, match=refused):
         detmap.Evaluator("lvis-fixed", classes=["cat"])
-    with pytest.raises(detmap.ProtocolError, match=r"an interval .* limits\.scope"):
-        detmap.summarize(matches).intervals()
     cut = detmap.evaluate(*tables, "lvis-fixed", settings={"limits.max_dets": [1]})
     assert [cut.select([i]).counts()["tp"] for i in (1, 2)] == [1, 1]  # each within its own limit
     kept = detmap.summarize(cut.matches)
@@ -239,12 +237,12 @@ def test_ap_at_a_lower_limit_is_that_of_the_limit_alone(monkeypatch: pytest.Monk
         np.testing.assert_equal(detmap.summarize(parts[1].merge(parts[0])).metrics, result.metrics)
 
 
-def test_intervals_and_ties_at_a_lower_limit_are_refused_by_name() -> None:
+def test_ties_at_a_lower_limit_are_refused_by_name() -> None:
     tables = data([A, A], [A, A], object_image=[1, 2], image=[1, 2], images=[1, 2])
     result = detmap.evaluate(*tables, "coco-bbox", settings={"metrics": ["AP", "AP@10"]})
-    for compute in (result.intervals, result.ties):
-        with pytest.raises(detmap.DetmapError, match="AP@10"):
-            compute()
+    with pytest.raises(detmap.DetmapError, match="AP@10"):
+        result.ties()
+    assert result.intervals().metrics["AP@10"].value == result.metrics["AP@10"]
 
 
 # ---- areas and overlaps of regions
@@ -328,8 +326,6 @@ def test_a_part_without_points_is_neither_an_object_nor_a_detection(tmp_path: Pa
     assert np.isnan(result.metrics["AP-foot"])
     assert round(result.metrics["AP-body"], 9) == round(result.metrics["AP-all"], 9) == 1
     assert [note.count for note in result.notes if note.code == "part-empty"] == [1]
-    with pytest.raises(detmap.DetmapError, match="not available under the rule wholebody"):
-        result.intervals(method="influence")
 
 
 def test_tables_of_another_format_are_refused(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from detmap.core.protocol import names
 from detmap.core.tables import Detections, Truth
 from tests.benchmarks import test_froc
-from tests.support.small_pages import few_replicates
+from tests.support.small_pages import few_subsets
 
 IMAGES = np.arange(1, 7)
 FIRST, REST = IMAGES[:2], IMAGES[2:]
@@ -194,20 +194,13 @@ def sliced(given: Case) -> tuple[Metrics, Metrics]:
 
 
 def intervals(given: Case) -> tuple[Metrics, Metrics]:
-    made = given.whole.intervals(replicates=4).metrics
-    return {name: each.value for name, each in made.items()}, given.whole.metrics
-
-
-def jackknife(given: Case) -> tuple[Metrics, Metrics]:
-    made = given.whole.intervals(replicates=4, method="jackknife").metrics
+    made = given.whole.intervals().metrics
     return {name: each.value for name, each in made.items()}, given.whole.metrics
 
 
 def compared(given: Case) -> tuple[Metrics, Metrics]:
     other = given.detections.take(np.arange(0, len(given.detections), 2))
-    values = detmap.compare(
-        given.truth, given.detections, other, protocol=given.name, replicates=4
-    ).values
+    values = detmap.compare(given.truth, given.detections, other, protocol=given.name).values
     second = detmap.evaluate(given.truth, other, given.name).metrics
     assert all(same(pair[1], second[name]) for name, pair in values.items())
     return {name: pair[0] for name, pair in values.items()}, given.whole.metrics
@@ -221,7 +214,7 @@ def diagnosed(given: Case) -> tuple[Metrics, Metrics]:
 
 
 def reported(given: Case) -> tuple[Metrics, Metrics]:
-    with few_replicates():
+    with few_subsets():
         made = report(given.truth, {"one": given.detections}, given.protocol, kind="md")
     page = made.decode()
     shown = dict(re.findall(r"^\| ([^|]+) \| ([0-9.]+)", page, re.MULTILINE))
@@ -233,7 +226,7 @@ def reported(given: Case) -> tuple[Metrics, Metrics]:
 
 USES: dict[str, Callable[[Case], tuple[Metrics, Metrics]]] = {
     each.__name__: each
-    for each in (merged, streamed, weighted, selected, sliced, intervals, jackknife, compared)
+    for each in (merged, streamed, weighted, selected, sliced, intervals, compared)
 }
 USES |= {"diagnosed": diagnosed, "reported": reported}
 
@@ -269,12 +262,12 @@ def test_the_same_numbers_or_a_refusal_by_name(name: str, use: str, folder: Path
 
 @pytest.mark.slow
 def test_what_every_protocol_takes(folder: Path) -> None:
-    """COCO's and VOC's rules are refused nowhere; slices and the jackknife serve all."""
+    """COCO's and VOC's rules are refused nowhere; slices and intervals serve all."""
     for name in ("coco-bbox", "voc2012"):
         for use in USES.values():
             use(case(name, folder))
     for name in ("kitti", "froc-luna16", "openimages-v2"):
-        for use in (selected, sliced, jackknife):
+        for use in (selected, sliced, intervals):
             use(case(name, folder))
 
 

@@ -81,7 +81,6 @@ def test_what_needs_matches_refuses_by_name(case: tuple[str, Data]) -> None:
         "compare": lambda: detmap.compare(tables[0], tables[1], tables[1], protocol=name),
         "diagnose": lambda: detmap.diagnose(*tables, name),
         "Evaluator": lambda: detmap.Evaluator(name, truth=result.truth),
-        "intervals": lambda: result.intervals(method="influence"),
         "ties": lambda: result.ties(),
         "curve": lambda: result.curve("x"),
         "operating_point": lambda: result.operating_point(0.5),
@@ -163,7 +162,6 @@ def test_the_attributes_of_detections_are_signed() -> None:
 
 
 COMMANDS = (
-    ("eval", "--ci", "percentile"),
     ("eval", "--ties"),
     ("eval", "--best-f1"),
     ("eval", "--per-image", "images.csv"),
@@ -189,12 +187,13 @@ def test_commands_refuse_by_name(
     assert not list(tmp_path.glob("*.html"))
 
 
+@pytest.mark.slow
 def test_every_rule_has_intervals_and_receipts(
     case: tuple[str, Data], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, tables = case
     result: Any = detmap.evaluate(*tables, name)
-    made = result.intervals(replicates=4)
+    made = result.intervals()
     assert made.metrics.keys() == result.metrics.keys()
     assert {one.value for one in made.metrics.values() if one.value == one.value} <= set(
         result.metrics.values()

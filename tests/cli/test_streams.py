@@ -215,11 +215,11 @@ def test_who_watches_the_process_is_heard_at_its_end(tmp_path: Path) -> None:
 def test_progress_in_a_log_file_is_a_line_now_and_then(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    show = streams.counter("replicates")
+    show = streams.counter("evaluations")
     show(1, 3)
     assert capsys.readouterr().err == ""  # less than a minute
     monkeypatch.setattr(streams, "PER_LINE", 0)
     show(2, 3)
-    assert capsys.readouterr().err == "2 of 3 replicates, about 0 s left\n"
+    assert capsys.readouterr().err == "2 of 3 evaluations, about 0 s left\n"
     show(3, 3)
     assert capsys.readouterr().err == ""

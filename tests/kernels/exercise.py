@@ -31,7 +31,7 @@ from detmap.core.matching import engine as matching
 from detmap.core.overlaps import box_iou as boxes
 from detmap.core.overlaps import likely_pairs
 from detmap.core.protocol import integrators
-from detmap.core.statistics.replicates import random_words
+from detmap.core.statistics.random_words import random_words
 from detmap.kernels import curves, grouping, overlap, state
 from detmap.kernels.scanning import cell_numbers, json_skip
 from detmap.kernels.scanning import voc_scan as kernels
@@ -138,7 +138,7 @@ def outcomes() -> list[object]:
 
 
 def diagnoses() -> list[object]:
-    """What detections overlap, and what follows from it, with its replicates."""
+    """What detections overlap, and what follows from it, with its intervals."""
     box = [[0, 0, 9, 9]]
     truth = detmap.truth_from_arrays([1], [1], box)
     twice = detmap.detections_from_arrays(truth, [1, 1], [1, 1], box * 2, [0.5, 0.4])
@@ -146,9 +146,9 @@ def diagnoses() -> list[object]:
     for seed in range(8):
         settings = {"limits.max_dets": [100 if seed % 2 else 2]}
         seen = diagnose(*drawing.tables(seed), "coco-bbox", settings=settings, threads=1)
-        drawn = uncertainty(seen, parts(seen), np.array([0.5, 0.2]), replicates=3, of_lists=3)
+        drawn = uncertainty(seen, parts(seen), np.array([0.5, 0.2]))
         sampled = (drawn.olrp, drawn.best, drawn.curve, drawn.slice_ap)
-        found += [seen.counts(), *(each.draws.tolist() for each in sampled)]
+        found += [seen.counts(), *(each.estimates.parts.tolist() for each in sampled)]
         rows = [test_pair_by_class.draw_rows(np.random.default_rng(seed + i), 9, 7) for i in (0, 9)]
         found += [test_pair_by_class.paired(*rows, 0.25, most) for most in (9, 9999)]
     return found
@@ -167,7 +167,7 @@ def doubts() -> list[object]:
         for row in integrators.AT_TRUE_POSITIVES:
             matches = draw(seed, 12, row.name)
             result = detmap.summarize(matches)
-            made = result.intervals(replicates=3, seed=2**63 + seed, threads=1)
+            made = result.intervals(seed=2**63 + seed, threads=1)
             found += [made.signature, {key: one.to_dict() for key, one in made.metrics.items()}]
             found.append({key: one.to_dict() for key, one in result.ties(orders=2).items()})
             weights = [0.0, 0.75, 1.0, 2.5] * 3

@@ -100,7 +100,7 @@ def results() -> list[object]:
                 weights = rng.random(len(ids))
                 found.append(detmap.summarize(result.matches, weights=weights).metrics)
                 found.append({key: one.to_dict() for key, one in result.ties(orders=2).items()})
-                made = result.intervals(replicates=2)
+                made = result.intervals()
                 found.append({key: one.to_dict() for key, one in made.metrics.items()})
                 curve = result.curve(next(iter(names)), result.protocol.thresholds()[0])
                 found.append([array.tolist() for array in curve])

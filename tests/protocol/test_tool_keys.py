@@ -549,13 +549,12 @@ def test_no_operating_point_of_nothing() -> None:
         result(ONE_OF_TWO, {"metrics": ["Ps"]})
 
 
-def test_operating_points_have_no_interval_and_no_ties() -> None:
+def test_operating_points_have_no_ties() -> None:
     equal = data([A], [A, FAR], [0.5, 0.5])
     found = result(equal, {"metrics": ["AP", "P"]})
     assert found.metrics["P"] == 0.5
     assert [note.code for note in found.notes].count("ties-show") == 0  # P has no bounds
-    with pytest.raises(detmap.ProtocolError, match="not available with the metric P"):
-        found.intervals(replicates=2)
+    assert found.intervals().metrics["P"].value == 0.5
     with pytest.raises(detmap.ProtocolError, match="not available with the metric P"):
         found.ties()
 
@@ -582,12 +581,10 @@ KEYS = {*OVERLAPS, *VERDICTS, *NUMBERS, *POINTS} | {
 }
 
 
-def test_what_knows_the_rules_of_benchmarks_alone_says_so() -> None:
+def test_rules_of_tools_have_intervals() -> None:
     for settings in ({"ap.sum": "pairwise"}, {"ap.integrator": "trapezoid"}):
-        with pytest.raises(
-            detmap.ProtocolError, match=f"not available with {next(iter(settings))}"
-        ):
-            result(EQUAL, settings).intervals(replicates=2)
+        found = result(EQUAL, settings)
+        assert found.intervals().metrics["AP"].value == found.metrics["AP"]
 
 
 def test_parts_under_an_unstable_sort_are_not_merged() -> None:

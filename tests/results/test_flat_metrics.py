@@ -25,7 +25,7 @@ def result() -> detmap.Result:
 
 
 def test_flat_has_metrics_classes_and_intervals(result: detmap.Result) -> None:
-    intervals = result.intervals(replicates=50)
+    intervals = result.intervals()
     found = result.flat("val/", classes=True, intervals=intervals)
     assert found["val/AP50"] == result.metrics["AP50"]
     assert found["val/per_class/AP/star"] == next(

@@ -8,8 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from detmap.core.statistics.formulas.multiple_comparisons import bh, groups, holm, maxt
-from detmap.core.statistics.support import ROUNDING
+from detmap.core.statistics.formulas.multiple_comparisons import bh, groups, holm
 
 
 def slow_holm(p: list[float]) -> list[float]:
@@ -44,40 +43,6 @@ def test_without_p_values_nothing_is_adjusted() -> None:
         assert str(adjust([math.nan])) == "[nan]"
         assert adjust([0.3]) == [0.3]
         assert adjust([0.9, 0.8]) == [1.0, 1.0] if adjust is holm else [0.9, 0.9]
-
-
-def test_maxt_by_hand() -> None:
-    """Four draws: their distances from the differences, in standard errors, are 1 to 4 in the first
-    column, 2, 0, 2, 0 in the second and half of that in the third. The statistics are 3.5, 2, 1.
-    """
-    difference, se = np.array([7.0, -2.0, 0.5]), np.array([2.0, 1.0, 0.5])
-    draws = np.array([[9.0, 0, 0], [3.0, -2, 0.5], [13.0, -4, 1], [15.0, -2, 0.5]])
-    # First: 1 of 4 is at least 3.5. Second, of the other two columns: 2 of 4 are at least 2.
-    # Third, of itself alone: 2 of 4 are at least 1.
-    assert maxt(difference, se, draws) == [2 / 5, 3 / 5, 3 / 5]
-    order = [2, 0, 1]
-    assert maxt(difference[order], se[order], draws[:, order]) == [3 / 5, 2 / 5, 3 / 5]
-
-
-def test_maxt_never_falls_with_the_statistic() -> None:
-    """The weaker statistic would have a lower p-value alone."""
-    found = maxt(np.array([3.0, 2.0]), np.ones(2), np.array([[0.0, 2.0], [0.0, 2.0]]))
-    assert found == [1.0, 1.0]
-
-
-def test_maxt_has_no_p_value_where_the_standard_error_is_rounding() -> None:
-    difference, draws = np.array([1.0, 1.0]), np.ones((3, 2))
-    found = maxt(difference, np.array([ROUNDING, 2 * ROUNDING]), draws)
-    assert str(found) == "[nan, 0.25]"
-
-
-def test_maxt_without_a_standard_error_or_in_lost_draws() -> None:
-    nan = math.nan
-    draws = np.array([[nan, 0.0, 0], [1.0, 0.0, 0], [5.0, 0.0, 0]])
-    found = maxt(np.array([1.0, 0.0, nan]), np.array([1.0, 0.0, 1.0]), draws)
-    assert found[0] == 2 / 4  # a draw without the metric is not beyond
-    assert found[1] == 1.0  # no difference, no error
-    assert math.isnan(maxt(np.array([1.0]), np.array([nan]), draws[:, :1])[0])
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -74,11 +74,16 @@ def test_student_of_many_degrees_is_normal() -> None:
     assert 0 < below - quantiles.normal(0.975) < 1e-6
 
 
-@pytest.mark.parametrize("z", [0.0, 0.5, 1.959963984540054, 4.0])
-def test_the_two_sided_probability_is_that_of_both_tails(z: float) -> None:
-    expected = 2 * quantiles.NORMAL.cdf(-z)
-    assert quantiles.two_sided(z) == pytest.approx(expected, rel=1e-10)
-    assert quantiles.two_sided(-z) == quantiles.two_sided(z)
+@pytest.mark.parametrize("t", [0.0, 0.5, 1.959963984540054, 4.0])
+def test_the_two_sided_probability_is_that_of_both_tails(t: float) -> None:
+    cauchy = 1 - 2 * math.atan(t) / math.pi
+    assert quantiles.two_sided_student(t, 1) == pytest.approx(cauchy, rel=1e-10)
+    normal = 2 * quantiles.NORMAL.cdf(-t)
+    assert quantiles.two_sided_student(t, 1e7) == pytest.approx(normal, rel=1e-4)
+    assert quantiles.two_sided_student(-t, 24) == quantiles.two_sided_student(t, 24)
+    if t:
+        level = quantiles.two_sided_student(t, 24)
+        assert quantiles.student(1 - level / 2, 24) == pytest.approx(t, rel=1e-9)
 
 
 @pytest.mark.parametrize("p", [0.001, 0.025, 0.5, 0.975])

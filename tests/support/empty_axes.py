@@ -135,12 +135,11 @@ def weighed(name: str, truth: Truth, found: Detections) -> None:
 
 
 def uncertain(name: str, truth: Truth, found: Detections) -> None:
-    result = detmap.evaluate(truth, found, name, threads=1)
-    str(result.intervals(replicates=4)), str(result.ties(orders=3))
+    str(detmap.evaluate(truth, found, name).intervals())
 
 
-def resampled(name: str, truth: Truth, found: Detections) -> None:
-    str(detmap.evaluate(truth, found, name).intervals(replicates=4, method="jackknife"))
+def tied(name: str, truth: Truth, found: Detections) -> None:
+    str(detmap.evaluate(truth, found, name, threads=1).ties(orders=3))
 
 
 def at_thresholds(name: str, truth: Truth, found: Detections) -> None:
@@ -157,5 +156,5 @@ def diagnosed(name: str, truth: Truth, found: Detections) -> None:
 
 ROUTES = (
     *(evaluated, streamed, merged, sliced, weighed),
-    *(uncertain, resampled, at_thresholds, diagnosed),
+    *(uncertain, tied, at_thresholds, diagnosed),
 )

@@ -1,7 +1,7 @@
-"""Reports with few replicates: what they compute is tested in tests/statistics and
+"""Reports with few subsets of the images: what they compute is tested in tests/statistics and
 tests/analysis/diagnosis.
 
-Reports with all replicates are made by the blocks of the pages and by `tools/fuzz.py reports`.
+Reports with all subsets are made by the blocks of the pages and by `tools/fuzz.py reports`.
 """
 
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from detmap.analysis.html_report import gather
+from detmap.core.statistics import subsets
 
-FEW = {"REPLICATES": (96, 96), "OF_SUMS": (80, 80), "OF_LISTS": (16, 16)}
+FEW = {"PARTS": 6, "SPLITS": 2}
 
 
 @contextmanager
-def few_replicates() -> Iterator[None]:
+def few_subsets() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for name, numbers in FEW.items():
-            patch.setattr(gather, name, numbers)
+        for name, number in FEW.items():
+            patch.setattr(subsets, name, number)
         yield

@@ -1,6 +1,6 @@
 """Reports about hostile boxes, names and scores of three images, of one detector or two: refused in
-words, or HTML whose elements nest and which runs no script of the input. Few replicates, but for
-every fortieth report.
+words, or HTML whose elements nest and which runs no script of the input. Few subsets of the
+images, but for every fortieth report.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import json
 import random
 import re
 
-from detmap.analysis.html_report import gather
 from detmap.core.base import parallel
+from detmap.core.statistics import subsets
 from tests.support.running import run
 from tools.fuzzing._scratch import scratch
 
@@ -32,10 +32,9 @@ COUNTS = {"reports": 0}
 FOLDER = scratch(".")
 
 
-NUMBERS_OF_REPLICATES = "REPLICATES", "OF_SUMS", "OF_LISTS"
-FULL = {name: getattr(gather, name) for name in NUMBERS_OF_REPLICATES}
-FEW = dict.fromkeys(FULL, (16, 16))  # changes no element of the page, but most of the time
-WITH_FULL = 40  # one report of so many has as many replicates as those of users
+FULL = {name: getattr(subsets, name) for name in ("PARTS", "SPLITS")}
+FEW = dict.fromkeys(FULL, 2)  # changes no element of the page, but most of the time
+WITH_FULL = 40  # one report of so many has as many subsets as those of users
 
 
 def prepare() -> None:
@@ -72,7 +71,7 @@ def unnested(page: str) -> str | None:
 def case(seed: int) -> str | None:
     """What is wrong with the report about one drawn pair of files."""
     rng = random.Random(seed)
-    vars(gather).update(FULL if seed % WITH_FULL == 0 else FEW)
+    vars(subsets).update(FULL if seed % WITH_FULL == 0 else FEW)
 
     def number() -> object:
         return rng.choice(NUMBERS) if rng.random() < 0.02 else rng.randrange(40)

@@ -1,13 +1,12 @@
-"""Everything that a diagnosis says with its replicates: what a report needs for intervals beside
-its numbers, and for p-values beside differences of two detectors.
+"""Intervals of the numbers of a diagnosis, and differences of two detectors.
 
-The images are drawn as for the intervals of a result, with the same seed the same images.
+The subsets of the images are those of the intervals of a result with the same seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,27 +17,60 @@ from detmap.analysis.diagnosis.calibration import bins
 from detmap.analysis.diagnosis.operating_sweep import OVERALL
 from detmap.analysis.diagnosis.ranked_lists import Ranked
 from detmap.analysis.diagnosis.sections import Parts
-from detmap.core.statistics.resampled_numbers import (
-    Part,
-    Sampled,
-    joined,
-    less,
-    resample_ap,
-    resample_fractions,
-)
+from detmap.core.curves import scores as curves
+from detmap.core.protocol.metric_rows import NO_LIMIT, MetricRow
+from detmap.core.statistics.estimates import Difference, Estimates, Interval
+from detmap.core.statistics.estimates import joined as joined_estimates
+from detmap.core.statistics.evaluations import evaluate_matches
+from detmap.core.statistics.formulas.multiple_comparisons import holm
+from detmap.core.statistics.refusals import LEAST_OF_CLASS, reason
 from detmap.core.statistics.sampling_units import Units, units
+from detmap.core.statistics.subsets import Subsets, subsets
 
+LEVEL = 0.95
 MOST_PAIRS = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """Q numbers with their values on subsets of the images, and an interval each."""
+
+    estimates: Estimates
+    intervals: tuple[Interval, ...]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """(Q,) the numbers."""
+        return self.estimates.value
+
+
+def sampled(estimates: Estimates) -> Sampled:
+    """The numbers with their intervals."""
+    return Sampled(estimates, tuple(estimates.intervals(LEVEL)))
+
+
+def joined(each: Sequence[Sampled]) -> Sampled:
+    """Concatenate numbers of the same subsets."""
+    estimates = joined_estimates([one.estimates for one in each])
+    return Sampled(estimates, tuple(interval for one in each for interval in one.intervals))
+
+
+def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> list[Difference]:
+    """B minus A of each number, with its p-value, adjusted for all together by Holm's rule."""
+    apart = after.estimates.differences(before.estimates, 1 - LEVEL)
+    if not adjust:
+        return apart
+    fixed = holm([each.p for each in apart])
+    return [replace(each, p=p) for each, p in zip(apart, fixed, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Uncertainty:
-    """Parts of a diagnosis in replicates; fractions.
+    """Parts of a diagnosis with intervals; fractions.
 
     Parameters
     ----------
     units : the sampling units
-    replicates, of_lists : numbers of replicates of sums over images, and of APs
     gain : AP without any fix, as ``""``, and the AP gain if each kind of error is fixed
     slice_ap, slice_recall : one number per slice, in their order
     best : precision, recall and F1 of all detections at the score of the best F1
@@ -52,8 +84,6 @@ class Uncertainty:
     """
 
     units: Units
-    replicates: int
-    of_lists: int
     gain: dict[str, Sampled]
     slice_ap: Sampled
     slice_recall: Sampled
@@ -79,12 +109,10 @@ def uncertainty(
     *,
     calibrated: bool = True,
     listed: NDArray[np.int64] | None = None,
-    replicates: int = 1000,
-    of_lists: int = 200,
     seed: int = 0,
     threads: int | None = None,
 ) -> Uncertainty:
-    """Draw everything.
+    """Evaluate everything on subsets of the images.
 
     Parameters
     ----------
@@ -92,41 +120,37 @@ def uncertainty(
     scores : (P,) at which the curve is wanted, highest first
     calibrated : whether scores are probabilities
     listed : (k,) ascending, positions of the classes with intervals of their own (default: all)
-    replicates, of_lists : of sums over images, and of APs, which take longer
-
-    Raises
-    ------
-    ProtocolError : rules of a tool, without influence functions
     """
-    drawn = units(diagnosis.truth.images.ids)
+    dealt = subsets(units(diagnosis.truth.images.ids), seed)
     chosen = np.arange(len(known.points) - len(OVERALL)) if listed is None else listed
-    known_lists: dict[bytes, Sampled] = {}  # most kinds of errors of a small set change nothing
+    known_lists: dict[bytes, Estimates] = {}  # most kinds of errors of a small set change nothing
 
-    def resampled(listed: Ranked, undefined: str | None = None) -> Sampled:
+    def ap_of(listed: Ranked, undefined: str | None = None) -> Estimates:
         key = listed.digest() + str(undefined).encode()
         if key not in known_lists:
-            matches = listed.matches(undefined=undefined)
-            known_lists[key] = resample_ap(matches, drawn, of_lists, seed, threads=threads)
+            known_lists[key] = estimate_ap(listed, undefined, dealt, threads)
         return known_lists[key]
 
-    ap = {name: resampled(each) for name, each in tide.lists(diagnosis)}
+    fixed = tide.lists(diagnosis)
+    _, unchanged = next(fixed)
+    before = ap_of(unchanged)
+    gain = {"": sampled(before)}
+    for name, each in fixed:
+        gain[name] = sampled(_gain(ap_of(each), before, each.n_changed(unchanged)))
     masks: list[NDArray[np.bool_]] = []
     of_slices: list[Sampled] = []
     for _, _, each in breakdowns.lists(diagnosis):
         masks.append(each.objects)
-        of_slices.append(resampled(each, "skip"))
+        of_slices.append(sampled(ap_of(each, "skip")))
     makers = _makers(diagnosis, known, scores, chosen, masks)
     if calibrated:
         makers["calibration"] = lambda: diagnosis_replicates.calibrated(diagnosis, bins(diagnosis))
     every = {  # one after the other: a part holds a number or more a detection
-        name: resample_fractions([make()], drawn, replicates, seed, threads=threads)[0]
-        for name, make in makers.items()
+        name: sampled(diagnosis_replicates.estimate(make(), dealt)) for name, make in makers.items()
     }
     return Uncertainty(
-        drawn,
-        replicates,
-        of_lists,
-        {"": ap[""], **{name: less(each, ap[""]) for name, each in ap.items() if name}},
+        dealt.units,
+        gain,
         joined(of_slices) if of_slices else every["recall"],
         every["recall"],
         every["best"],
@@ -140,13 +164,33 @@ def uncertainty(
     )
 
 
+def estimate_ap(
+    listed: Ranked, undefined: str | None, dealt: Subsets, threads: int | None = None
+) -> Estimates:
+    """AP of a ranked list: the mean over classes; `undefined` as in `Ranked.matches`."""
+    matches = listed.matches(undefined=undefined)
+    row = MetricRow("AP", "AP", None, matches.protocol.axes().main, "", NO_LIMIT)
+    scores = curves.scores(matches, threads=threads)
+    found = evaluate_matches(matches, scores, dealt, rows=(row,), classes=False, threads=threads)
+    return found.estimates
+
+
+def _gain(after: Estimates, before: Estimates, n_changed: int) -> Estimates:
+    """The AP gain of a fix that changes so many images."""
+    gain = after.minus(before)
+    if n_changed >= LEAST_OF_CLASS or gain.why_not[0]:
+        return gain
+    why = reason("cases", gain.subsets.units, m=n_changed)
+    return replace(gain, why_not=(why,))
+
+
 def _makers(
     diagnosis: Diagnosis,
     known: Parts,
     scores: NDArray[np.float64],
     chosen: NDArray[np.int64],
     masks: list[NDArray[np.bool_]],
-) -> dict[str, Callable[[], Part]]:
+) -> dict[str, Callable[[], diagnosis_replicates.Part]]:
     """Functions that make the fractions of `Uncertainty`, by name."""
     return {
         "recall": lambda: diagnosis_replicates.recalled(diagnosis, masks, known.points[0].score),

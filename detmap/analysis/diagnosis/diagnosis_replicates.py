@@ -1,12 +1,13 @@
-"""What the parts of a diagnosis are in replicates: the numbers that are sums over images.
+"""The numbers of a diagnosis that are functions of sums over images, on subsets of the images.
 
-Scores at which a detector is run are held; the thresholds of oLRP, which is a minimum over them,
-are chosen anew in each replicate.
+Score thresholds of a detector do not change; those of oLRP, which is a minimum over them, are
+chosen again on each subset.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,49 @@ from detmap.analysis.diagnosis.confusion import Confusion
 from detmap.analysis.diagnosis.olrp import overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import Point, found_from
 from detmap.analysis.diagnosis.ranked_lists import ranked, tie_order
+from detmap.core.statistics.estimates import Estimates, Rule
 from detmap.core.statistics.image_sums import tally
-from detmap.core.statistics.resampled_numbers import Part
+from detmap.core.statistics.refusals import LEAST_OF_CLASS, LEAST_UNITS, reason
+from detmap.core.statistics.subsets import Subsets
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Q numbers that are functions of sums over images.
+
+    Parameters
+    ----------
+    values : (Q,)
+    of : function from (I, L) image weights to the (Q, L) numbers
+    n_units : (Q,) number of images with cases of each number
+    """
+
+    values: Floats
+    of: Callable[[Floats], Floats]
+    n_units: NDArray[np.int64]
+
+
+def estimate(part: Part, subsets: Subsets) -> Estimates:
+    """The numbers of a part on subsets of the images."""
+    from detmap.kernels.resampling.replicates import LANES
+
+    weights, columns = subsets.weights[1:], []
+    for begin in range(0, len(weights), LANES):
+        lanes = weights[begin : begin + LANES]
+        batch = np.ones((LANES, weights.shape[1]))
+        batch[: len(lanes)] = lanes
+        columns.append(part.of(np.ascontiguousarray(batch.T))[:, : len(lanes)].T)
+    parts = np.concatenate([np.empty((0, len(part.values))), *columns])
+    units = subsets.units
+    why = []
+    for m in part.n_units.tolist():
+        few = reason("few units", units) if units.n < LEAST_UNITS else ""
+        why.append(few or (reason("cases", units, m=m) if m < LEAST_OF_CLASS else ""))
+    rules = (Rule(),) * len(why)
+    alone = tuple(part.n_units.tolist())
+    return Estimates(part.values, part.values, parts, subsets, rules, tuple(why), alone)
 
 
 def ratio(over: Floats, under: Floats) -> Floats:

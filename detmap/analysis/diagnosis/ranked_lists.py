@@ -52,6 +52,13 @@ class Ranked:
         off = np.searchsorted(places, self.off)
         return Ranked(self.diagnosis, self.rows[places], off, right[places], objects)
 
+    def n_changed(self, other: Ranked) -> int:
+        """Number of images on which two lists of one diagnosis differ."""
+        rows, its = (2 * each.rows.astype(np.int64) + each.right for each in (self, other))
+        detections = self.diagnosis.detections.image[np.setxor1d(rows, its) // 2]
+        objects = self.diagnosis.truth.image[self.objects != other.objects]
+        return len(np.union1d(detections, objects))
+
     def n_objects(self) -> NDArray[np.int64]:
         """(K,) counted objects."""
         label = self.diagnosis.truth.label[self.objects]

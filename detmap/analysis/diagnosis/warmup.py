@@ -11,8 +11,8 @@ from detmap.warmup import tables
 
 
 def diagnose_next_to_nothing() -> None:
-    """Runs the error analysis with replicates."""
+    """Runs the error analysis with intervals."""
     for name in ("coco-bbox", "voc2012"):
         diagnosis = diagnose(*tables(), name)
         summary(diagnosis)
-        uncertainty(diagnosis, parts(diagnosis), np.array([0.5]), replicates=2, of_lists=2)
+        uncertainty(diagnosis, parts(diagnosis), np.array([0.5]))

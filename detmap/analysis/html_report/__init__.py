@@ -73,17 +73,15 @@ def report(
     require_protocol(protocol)
     require(pictures=images is not None)
     from detmap.analysis.html_report import markdown
-    from detmap.analysis.html_report.gather import MANY, MANY_CLASSES, gather
+    from detmap.analysis.html_report.gather import gather
 
     if len(detections) not in (1, 2):
         raise DetmapError("report", f"{len(detections)} detectors", "give one, or two to compare")
     say = progress or (lambda step: None)
-    many = max(map(len, detections.values())) >= MANY  # both are drawn alike
-    many |= len(truth.categories) >= MANY_CLASSES
     every, notes = extended_by_all(truth, detections)
     tables = {name: extended(table, every) for name, table in detections.items()}
     runs = [
-        gather(name, every, table, protocol, many=many, threads=threads, progress=say)
+        gather(name, every, table, protocol, threads=threads, progress=say)
         for name, table in tables.items()
     ]
     name = title or f"{' and '.join(detections)} on {data_set_name(truth.source)}"

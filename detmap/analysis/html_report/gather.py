@@ -13,7 +13,7 @@ from detmap.analysis.diagnosis.analysis import BEYOND, TP
 from detmap.analysis.diagnosis.breakdowns import Slice
 from detmap.analysis.diagnosis.calibration import Calibration, calibration
 from detmap.analysis.diagnosis.confusion import Confusion
-from detmap.analysis.diagnosis.diagnosis_intervals import Uncertainty, uncertainty
+from detmap.analysis.diagnosis.diagnosis_intervals import LEVEL, Uncertainty, uncertainty
 from detmap.analysis.diagnosis.mistakes import ImageErrors, Mistake, images, worst
 from detmap.analysis.diagnosis.olrp import Lrp, olrp, overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import Point, sweep
@@ -29,19 +29,18 @@ from detmap.core.output.table import Style, Table
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.metric_rows import MetricRow
 from detmap.core.results.result import Result
+from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.intervals import Intervals, intervals
-from detmap.core.statistics.support import with_intervals
+from detmap.core.statistics.sampling_units import units
+from detmap.core.statistics.subsets import subsets
 from detmap.core.tables import Detections, Truth
-from detmap.errors import DataError, ProtocolError
+from detmap.errors import DataError, DetmapError
 from detmap.evaluate import summarize
 
 GRID = np.linspace(0, 1, 101)
 SCORE_BINS, OVERLAP_BINS = 25, 20
-MANY, MANY_CLASSES = 200_000, 300  # detections, classes from which on there are fewer replicates
-REPLICATES = (1000, 96)  # of metrics, by which only their bias is found
 MOST_CLASSES = 2000  # that are listed: a page of 30,000 takes 12 MB
 CLASSES_AT_ONCE = 500  # whose curves are sampled together
-OF_SUMS, OF_LISTS = (304, 208), (64, 48)  # whole batches
 SHOWN = 160  # scores of the slider
 WORST = 8  # mistakes of each kind
 LOW = 5.0  # AP at the IoU of the diagnosis below which the files are more likely wrong
@@ -54,9 +53,8 @@ class Run:
     Parameters
     ----------
     name : for people
-    tested : the result that has intervals and tests: of the all-point rule where the protocol's
-        11-point rule has none, else `result`
-    intervals, uncertainty : None where there are too few images, or the rules are a tool's
+    evaluated, intervals, uncertainty : None where there are too few images, or a rule of a tool
+        cannot evaluate some of them
     precision : (101, K) envelope of each class's curve at the threshold that is nearest to the
         diagnosis's; NaN where it has no object
     mean_precision : (T, 101) its mean over the classes, at every threshold
@@ -68,8 +66,8 @@ class Run:
 
     name: str
     result: Result
-    tested: Result
     diagnosis: Diagnosis
+    evaluated: Evaluated | None
     intervals: Intervals | None
     uncertainty: Uncertainty | None
     sentences: list[str]
@@ -92,20 +90,13 @@ class Run:
     added: Mapping[str, Table]
 
     @property
-    def restated(self) -> bool:
-        """Whether intervals are of another rule than the numbers."""
-        return self.tested is not self.result
-
-    @property
     def doubtful(self) -> bool:
         """Whether so little matches that the kinds of errors mean nothing."""
         return self.tide.ap < LOW
 
     def metric(self, name: str) -> Number:
         """A metric in points, with its interval where there is one."""
-        interval = None
-        if self.intervals is not None and not self.restated:
-            interval = self.intervals.metrics[name]
+        interval = None if self.intervals is None else self.intervals.metrics[name]
         return known(self.result.metrics[name], interval)
 
 
@@ -115,19 +106,17 @@ def gather(
     detections: Detections,
     rules: Protocol,
     *,
-    many: bool,
     seed: int = 0,
     threads: int | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Run:
-    """Evaluate and diagnose a detector; `many` detections get fewer replicates."""
+    """Evaluate and diagnose a detector."""
     # Over 60 lines: one line per field of `Run`.
     progress(f"evaluating {name}")
     truth, detections = rules.classes.rename(truth, detections)
     result = summarize(match(truth, detections, rules, threads=threads), threads=threads)
     result = replace(result, matched=(truth, detections))  # as in evaluate: notes on ties
     _ = result.metrics  # cached now: with many classes this needs memory that the rest will hold
-    tested = _tested(result, threads)
     progress(f"analyzing errors of {name}")
     found = diagnose(truth, detections, rules, threads=threads)
     seen = parts(found, macro=False)
@@ -138,7 +127,7 @@ def gather(
     swept, best = sweep(found), seen.points[0].score
     shown = _shown(swept)
     progress(f"computing confidence intervals of {name}")
-    own = _intervals(tested, REPLICATES[many], seed, threads)
+    evaluated, own = _intervals(result, seed, threads)
     drawn = None
     if own is not None:
         drawn = uncertainty(
@@ -147,8 +136,6 @@ def gather(
             swept.threshold[shown],
             calibrated=calibrated is not None,
             listed=listed_classes(found.truth),
-            replicates=OF_SUMS[many],
-            of_lists=OF_LISTS[many],
             seed=seed,
             threads=threads,
         )
@@ -158,8 +145,8 @@ def gather(
     return Run(
         name=name,
         result=result,
-        tested=tested,
         diagnosis=found,
+        evaluated=evaluated,
         intervals=own,
         uncertainty=drawn,
         sentences=told,
@@ -207,14 +194,6 @@ def _added(known: Known) -> dict[str, Table]:
     }
 
 
-def _tested(result: Result, threads: int | None) -> Result:
-    """The result by a rule that has intervals."""
-    rules = with_intervals(result.protocol)
-    if rules is result.protocol:
-        return result
-    return summarize(replace(result.matches, protocol=rules), threads=threads)
-
-
 def _shown(sweep: Points) -> NDArray[np.int64]:
     """Places of some scores, the best F1's among them."""
     n, best = len(sweep.threshold), sweep.best()
@@ -231,20 +210,18 @@ def threshold_curve(rules: Protocol) -> list[MetricRow]:
     ]
 
 
-def _intervals(result: Result, replicates: int, seed: int, threads: int | None) -> Intervals | None:
+def _intervals(
+    result: Result, seed: int, threads: int | None
+) -> tuple[Evaluated | None, Intervals | None]:
     if len(result.matches.image_ids) < 2:
-        return None
+        return None, None
+    dealt, more = subsets(units(result.matches.image_ids), seed), threshold_curve(result.protocol)
     try:
-        return intervals(
-            result.matches,
-            result.scores,
-            replicates=replicates,
-            seed=seed,
-            more=threshold_curve(result.protocol),
-            threads=threads,
-        )
-    except ProtocolError:  # rules of a tool, without influence functions
-        return None
+        found = result.on_subsets(dealt, more, threads=threads)
+    except DetmapError:
+        return None, None
+    names = result.matches.categories.names
+    return found, intervals(found, names, LEVEL, seed)
 
 
 def nearest(thresholds: NDArray[np.float64], iou: float) -> int:

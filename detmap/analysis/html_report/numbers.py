@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from detmap.analysis.diagnosis.diagnosis_intervals import Sampled
 from detmap.core.statistics.comparison import Pair
-from detmap.core.statistics.intervals import Interval
-from detmap.core.statistics.resampled_numbers import Difference, Sampled
+from detmap.core.statistics.estimates import Difference, Interval
 
 NOTHING = "\N{EN DASH}"
 
@@ -66,7 +66,7 @@ def under(interval: Interval) -> str:
 
 
 def interval_at(sampled: Sampled | None, q: int) -> Interval | None:
-    """The interval of one number; None without replicates."""
+    """The interval of one number; None without intervals."""
     return None if sampled is None else sampled.intervals[q]
 
 

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from detmap.analysis.diagnosis.diagnosis_intervals import MOST_PAIRS, Uncertainty
+from detmap.analysis.diagnosis.diagnosis_intervals import (
+    MOST_PAIRS,
+    Sampled,
+    Uncertainty,
+    differences,
+    joined,
+)
 from detmap.analysis.diagnosis.operating_sweep import OVERALL
 from detmap.analysis.diagnosis.tide import MEANING
 from detmap.analysis.html_report.gather import Run, listed_classes
@@ -16,9 +22,8 @@ from detmap.analysis.html_report.image_files import named
 from detmap.analysis.html_report.numbers import Number, interval_at, known, moved
 from detmap.analysis.html_report.what_changed import class_differences, difference
 from detmap.core.results.receipt import Receipt
-from detmap.core.statistics.comparison import LEAST_UNITS
-from detmap.core.statistics.intervals import Interval
-from detmap.core.statistics.resampled_numbers import Difference, Sampled, differences, joined
+from detmap.core.statistics.estimates import Difference, Interval
+from detmap.core.statistics.refusals import LEAST_OF_TEST
 from detmap.errors import few
 
 IMAGES_SHOWN = 25
@@ -54,7 +59,7 @@ def interval_text(runs: Sequence[Run]) -> str:
         return "No intervals: too few images, or the rules of a tool that intervals do not support."
     two = len(runs) == 2
     text = (
-        "All intervals are 95 % confidence intervals from the same random images. They cover image "
+        "All intervals are 95 % confidence intervals from one method (jackknife). They cover image "
         "sampling, not training variance. The bias is shown if the interval excludes the number. "
         "A number after ± is a standard error, if there are too few images for an interval."
     )
@@ -63,13 +68,8 @@ def interval_text(runs: Sequence[Run]) -> str:
             " Interval and p-value of a difference are of the same test of one number: without any "
             "difference, 1 of 20 intervals would exclude 0."
         )
-    if runs[0].restated:
-        text += (
-            " The 11-point rule has no intervals that hold. The intervals of metrics and classes, "
-            "and the chart of classes, are of AP by the all-point rule."
-        )
-    if two and drawn.units.n < LEAST_UNITS:
-        text += f" No p-values: fewer than {LEAST_UNITS} images."
+    if two and drawn.units.n < LEAST_OF_TEST:
+        text += f" No p-values: fewer than {LEAST_OF_TEST} images."
     return text
 
 
@@ -141,7 +141,7 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
     letters = _letters(runs)
     header = ["class", "objects"]
     header += [f"{letter}{name}" for name in values for letter in letters]
-    tested = two and values and not runs[0].restated
+    tested = two and values
     apart = class_differences(runs[0], runs[1], values[0]) if tested else {}
     header += [f"{values[0]} {CHANGE}"] if apart else []
     header += [f"{letter}{name}" for name in ("F1", "score") for letter in letters]
@@ -210,7 +210,7 @@ def _rates(run: Run, k: int) -> list[Number]:
 
 def _class_interval(run: Run, k: int, value: str) -> Interval | None:
     """The interval of a class's number."""
-    if run.intervals is None or run.restated:
+    if run.intervals is None:
         return None
     return run.intervals.classes[k].get(value)
 
@@ -331,14 +331,8 @@ def method(
     if runs[0].intervals is not None:
         found.append(("intervals", runs[0].intervals.signature))
     if drawn is not None:
-        found.append(
-            (
-                "replicates",
-                f"{drawn.of_lists} for subsets and AP gains, {drawn.replicates} for all else but "
-                "the metrics; images sampled with replacement, scores of operating points fixed, "
-                "thresholds of oLRP chosen per replicate",
-            )
-        )
+        text = "score thresholds of operating points do not change; those of oLRP are chosen again"
+        found.append(("subsets of the images", text))
     found += [
         ("errors", "kinds and order of tidecv 1.0.1; AP, mean and ties by the protocol"),
         (f"{overlap}, background", f"{runs[0].diagnosis.iou:g}, {runs[0].diagnosis.background:g}"),

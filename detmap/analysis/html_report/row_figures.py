@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from detmap.analysis.diagnosis.diagnosis_intervals import joined
 from detmap.analysis.diagnosis.summary import ENOUGH
 from detmap.analysis.diagnosis.tide import ERRORS, MEANING, SPECIAL
 from detmap.analysis.html_report.gather import Run, listed_classes
@@ -18,8 +19,7 @@ from detmap.analysis.html_report.report_tables import sampled_differences
 from detmap.analysis.html_report.row_plots import Mark, Panel, Row, axis, plot
 from detmap.analysis.html_report.what_changed import class_differences, first_value
 from detmap.core.statistics.comparison import Pair
-from detmap.core.statistics.intervals import Interval
-from detmap.core.statistics.resampled_numbers import Difference, joined
+from detmap.core.statistics.estimates import Difference, Interval
 
 ENDS = 20  # rows at each end that are shown of many classes
 
@@ -30,7 +30,7 @@ def class_rows(runs: Sequence[Run]) -> tuple[str, list[Row]]:
     if not key:
         return "", []
     apart = class_differences(runs[0], runs[1], key) if len(runs) == 2 else {}
-    per_class = [run.tested.per_class for run in runs]
+    per_class = [run.result.per_class for run in runs]
     rows = []
     for k in listed_classes(runs[0].diagnosis.truth).tolist():
         first = per_class[0][k]
@@ -46,8 +46,7 @@ def class_rows(runs: Sequence[Run]) -> tuple[str, list[Row]]:
         value = row.marks[-1][0].value
         return math.inf if math.isnan(value) else -value
 
-    rule = " by the all-point rule" if runs[0].restated else ""
-    return f"{key}{rule}, points", sorted(rows, key=order)
+    return f"{key}, points", sorted(rows, key=order)
 
 
 def classes(runs: Sequence[Run]) -> list[tuple[int, Markup, str]]:

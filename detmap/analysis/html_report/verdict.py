@@ -14,7 +14,7 @@ from detmap.analysis.diagnosis.tide import ERRORS
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.numbers import NOTHING, between, digits, points, under
 from detmap.analysis.html_report.what_changed import difference, one_only, pair_of
-from detmap.core.statistics.comparison import LEAST_UNITS
+from detmap.core.statistics.refusals import LEAST_OF_TEST
 from detmap.errors import counted
 
 SHORT = {
@@ -100,13 +100,12 @@ def _interval_text(run: Run, metric: str) -> str:
     interval = None if run.intervals is None else run.intervals.metrics[metric]
     if interval is None or math.isnan(interval.low):
         return ""
-    rule = f"all-point {points(interval.value, digits(interval))}, " if run.restated else ""
-    return f"{rule}95 % interval {under(interval)}"
+    return f"95 % interval {under(interval)}"
 
 
 def _two(a: Run, b: Run) -> Verdict:
     metric = next(iter(a.result.metrics))
-    change, is_rate = b.tested.metrics[metric] - a.tested.metrics[metric], _is_rate(a, metric)
+    change, is_rate = b.result.metrics[metric] - a.result.metrics[metric], _is_rate(a, metric)
     pair, images = pair_of(a, b, metric), _images(a)
     apart = difference(a, b, metric)
     style, more = "", f"{_run_at('A', a)} {_run_at('B', b)}".strip()
@@ -130,15 +129,12 @@ def _two(a: Run, b: Run) -> Verdict:
         low, high = sorted((sign * pair.low, sign * pair.high))
         own = points(sign * (b.result.metrics[metric] - a.result.metrics[metric]), n, sign=True)
         interval = f"95 % interval {points(low, n, sign=True)} to {points(high, n, sign=True)}"
-        if a.restated:
-            tested = points(sign * pair.difference, n, sign=True)
-            interval = f"all-point rule {tested}, {interval}"
         lower = " (lower is better)" if is_rate else ""
         sentence = f"{style.upper()} is better: {own} {metric}{lower}, {interval}, {images}."
         more = _run_at(style.upper(), b if style == "b" else a)
     has_interval = "interval" in sentence and "without an interval" not in sentence
-    if has_interval and 0 < len(a.result.matches.image_ids) < LEAST_UNITS:
-        more += f" Fewer than {LEAST_UNITS} images: the interval is approximate."
+    if has_interval and 0 < len(a.result.matches.image_ids) < LEAST_OF_TEST:
+        more += f" Fewer than {LEAST_OF_TEST} images: the interval is approximate."
     sentence += _empty(a, b)
     winner, letter = (a, "A") if style == "a" else (b, "B")
     won, lost = (int(each.sum()) for each in one_only(a, b))

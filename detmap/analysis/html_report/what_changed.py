@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,12 @@ from detmap.analysis.diagnosis.operating_sweep import found_from
 from detmap.analysis.diagnosis.tide import ERRORS, MEANING
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.numbers import Number, moved
-from detmap.compare import compare
-from detmap.core.statistics.comparison import LEAST_UNITS, ClassPair, Comparison, Pair
-from detmap.errors import DetmapError, counted
+from detmap.core.statistics.comparison import ClassPair, Maker, Pair
+from detmap.core.statistics.refusals import LEAST_OF_TEST
+from detmap.core.statistics.sampling_units import Units
+from detmap.errors import counted
 
+ALPHA = 0.05
 AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
@@ -30,7 +32,7 @@ def pair_of(a: Run, b: Run, metric: str) -> Pair | None:
 
 def difference(a: Run, b: Run, metric: str) -> Number:
     """B - A in points, with its interval and p-value where they are known."""
-    pair = None if a.restated else pair_of(a, b, metric)
+    pair = pair_of(a, b, metric)
     return moved(b.result.metrics[metric] - a.result.metrics[metric], pair)
 
 
@@ -41,22 +43,28 @@ def class_differences(a: Run, b: Run, metric: str) -> dict[int, ClassPair]:
     return {pair.place: _tested(pair, found) for pair in pairs if pair.metric == metric}
 
 
-def _tested(pair: AnyPair, found: Comparison | None) -> AnyPair:
+def _tested(pair: AnyPair, found: _Compared | None) -> AnyPair:
     """The pair; without a p-value on too few images, even where nothing differs."""
-    enough = found is not None and found.units.n >= LEAST_UNITS
+    enough = found is not None and found.units.n >= LEAST_OF_TEST
     return pair if enough else replace(pair, p=math.nan)
 
 
+class _Compared(NamedTuple):
+    """The tested differences of two detectors, and their sampling units."""
+
+    pairs: list[Pair]
+    classes: list[ClassPair]
+    units: Units
+
+
 @lru_cache(maxsize=4)
-def _compared(a: Run, b: Run) -> Comparison | None:
+def _compared(a: Run, b: Run) -> _Compared | None:
     """The detectors, paired by image; None where they cannot be tested."""
-    replicates = min(each.intervals.replicates if each.intervals else 0 for each in (a, b))
-    if not replicates:
+    if a.evaluated is None or b.evaluated is None:
         return None
-    try:
-        return compare(a.tested, b.tested, names=("A", "B"), replicates=replicates)
-    except DetmapError:
-        return None
+    names = a.result.matches.categories.names
+    maker = Maker(("A", "B"), (a.evaluated, b.evaluated), names, ALPHA, "holm")
+    return _Compared(maker.pairs(), maker.classes(), maker.units)
 
 
 def changed(a: Run, b: Run) -> list[str]:

@@ -36,7 +36,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--ci",
         nargs="?",
         const="automatic",
-        choices=("automatic", "influence"),
+        choices=("automatic", "jackknife"),
         help="Report 95 %% confidence intervals of the figures.",
     )
     command.add_argument(

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detmap.benchmarks.suites.suite_file import Figure
 from detmap.core.base.sums import add_floats
-from detmap.core.statistics.formulas.logit_interval import logit_interval
-from detmap.core.statistics.formulas.quantiles import student
-from detmap.core.statistics.influence import variance
+from detmap.core.statistics.estimates import Estimates, bounds, rule_of_ap
+from detmap.core.statistics.subsets import Subsets
 
-Floats = NDArray[np.float64]
+
+class OnSubset(NamedTuple):
+    """The numbers of a data set on a subset of its images; see `Measured`."""
+
+    metrics: Mapping[str, float]
+    classes: Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +33,9 @@ class Measured:
     counts : images, objects, detections
     signature : of its result
     images : a key that data sets with the same images share
-    influence : of each image, by metric; empty if not asked for or not known
+    subsets : the subsets of its images; None if no intervals are asked for
+    on_subsets : the numbers on each of them
+    why_not : why a metric has no interval, by name
     """
 
     name: str
@@ -40,7 +45,9 @@ class Measured:
     counts: Mapping[str, Any]
     signature: str
     images: str
-    influence: Mapping[str, Floats] = field(default_factory=dict)
+    subsets: Subsets | None = None
+    on_subsets: tuple[OnSubset, ...] = ()
+    why_not: Mapping[str, str] = field(default_factory=dict)
 
 
 def chosen(figure: Figure, rows: Sequence[Measured]) -> list[Measured]:
@@ -88,31 +95,45 @@ def _ratio(above: float, below: float) -> float:
 def interval(
     figure: Figure, metric: str, rows: Sequence[Measured], level: float
 ) -> tuple[float, float, float]:
-    """Returns standard error, low and high; NaN if unknown.
+    """Returns standard error, low and high of a figure; NaN if unknown.
 
-    Images are drawn anew within each data set; data sets with the same images share the draw. The
-    influence of an image on the figure is the sum of those on the metrics, each times the slope of
-    the figure in that metric.
+    The figure is evaluated on the subsets of the images of each data set. Data sets with the same
+    images share the subsets; the variances and biases of different images add up. There are no
+    bounds if a metric of a data set has no interval.
     """
-    nothing = (math.nan,) * 3
-    some, figure_value = chosen(figure, rows), value(figure, metric, rows)
-    to = next((row for row in rows if row.name == figure.to), None)
-    needed = [*some, *([] if to is None else [to])]
-    if (
-        math.isnan(figure_value)
-        or figure.take == "mean of ratios"
-        or not all(metric in row.influence for row in needed)
-    ):
-        return nothing
-    divisor = 1.0 if to is None else to.metrics[metric]
-    slopes = [(row, w / divisor) for row, w in zip(some, _weights(figure, some), strict=True)]
-    if to is not None:
-        slopes.append((to, -figure_value / divisor))
-    moved: dict[str, Floats] = {}
-    for row, slope in slopes:
-        moved[row.images] = moved.get(row.images, 0.0) + slope * row.influence[metric]
-    se = math.sqrt(add_floats(map(variance, moved.values())))
-    q = student((1 + level) / 2, math.inf)
-    if to is None and 0 < figure_value < 1:
-        return (se, *logit_interval(figure_value, se, 0.0, q))
-    return se, figure_value - q * se, figure_value + q * se
+    whole, some = value(figure, metric, rows), chosen(figure, rows)
+    needed = [row for row in rows if row in some or row.name == figure.to]
+    if math.isnan(whole) or any(row.subsets is None for row in needed):
+        return (math.nan,) * 3
+    keys = dict.fromkeys(row.images for row in needed)
+    parts = [_estimates(figure, metric, needed, key) for key in keys]
+    se, bias, error = np.array([np.ravel(each.errors()) for each in parts]).T.tolist()
+    if any(row.why_not.get(metric) for row in needed) or not add_floats(error) > 0:
+        return _root(se), math.nan, math.nan
+    q = min(parts, key=lambda each: each.subsets.n_parts).quantile((1 + level) / 2)
+    fraction = not figure.to and 0 < whole < 1
+    return _root(se), *bounds(whole, _root(error), add_floats(bias), q, level if fraction else None)
+
+
+def _root(errors: Sequence[float]) -> float:
+    """The error of a sum of independent numbers."""
+    return math.sqrt(add_floats([each**2 for each in errors]))
+
+
+def _estimates(figure: Figure, metric: str, rows: Sequence[Measured], images: str) -> Estimates:
+    """A figure on the subsets of the images that some data sets share; the others are whole."""
+    dealt = next(row.subsets for row in rows if row.images == images)
+    assert dealt is not None
+    found = []
+    for e in range(len(dealt)):
+        some = [
+            replace(row, metrics=row.on_subsets[e].metrics, classes=row.on_subsets[e].classes)
+            if row.images == images
+            else row
+            for row in rows
+        ]
+        found.append(value(figure, metric, some))
+    whole = np.array([value(figure, metric, rows)])
+    n = max(len(row.classes) for row in rows)
+    parts = np.array(found).reshape(-1, 1)
+    return Estimates(whole, whole, parts, dealt, (rule_of_ap(n),), ("",), (0,))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from detmap.benchmarks.suites.figures import Floats, Measured, interval, value
+from detmap.benchmarks.suites.figures import Measured, OnSubset, interval, value
 from detmap.benchmarks.suites.suite_file import Row, Suite, read_suite
 from detmap.core.adapters import options_of, read_detections
 from detmap.core.base.reprs import outline
@@ -17,11 +17,9 @@ from detmap.core.output.cell_text import or_none
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol
-from detmap.core.results.result import Result
 from detmap.core.results.signature import environment
-from detmap.core.statistics.class_terms import plan
-from detmap.core.statistics.influence import influence
 from detmap.core.statistics.sampling_units import units
+from detmap.core.statistics.subsets import subsets
 from detmap.core.tables import Note, Truth, truth_key
 from detmap.errors import DataError, ProtocolError, few
 from detmap.evaluate import evaluate, read_truth_and_protocol
@@ -238,8 +236,9 @@ def _measure(
         result.counts(),
         result.signature,
         f"{row.truth.resolve()} {truth_key(truth)}",
-        _influence(result, threads) if intervals else {},
     )
+    if intervals:
+        measured = _with_subsets(measured, result, truth.images.ids)
     return measured, result.notes
 
 
@@ -251,17 +250,16 @@ def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _influence(result: Any, threads: int | None) -> dict[str, Floats]:
-    """The influence of each image on each metric.
-
-    Raises
-    ------
-    DataError : a protocol with a rule of its own, whose numbers have no known influence
-    """
-    if not isinstance(result, Result):
-        what = f"no intervals under the rule {result.protocol.evaluation.rule}"
-        raise DataError(f"protocol {result.protocol.name}", what, "leave out --ci")
-    rows = [row for row in result.rows if row.metric.influence]
-    planned = plan(result.matches, rows, ())
-    moved = influence(planned, units(result.matches.image_ids, None), threads)
-    return {row.name: moved.corrected[q] for q, row in enumerate(rows)}
+def _with_subsets(measured: Measured, result: Any, image_ids: Any) -> Measured:
+    """The numbers with those on subsets of the images; equal images have equal subsets."""
+    dealt = subsets(units(image_ids), seed=0)
+    found = result.on_subsets(dealt)
+    names = list(measured.classes)
+    why_not = dict(zip(found.metrics, found.estimates.why_not, strict=False))
+    rows = []
+    for numbers in found.estimates.parts.tolist():
+        classes: dict[str, dict[str, float]] = {name: {} for name in names}
+        for (k, metric), number in zip(found.cells, numbers[len(found.metrics) :], strict=True):
+            classes[names[k]][metric] = number
+        rows.append(OnSubset(dict(zip(found.metrics, numbers, strict=False)), classes))
+    return replace(measured, subsets=dealt, on_subsets=tuple(rows), why_not=why_not)

@@ -1,5 +1,5 @@
-"""Compare detectors on the same images: differences with intervals and p-values, the classes and
-images with the largest changes, a leaderboard. Accepts saved match results (`detmap match ... -o
+"""Compare detectors on the same images: differences with intervals and p-values, the classes with
+the largest changes, a leaderboard. Accepts saved match results (`detmap match ... -o
 A.npz`) as detections; if all are saved, omit TRUTH. Exit 1: a gate failed.
 """
 
@@ -25,18 +25,18 @@ from detmap.core.base.display_names import detector_names
 from detmap.core.matching.matches import Matches
 from detmap.core.results.result import Result
 from detmap.core.statistics import gate as gates
-from detmap.core.statistics.comparison import TESTS
+from detmap.core.statistics.comparison import REMOVED, TEST
 from detmap.core.statistics.formulas.multiple_comparisons import ADJUSTMENTS
 from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.extension import extended, extended_by_all
 from detmap.errors import DetmapError
 from detmap.evaluate import match, summarize
 
-TABLES = ("metrics", "changed", "leaderboard", "pairs", "classes", "images", "groups")
+TABLES = ("metrics", "changed", "leaderboard", "pairs", "classes")
 
 EXAMPLES = (
     "detmap compare TRUTH base.json new.json --percent",
-    "detmap compare TRUTH a.json b.json c.json --adjust maxt",
+    "detmap compare TRUTH a.json b.json c.json --adjust bh",
     "detmap compare base.npz new.npz --fail-if-drop .005 --alpha .05",
     "detmap compare base.npz new.npz --require-within AP50=.01",
 )
@@ -61,10 +61,17 @@ def add(command: argparse.ArgumentParser) -> None:
     doctor_notes.add(command)
     command.add_argument("--names", metavar="A,B", help="Name the detectors (default: by path).")
     command.add_argument(
-        "--test", choices=TESTS, default="z", help="Choose the significance test (default: z)."
+        "--test",
+        choices=(TEST, "z", *REMOVED["test"]),
+        default=TEST,
+        help="Removed: the test is Student's t with the errors of the jackknife.",
     )
     command.add_argument(
-        "--adjust", choices=ADJUSTMENTS, default="holm", help="Adjust p-values (default: holm)."
+        "--adjust",
+        choices=(*ADJUSTMENTS, *REMOVED["adjust"]),
+        metavar=f"{{{','.join(ADJUSTMENTS)}}}",
+        default="holm",
+        help="Adjust p-values (default: holm).",
     )
     for kind, what in (
         ("fail-if-drop", "drops significantly by more than V"),

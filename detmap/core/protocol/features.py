@@ -68,11 +68,7 @@ class Feature(NamedTuple):
 _TIES = _tools("boxes.area", "evaluation.extra")
 _ORDER = "another order of tied scores is"
 FEATURES: dict[str, Feature] = {
-    "intervals": Feature(
-        "an interval is",
-        _tools("boxes.area", "evaluation.extra", "iou.absorb_from", "iou.classes"),
-        ("ci",),
-    ),
+    "intervals": Feature("", (), ("ci",)),
     "order of ties": Feature(_ORDER, _TIES, ("ties",)),
     "note on ties": Feature(_ORDER, _tools("boxes.area", "evaluation.extra", "iou.absorb_from")),
     "diagnosis": Feature(
@@ -154,7 +150,7 @@ def _region_order(protocol: Protocol) -> str:
 
 
 def _metrics(protocol: Protocol, *, points: bool = False) -> str:
-    """The metrics without influence function, or those at one score threshold of all classes."""
+    """The metrics that COCO and VOC lack, or those at one score threshold of all classes."""
     if protocol.evaluation.rule != "matching":
         return ""
     below = protocol.lower_limits()
@@ -164,7 +160,7 @@ def _metrics(protocol: Protocol, *, points: bool = False) -> str:
         if (
             row.kind in POINT
             if points
-            else not row.metric.influence or (row.kind == "AP" and row.max_dets in below)
+            else not row.metric.stock or (row.kind == "AP" and row.max_dets in below)
         )
     ]
     return f"the metric{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
@@ -181,7 +177,7 @@ TEXTS = {
     "ap.integrator": "`ap.integrator` without a compiled kernel",
     "matching.neutral": "`region_to_find` in `matching.neutral`, with `ranking.ignored=leave` and "
     "`ranking.ties=input`",
-    "metrics": "`metrics` without an influence function (P, R, F1, MR), or AP at a lower limit",
+    "metrics": "`metrics` that COCO and VOC lack (P, R, F1, MR), or AP at a lower limit",
     "operating": "`metrics` at one score threshold of all classes (P, R, F1)",
 }
 """Those conditions in words."""

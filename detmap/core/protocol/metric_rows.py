@@ -35,7 +35,7 @@ class Metric(NamedTuple):
     title : for messages
     unit : "fraction", or what the number counts; only fractions are shown in percent
     higher_is_better : the direction, for `--fail-under` and the report
-    influence : whether influence functions are known; other rows get intervals by the jackknife
+    stock : whether COCO and VOC have it; functions for these rules alone refuse other rows
     module : of `detmap.core.curves`, with the function ``terms`` of the metric (see `own_terms`);
         "" for metrics of `detmap.core.curves.aggregation`
     """
@@ -44,13 +44,13 @@ class Metric(NamedTuple):
     title: str
     unit: str = "fraction"
     higher_is_better: bool = True
-    influence: bool = False
+    stock: bool = False
     module: str = ""
 
 
 METRICS = (
-    Metric("AP", "average precision", influence=True),
-    Metric("AR", "average recall", influence=True),
+    Metric("AP", "average precision", stock=True),
+    Metric("AR", "average recall", stock=True),
     Metric("P", "precision at one score"),
     Metric("R", "recall at one score"),
     Metric("F1", "F1 at one score"),

@@ -27,7 +27,9 @@ from detmap.errors import DetmapError
 
 if TYPE_CHECKING:
     from detmap.core.results.findings import Findings
+    from detmap.core.statistics.evaluations import Evaluated
     from detmap.core.statistics.intervals import Intervals
+    from detmap.core.statistics.subsets import Subsets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +151,7 @@ class BenchmarkResult(MetricAccess, Tabular):
     def intervals(
         self,
         level: float = 0.95,
-        replicates: int | None = None,
+        replicates: None = None,
         seed: int = 0,
         groups: Mapping[Any, Any] | str | Path | None = None,
         *,
@@ -157,16 +159,37 @@ class BenchmarkResult(MetricAccess, Tabular):
         threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Intervals:
-        """Computes standard error and confidence interval of every metric and class.
+        """Computes standard error, bias and confidence interval of every metric and class.
 
-        Parameters are those of `detmap.Result.intervals`; the method is ``jackknife``.
+        Parameters and errors are those of `detmap.Result.intervals`.
         """
-        from detmap.core.statistics import jackknife
+        from detmap.core.statistics import intervals
 
-        if method != "jackknife":
-            raise self._refusal(f"intervals by {method}")
-        how = jackknife.How(level, replicates, seed, groups, progress)
-        return jackknife.intervals(self, self.truth.images.ids, self.select, how)
+        if isinstance(groups, str | Path):
+            from detmap.core.statistics.sampling_units import groups_of
+
+            groups = groups_of(groups, self.truth)
+        dealt = intervals.sample(
+            self.truth.images.ids,
+            level=level,
+            seed=seed,
+            groups=groups,
+            replicates=replicates,
+            method=method,
+            progress=progress,
+        )
+        found = self.on_subsets(dealt, progress=progress)
+        names = [str(row["name"]) for row in self.per_class]
+        return intervals.intervals(found, names, level, seed)
+
+    def on_subsets(
+        self, subsets: Subsets, *, progress: Callable[[int, int], None] | None = None
+    ) -> Evaluated:
+        """Returns every number of the result on subsets of the images; see `intervals`."""
+        from detmap.core.statistics import evaluations
+
+        ids, n_units = self.truth.images.ids, evaluations.units_of_truth(self.truth, subsets.units)
+        return evaluations.evaluate_result(self, ids, subsets, n_units, progress=progress)
 
     def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, BenchmarkResult]:
         """Returns the result of each named set of images."""

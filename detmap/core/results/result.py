@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from detmap.core.matching.matches_overview import Overview
     from detmap.core.output.table import Table
     from detmap.core.results.findings import Findings
+    from detmap.core.statistics.evaluations import Evaluated
     from detmap.core.statistics.intervals import Intervals
+    from detmap.core.statistics.subsets import Subsets
     from detmap.core.statistics.ties import Tied
     from detmap.core.tables import Detections, Truth
 
@@ -285,44 +287,80 @@ class Result(MetricAccess, Tabular):
     def intervals(
         self,
         level: float = 0.95,
-        replicates: int | None = None,
+        replicates: None = None,
         seed: int = 0,
         groups: Mapping[Any, Any] | str | Path | None = None,
         *,
-        method: str = "influence",
+        method: str = "jackknife",
         threads: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Intervals:
         """Computes standard error, bias and confidence interval of every metric and class.
 
-        Parameters and errors are those of `detmap.core.statistics.intervals.intervals`. `groups`
-        maps images to groups (for example, frames of one video), as a mapping or a CSV file. The
-        method ``jackknife`` evaluates again without each of 25 (or `replicates`) parts of the
-        images, so it has every metric of every protocol.
+        Every number is evaluated on 57 subsets of the images (docs/statistics.md).
+
+        Parameters
+        ----------
+        level : confidence level
+        replicates : None; the jackknife has none
+        seed : of the random subsets
+        groups : groups of dependent images (for example, frames of one video), as a mapping from
+            image to group or a CSV file ``image,group``
+        method : ``jackknife``
+        threads : number of threads; has no effect on the result
+        progress : called with the numbers of finished and of all evaluations
+
+        Raises
+        ------
+        DataError : invalid level, seed or method; images without a group
         """
-        from detmap.core.statistics import intervals, jackknife
+        from detmap.core.statistics import intervals
 
         matches = self._unweighted("intervals")
         if isinstance(groups, str | Path) and self.matched is not None:
             from detmap.core.statistics.sampling_units import groups_of
 
             groups = groups_of(groups, self.matched[0])
-        if method == "jackknife":
-            how = jackknife.How(level, replicates, seed, groups, progress)
-            return jackknife.intervals(self, matches.image_ids, self.select, how)
-        made = intervals.intervals(
-            matches,
-            self.scores,
+        dealt = intervals.sample(
+            matches.image_ids,
             level=level,
-            replicates=1000 if replicates is None else replicates,
             seed=seed,
             groups=groups,
+            replicates=replicates,
             method=method,
-            threads=threads,
             progress=progress,
         )
-        text = "metrics have intervals only by the method jackknife"
-        return replace(made, notes=(*made.notes, *result_notes.extra_left_out(self.protocol, text)))
+        found = self.on_subsets(dealt, threads=threads, progress=progress)
+        return intervals.intervals(found, matches.categories.names, level, seed)
+
+    def on_subsets(
+        self,
+        subsets: Subsets,
+        more: Sequence[MetricRow] = (),
+        *,
+        threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Evaluated:
+        """Returns every number of the result on subsets of the images; see `intervals`.
+
+        Raises
+        ------
+        DetmapError : no match rows, or no tables to match again where the rule needs it
+        """
+        from detmap.core.statistics import evaluations
+
+        matches = self._unweighted("intervals")
+        if self.extra or not self.protocol.image_by_image():
+            of_class = evaluations.units_of_classes(matches, subsets.units)
+            main, ids = of_class[self.protocol.subset()], np.asarray(matches.categories.ids)
+            n_units = dict(zip(ids.tolist(), main.tolist(), strict=True))
+            return evaluations.evaluate_result(
+                self, matches.image_ids, subsets, n_units, progress=progress
+            )
+        rows = (*self.rows, *more)
+        return evaluations.evaluate_matches(
+            matches, self.scores, subsets, rows=rows, threads=threads, progress=progress
+        )
 
     def select(self, image_ids: ArrayLike) -> Result:
         """Returns the result of some images, given by id.

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from detmap.core.statistics.comparison import Comparison, Pair
-from detmap.core.statistics.formulas.quantiles import normal
+from detmap.core.statistics.formulas.quantiles import student
 from detmap.errors import DataError
 
 KINDS = ("fail-if-drop", "require-within")
@@ -99,13 +99,13 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
             f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
         )
     told += ")"
-    z = normal(1 - alpha)
+    t = student(1 - alpha, comparison.degrees)
     margin = pair.difference + drop - (0.0 if pair.why_not else pair.bias)
     if math.isnan(margin):
         return Verdict(False, f"FAIL: {of} is undefined")
     if pair.se > 0:
         ratio = margin / pair.se
-        passed = ratio >= -z if drops else ratio > z
+        passed = ratio >= -t if drops else ratio > t
     elif drops:
         passed = margin >= 0
     else:

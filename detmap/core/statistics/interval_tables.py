@@ -8,11 +8,13 @@ from typing import Any
 
 from detmap.core.output.table import Cell, PValue, Table
 from detmap.core.statistics.comparison import SHOWN, Comparison, Pair
-from detmap.core.statistics.intervals import Interval, Intervals
+from detmap.core.statistics.estimates import Interval
+from detmap.core.statistics.intervals import Intervals
 from detmap.core.statistics.ties import Tied
 from detmap.errors import counted
 
 HEADER = ("value", "SE", "low", "high", "bias")
+DIFFERENCE = ("difference", "SE", "low", "high", "p", "adjusted p", "MDD")
 MARK, OUTSIDE = "*", "+"
 MDD = "minimum detectable difference: the test detects it with a power of 80 %"
 
@@ -22,7 +24,7 @@ def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
     promise = f"{100 * made.level:g} % intervals, {made.units.n:,} {made.units.noun}"
     tables = [
         Table(
-            f"{promise}: {_how(made)}",
+            f"{promise}: jackknife, corrected for the small-sample bias",
             ("metric", *HEADER),
             tuple((_marked(name, one), *_cells(one)) for name, one in made.metrics.items()),
             _reasons(made.metrics),
@@ -54,17 +56,6 @@ def tie_table(tied: Mapping[str, Tied]) -> Table:
     )
 
 
-def _how(made: Intervals) -> str:
-    if made.method == "percentile":
-        return (
-            f"percentile bootstrap, {made.replicates} replicates, for comparison with papers: its "
-            "coverage was 36 to 94 % at a level of 95 %"
-        )
-    if made.method == "jackknife":
-        return f"jackknife of {made.replicates} parts, corrected for the small-sample bias"
-    return "influence functions, corrected for the small-sample bias"
-
-
 def _cells(one: Interval) -> tuple[float, ...]:
     return one.value, one.se, one.low, one.high, one.bias
 
@@ -87,21 +78,12 @@ def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[st
     return (*lines, f"{MARK} no interval: {reasons[0]}{more}")
 
 
-BASIS = {
-    True: "low, high and p: per row, corrected for bias; adjusted p: for all rows together",
-    False: "low, high: normal, corrected for bias; p: permutation of images, without correction",
-}
-"""What intervals and p-values of a comparison are, by whether its test is z."""
+BASIS = "low, high and p: per row, corrected for bias; adjusted p: for all rows together"
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Tables of the leaderboard, the pairs, and the classes and images that changed most."""
-    return [
-        _leaderboard(comparison),
-        _pair_table(comparison),
-        _changed_classes(comparison),
-        _changed_images(comparison),
-    ]
+    """Tables of the leaderboard, the pairs, and the classes that changed most."""
+    return [_leaderboard(comparison), _pair_table(comparison), _changed_classes(comparison)]
 
 
 def _leaderboard(comparison: Comparison) -> Table:
@@ -122,14 +104,14 @@ def _pair_table(comparison: Comparison) -> Table:
     title = "all pairs, b minus a" if others else f"{second} minus {first}"
     return Table(
         f"{title}: {level} intervals, test {comparison.test}, adjusted by {comparison.adjust}",
-        (*_names(comparison, "a", "b"), "metric", *_header(comparison)),
+        (*_names(comparison, "a", "b"), "metric", *DIFFERENCE),
         tuple(
             (*_names(comparison, one.a, one.b), _marked(one.metric, one), *_differences(one))
             for one in comparison.pairs
         ),
         (
             *(("MDD: " + MDD,) if any(one.mdd >= 0 for one in comparison.pairs) else ()),
-            BASIS[comparison.test == "z"],
+            BASIS,
             *_needed(comparison),
             *_reasons({(one.a, one.b, one.metric): one for one in comparison.pairs}),
         ),
@@ -141,7 +123,7 @@ def _changed_classes(comparison: Comparison) -> Table:
     moved = [one for one in comparison.classes if one.difference != 0][:SHOWN]
     return Table(
         f"classes that changed most, adjusted by {comparison.adjust}",
-        (*_names(comparison, "a", "b"), "class", "metric", *_header(comparison)),
+        (*_names(comparison, "a", "b"), "class", "metric", *DIFFERENCE),
         tuple(
             (
                 *_names(comparison, one.a, one.b),
@@ -152,34 +134,17 @@ def _changed_classes(comparison: Comparison) -> Table:
             for one in moved
         ),
         (
-            BASIS[comparison.test == "z"],
+            BASIS,
             *_reasons({(one.a, one.b, one.name, one.metric): one for one in moved}),
+            comparison.signature,
         ),
         name="classes",
-    )
-
-
-def _changed_images(comparison: Comparison) -> Table:
-    noun, metric = comparison.units.noun, comparison.pairs[0].metric
-    return Table(
-        f"{noun} that changed {metric} most, and the part of the difference due to each",
-        (*_names(comparison, "a", "b"), noun[:-1], "change"),
-        tuple(
-            (*_names(comparison, a, b), unit, change) for a, b, unit, change in comparison.images
-        ),
-        (comparison.signature,),
-        name=noun,
     )
 
 
 def _names(comparison: Comparison, a: str, b: str) -> tuple[str, ...]:
     """The cells that name a pair; none if there is only one."""
     return (a, b) if len(comparison.names) > 2 else ()
-
-
-def _header(comparison: Comparison) -> tuple[str, ...]:
-    p = "p" if comparison.test == "z" else f"p ({comparison.test})"
-    return ("difference", "SE", "low", "high", p, "adjusted p", "MDD")
 
 
 def _differences(one: Pair) -> tuple[Cell, ...]:

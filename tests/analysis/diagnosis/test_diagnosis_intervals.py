@@ -1,20 +1,23 @@
-"""Replicates of a diagnosis whose ranked lists are partly equal: equal lists share replicates."""
+"""Intervals of a diagnosis whose ranked lists are partly equal: equal lists are evaluated once."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 
 import detmap
 from detmap.analysis.diagnosis import Diagnosis, breakdowns, diagnose, diagnosis_intervals, tide
+from detmap.analysis.diagnosis.diagnosis_intervals import estimate_ap
 from detmap.analysis.diagnosis.summary import parts
-from detmap.core.statistics.resampled_numbers import less, resample_ap
+from detmap.core.statistics.estimates import Estimates, Rule
 from detmap.core.statistics.sampling_units import units
+from detmap.core.statistics.subsets import subsets
 
-N, B, SEED = 12, 16, 3
+N, SEED = 12, 3
 
 
 def detector() -> Diagnosis:
@@ -40,32 +43,44 @@ def detector() -> Diagnosis:
     return diagnose(truth, detections, rules)
 
 
-def test_equal_lists_share_replicates_and_no_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, drawn, computed = detector(), units(np.arange(N)), []
+@pytest.mark.slow
+def test_equal_lists_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, dealt, computed = detector(), subsets(units(np.arange(N)), SEED), []
 
-    def counted(*arguments: object, **options: object) -> object:
+    def counted(*arguments: Any) -> Any:
         computed.append(arguments)
-        return resample_ap(*arguments, **options)  # type: ignore[arg-type]
+        return estimate_ap(*arguments)
 
-    monkeypatch.setattr(diagnosis_intervals, "resample_ap", counted)
-    own = diagnosis_intervals.uncertainty(
-        found, parts(found, macro=False), np.array([0.5]), replicates=B, of_lists=B, seed=SEED
-    )
-    gains = {name: resample_ap(each.matches(), drawn, B, SEED) for name, each in tide.lists(found)}
+    monkeypatch.setattr(diagnosis_intervals, "estimate_ap", counted)
+    known = parts(found, macro=False)
+    own = diagnosis_intervals.uncertainty(found, known, np.array([0.5]), seed=SEED)
+    gains = {name: estimate_ap(each, None, dealt) for name, each in tide.lists(found)}
     for name, gain in own.gain.items():
-        alone = less(gains[name], gains[""]) if name else gains[""]
-        np.testing.assert_array_equal(gain.values, alone.values)
-        np.testing.assert_array_equal(gain.draws, alone.draws)
-    of_slices = [
-        resample_ap(each.matches(undefined="skip"), drawn, B, SEED)
-        for *_, each in breakdowns.lists(found)
-    ]
-    np.testing.assert_array_equal(own.slice_ap.values, [each.values[0] for each in of_slices])
-    np.testing.assert_array_equal(
-        own.slice_ap.draws, np.column_stack([each.draws for each in of_slices])
-    )
-    assert len({each.values[0] for each in of_slices} | {gains[""].values[0]}) > 1
+        alone = gains[name].minus(gains[""]) if name else gains[""]
+        np.testing.assert_array_equal(gain.values, alone.value)
+        np.testing.assert_array_equal(gain.estimates.parts, alone.parts)
+    of_slices = [estimate_ap(each, "skip", dealt) for *_, each in breakdowns.lists(found)]
+    np.testing.assert_array_equal(own.slice_ap.values, [each.value[0] for each in of_slices])
+    together = np.column_stack([each.parts for each in of_slices])
+    np.testing.assert_array_equal(own.slice_ap.estimates.parts, together)
+    assert len({each.value[0] for each in of_slices} | {gains[""].value[0]}) > 1
     assert len(computed) < len(gains) + len(of_slices)  # some lists are equal
+
+
+def test_the_gain_of_few_cases_has_no_interval() -> None:
+    found = detector()
+    lists = dict(tide.lists(found))
+    changed = {name: each.n_changed(lists[""]) for name, each in lists.items()}
+    assert (changed[""], changed["Miss"], changed["Dupe"]) == (0, 1, 0)
+    many = subsets(units(np.arange(60)), 0)
+    before = Estimates(
+        np.array([0.5]), np.array([0.5]), np.full((57, 1), 0.5), many, (Rule(),), ("",), (0,)
+    )
+    after = replace(before, parts=before.parts + np.linspace(0, 0.01, 57)[:, None])
+    for n, why in ((20, "cases on 20 images"), (21, "")):
+        (one,) = diagnosis_intervals._gain(after, before, n).intervals(0.95)
+        assert one.why_not.startswith(why)
+        assert bool(one.why_not) == bool(why)
 
 
 def test_lists_that_differ_in_one_column_have_other_digests() -> None:

@@ -1,6 +1,4 @@
-"""Replicates of a diagnosis, beside a diagnosis of the images that were drawn, each as often as it
-was drawn.
-"""
+"""Numbers of a diagnosis on subsets of the images, against a diagnosis of the selected images."""
 
 from __future__ import annotations
 
@@ -16,17 +14,13 @@ from detmap.analysis.diagnosis import breakdowns as slicing
 from detmap.analysis.diagnosis import diagnosis_replicates as sampling
 from detmap.analysis.diagnosis.calibration import bins, calibration
 from detmap.analysis.diagnosis.confusion import confusion
+from detmap.analysis.diagnosis.diagnosis_intervals import estimate_ap
 from detmap.analysis.diagnosis.olrp import olrp, overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import OVERALL, operating_points
 from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-from detmap.core.statistics.replicates import draws
-from detmap.core.statistics.resampled_numbers import (
-    differences,
-    less,
-    resample_ap,
-    resample_fractions,
-)
+from detmap.core.protocol import load
 from detmap.core.statistics.sampling_units import units
+from detmap.core.statistics.subsets import subsets
 from detmap.core.tables import Detections, Truth
 from tests.analysis.diagnosis import troublesome_tables as drawing
 from tests.support.tier import some
@@ -70,8 +64,19 @@ def tables(seed: int, times: Any = None) -> tuple[Truth, Detections]:
     return again, detections_from_arrays(again, *found, score[[row for _, row in rows]])
 
 
-def replicate(seed: int, b: int) -> Any:
-    return np.bincount(draws(SEED, b, N), minlength=N)
+DEALT = subsets(units(np.arange(N)), SEED)
+
+
+def selected(seed: int, b: int) -> tuple[Truth, Detections]:
+    """The tables of the images of subset b."""
+    return tables(seed, DEALT.keep[b].astype(int))
+
+
+def smooth(protocol: str) -> Any:
+    """The protocol by the rule of the subsets."""
+    rules = load(protocol)
+    grid = rules.ap.integrator == "grid_envelope"
+    return rules.override({"ap.integrator": "all_points"}) if grid else rules
 
 
 def same(found: Any, wanted: Any) -> None:
@@ -82,42 +87,37 @@ def same(found: Any, wanted: Any) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_gains_of_tide(seed: int, protocol: str) -> None:
     whole = diagnose(*tables(seed), protocol)
-    drawn = units(np.arange(N))
-    lists = {
-        name: resample_ap(ranks.matches(), drawn, B, SEED) for name, ranks in tide.lists(whole)
-    }
+    lists = {name: estimate_ap(ranks, None, DEALT) for name, ranks in tide.lists(whole)}
     known = tide.tide(whole)
-    same(100 * lists[""].values[0], known.ap)
+    same(100 * lists[""].value[0], known.ap)
     for name, gain in known.gain.items():
-        same(100 * less(lists[name], lists[""]).values[0], gain)
+        same(100 * lists[name].minus(lists[""]).value[0], gain)
     for b in range(B):
-        there = tide.tide(diagnose(*tables(seed, replicate(seed, b)), protocol))
-        same(100 * lists[""].draws[b, 0], there.ap)
+        there = tide.tide(diagnose(*selected(seed, b), smooth(protocol)))
+        same(100 * lists[""].parts[b, 0], there.ap)
         for name, gain in there.gain.items():
-            same(100 * (lists[name].draws - lists[""].draws)[b, 0], gain)
+            same(100 * lists[name].minus(lists[""]).parts[b, 0], gain)
 
 
 @pytest.mark.parametrize("seed", some(range(4), 2))
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_slices(seed: int, protocol: str) -> None:
     whole = diagnose(*tables(seed), protocol)
-    drawn, known = units(np.arange(N)), slicing.slices(whole, confidence=0.5)
-    lists = list(slicing.lists(whole))
-    (recall,) = resample_fractions(
-        [sampling.recalled(whole, [ranks.objects for *_, ranks in lists], 0.5)], drawn, B, SEED
-    )
-    same(recall.values, [each.recall for each in known])
-    ap = [resample_ap(ranks.matches(undefined="skip"), drawn, B, SEED) for *_, ranks in lists]
-    same([each.values[0] for each in ap], [each.ap for each in known])
+    known, lists = slicing.slices(whole, confidence=0.5), list(slicing.lists(whole))
+    part = sampling.recalled(whole, [ranks.objects for *_, ranks in lists], 0.5)
+    recall = sampling.estimate(part, DEALT)
+    same(recall.value, [each.recall for each in known])
+    ap = [estimate_ap(ranks, "skip", DEALT) for *_, ranks in lists]
+    same([each.value[0] for each in ap], [each.ap for each in known])
     for b in range(B):
-        found = diagnose(*tables(seed, replicate(seed, b)), protocol)
+        found = diagnose(*selected(seed, b), smooth(protocol))
         there = {(each.by, each.name): each for each in slicing.slices(found, confidence=0.5)}
         for k, (by, name, _) in enumerate(lists):
-            if by == "objects of the class":  # other classes are frequent in a replicate
+            if by == "objects of the class":  # other classes are frequent in a subset
                 continue
             each = there.get((by, name))
-            same(recall.draws[b, k], np.nan if each is None else each.recall)
-            same(ap[k].draws[b, 0], np.nan if each is None else each.ap)
+            same(recall.parts[b, k], np.nan if each is None else each.recall)
+            same(ap[k].parts[b, 0], np.nan if each is None else each.ap)
 
 
 def at(found: Diagnosis, rows: Any, objects: Any, score: float) -> list[float]:
@@ -136,24 +136,24 @@ def test_operating_points(seed: int) -> None:
     scores = np.array([0.9, 0.5, 0.2])
     n = len(whole.truth.categories)
     parts = [sampling.operating(whole, scores), sampling.classes(whole, points[len(OVERALL) :])]
-    micro, classes = resample_fractions(parts, units(np.arange(N)), B, SEED)
-    rates = classes.values.reshape(3, n + 1)
+    micro, classes = (sampling.estimate(part, DEALT) for part in parts)
+    rates = classes.value.reshape(3, n + 1)
     for k, point in enumerate([*points[len(OVERALL) :], points[OVERALL.index("classwise")]]):
         same(rates[:, k], [point.precision, point.recall, point.f1])
     for b in range(B):
-        found = diagnose(*tables(seed, replicate(seed, b)), "coco-bbox")
+        found = diagnose(*selected(seed, b), "coco-bbox")
         everything = (np.ones(len(found.detections), bool), np.ones(len(found.truth), bool))
         for s, score in enumerate(scores.tolist()):
-            same(micro.draws[b].reshape(3, -1)[:, s], at(found, *everything, score))
+            same(micro.parts[b].reshape(3, -1)[:, s], at(found, *everything, score))
         of_class = []
         for k, point in enumerate(points[len(OVERALL) :]):
             of = (found.detections.label == k, found.truth.label == k)
             of_class.append(at(found, *of, point.score))
-            same(classes.draws[b].reshape(3, n + 1)[:, k], of_class[-1])
+            same(classes.parts[b].reshape(3, n + 1)[:, k], of_class[-1])
         known = [each for each in of_class if each[1] == each[1]]
         for q in range(3):
             some = [each[q] for each in known if each[q] == each[q]]
-            same(classes.draws[b].reshape(3, n + 1)[q, n], np.mean(some) if some else np.nan)
+            same(classes.parts[b].reshape(3, n + 1)[q, n], np.mean(some) if some else np.nan)
 
 
 @pytest.mark.parametrize("seed", some(range(6), 3))
@@ -164,13 +164,13 @@ def test_calibration_localisation_and_olrp(seed: int) -> None:
         sampling.localised(whole),
         sampling.least_lrp(whole),
     ]
-    calibrated, overlap, lrp = resample_fractions(parts, units(np.arange(N)), B, SEED)
+    calibrated, overlap, lrp = (sampling.estimate(part, DEALT) for part in parts)
     cases: list[tuple[Any, Any, Any, Diagnosis]] = [
-        (calibrated.values, overlap.values, lrp.values, whole)
+        (calibrated.value, overlap.value, lrp.value, whole)
     ]
     for b in range(B):
-        found = diagnose(*tables(seed, replicate(seed, b)), "coco-bbox")
-        cases.append((calibrated.draws[b], overlap.draws[b], lrp.draws[b], found))
+        found = diagnose(*selected(seed, b), "coco-bbox")
+        cases.append((calibrated.parts[b], overlap.parts[b], lrp.parts[b], found))
     for of_scores, of_boxes, of_all, found in cases:
         own = calibration(found, n_bins=5, least=2)
         same(of_scores, [own.ece, own.mce, own.ace, own.d_ece])
@@ -186,32 +186,29 @@ def test_shares_of_confused_classes(seed: int) -> None:
     known = confusion(whole, confidence=0.3)
     n = len(known.classes)
     pairs = [(i, j) for i in range(n) for j in range(n + 1)]
-    (shares,) = resample_fractions(
-        [sampling.confused(whole, known, pairs)], units(np.arange(N)), B, SEED
-    )
+    shares = sampling.estimate(sampling.confused(whole, known, pairs), DEALT)
     for b in range(B):
-        found = diagnose(*tables(seed, replicate(seed, b)), "coco-bbox")
+        found = diagnose(*selected(seed, b), "coco-bbox")
         matrix = confusion(found, confidence=0.3).matrix[:n].astype(float)
         total = matrix.sum(axis=1, keepdims=True)
         wanted = np.divide(matrix, total, out=np.full_like(matrix, np.nan), where=total > 0)
-        same(shares.draws[b], [wanted[pair] for pair in pairs])
+        same(shares.parts[b], [wanted[pair] for pair in pairs])
 
 
-def test_no_thread_changes_a_bit() -> None:
+def test_few_images_and_cases_have_no_interval() -> None:
     whole = diagnose(*tables(1), "coco-bbox")
-    parts = [sampling.least_lrp(whole), sampling.localised(whole)]
-    one, four = (
-        resample_fractions(parts, units(np.arange(N)), 100, SEED, threads=threads)
-        for threads in (1, 4)
-    )
-    for a, b in zip(one, four, strict=True):
-        assert np.array_equal(a.draws, b.draws, equal_nan=True)
+    for one in sampling.estimate(sampling.localised(whole), DEALT).intervals(0.95):
+        assert one.why_not == "fewer than 50 images; more images would help"
+    many = subsets(units(np.arange(60)), 0)
+    part = sampling.Part(np.full(2, 0.5), lambda w: w[:2] / 2, np.array([20, 21]))
+    few, enough = sampling.estimate(part, many).why_not
+    assert few.startswith("cases on 20 images")
+    assert enough == ""
 
 
 def test_a_detector_does_not_differ_from_itself() -> None:
     whole = diagnose(*tables(1), "coco-bbox")
-    drawn = units(np.arange(N))
-    own = resample_ap(next(tide.lists(whole))[1].matches(), drawn, B, SEED)
-    (found,) = differences(own, own)
+    own = estimate_ap(next(tide.lists(whole))[1], None, DEALT)
+    (found,) = own.differences(own)
     assert (found.value, found.se) == (0, 0)
     assert np.isnan(found.p)  # of so few images nothing is tested

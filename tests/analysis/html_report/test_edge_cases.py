@@ -40,7 +40,7 @@ def found_by(truth: Truth, rows: list[tuple[int, int, float]]) -> Detections:
 
 def gathered(truth: Truth, rows: list[tuple[int, int, float]], rules: str = "coco-bbox") -> Run:
     protocol = detmap.load_protocol(rules)
-    return gather("d", truth, found_by(truth, rows), protocol, many=True)
+    return gather("d", truth, found_by(truth, rows), protocol)
 
 
 def whole(truth: Truth, *rows: list[tuple[int, int, float]], kind: str = "html") -> str:

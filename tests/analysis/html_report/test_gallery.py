@@ -197,7 +197,7 @@ def shown_mistakes() -> list[tuple[str, list[gallery.Strip]]]:
     ]
     image, label, score, boxes = (list(column) for column in zip(*rows, strict=True))
     found = detmap.detections_from_arrays(truth, image, label, boxes, score)
-    run = gather("d", truth, found, detmap.load_protocol("coco-bbox"), many=True)
+    run = gather("d", truth, found, detmap.load_protocol("coco-bbox"))
     return gallery.mistakes([run], Pictures())
 
 

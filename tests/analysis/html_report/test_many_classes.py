@@ -64,11 +64,11 @@ def test_of_thousands_of_classes_those_with_most_objects_are_listed(
     truth = truth_from_arrays(image, label, box, categories={k: f"class {k}" for k in range(5)})
     found = detections_from_arrays(truth, image, label, box, rng.random(60))
     rules = detmap.load_protocol("voc2012")
-    runs = [gather.gather(name, truth, found, rules, many=False) for name in "ab"[: 1 + two]]
+    runs = [gather.gather(name, truth, found, rules) for name in "ab"[: 1 + two]]
     whole = {row[0]: row for row in report_tables.classes(runs)["rows"]}
     assert (len(whole), report_tables.unlisted_classes(runs)) == (5, "")
     monkeypatch.setattr(gather, "MOST_CLASSES", 2)
-    few = [gather.gather(name, truth, found, rules, many=False) for name in "ab"[: 1 + two]]
+    few = [gather.gather(name, truth, found, rules) for name in "ab"[: 1 + two]]
     most = np.sort(np.argsort(-np.bincount(truth.label), kind="stable")[:2])
     listed = report_tables.classes(few)["rows"]
     assert [row[0] for row in listed] == [f"class {k}" for k in most]

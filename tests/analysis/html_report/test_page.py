@@ -340,7 +340,7 @@ def test_what_changed_says_nothing_of_equal_detectors_and_no_nan() -> None:
     assert b"Classes" in page.report(nothing, {"a": none, "b": none}, rules)
     shown = []
     for both in ((truth, detections), (empty, false)):
-        runs = [content.gather(name, *both, rules, many=False) for name in "AB"]
+        runs = [content.gather(name, *both, rules) for name in "AB"]
         shown.append(" ".join(changes.changed(*runs)))
     assert shown[0].startswith("No change")
     assert "nan" not in shown[1]

@@ -47,7 +47,7 @@ def reviewed(tmp_path: Path) -> Run:
     score = [0.9, 0.9, 0.95, 0.9]
     found = detmap.detections_from_arrays(truth, image, label, [box, there, beside, box], score)
     rules = detmap.load_protocol("coco-bbox")
-    return gather("d", truth, found, rules, many=True)
+    return gather("d", truth, found, rules)
 
 
 def test_every_kind_is_in_every_list(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from detmap.analysis.html_report import what_changed as changes
 from detmap.analysis.html_report.confusion_figures import confused
 from detmap.analysis.html_report.gather import Run, nearest
 from detmap.analysis.html_report.image_files import Pictures
-from detmap.core.statistics.comparison import LEAST_UNITS
-from detmap.core.statistics.intervals import Interval
+from detmap.core.statistics.estimates import Interval
+from detmap.core.statistics.refusals import LEAST_OF_TEST
 from tests.analysis.html_report.two_detectors import CLASSES, N, runs
 
 DRAWN = Pictures()
@@ -115,13 +115,13 @@ def test_of_equal_detectors_the_second_one_is_shown() -> None:
     assert verdict.better((a, b)).name == "other"
 
 
-@pytest.mark.parametrize(("units", "enough"), [(LEAST_UNITS - 1, False), (LEAST_UNITS, True)])
+@pytest.mark.parametrize(("units", "enough"), [(LEAST_OF_TEST - 1, False), (LEAST_OF_TEST, True)])
 def test_from_enough_images_on_there_are_p_values(
     monkeypatch: pytest.MonkeyPatch, units: int, enough: bool
 ) -> None:
     """The limit moves instead of the number of images."""
     for module in (changes, verdict):
-        monkeypatch.setattr(module, "LEAST_UNITS", LEAST_UNITS + N - units)
+        monkeypatch.setattr(module, "LEAST_OF_TEST", LEAST_OF_TEST + N - units)
     assert (", p 0" in changes.difference(*runs(), "AP").under) == enough
     assert ("the interval is approximate" in verdict.decide(runs()).more) != enough
 
@@ -170,7 +170,7 @@ def test_tables_have_the_counts_by_construction() -> None:
     assert (cells(best, "B")["FP"], cells(best, "B")["missed"]) == ("0", "180")
     costs = report_tables.costs(both)
     assert [cells(costs, "Cls")[f"{letter} cases"] for letter in "AB"] == ["6", "0"]
-    assert cells(costs, "Loc")["B - A"] == "+2.5"
+    assert cells(costs, "Loc")["B - A"] == "+2.48"
     assert cells(costs, "Bkg")["A cases"] == "10"
     pairs = report_tables.confused(both)["rows"]
     assert [[str(cell) for cell in row[:4]] for row in pairs] == [["A", "dog", "cat", "6"]]

@@ -59,5 +59,5 @@ def runs(*metrics: str) -> tuple[Run, Run]:
     known, protocol = truth(), detmap.load_protocol("coco-bbox")
     if metrics:
         protocol = protocol.override({"metrics": list(metrics)})
-    a, b = (gather(name, known, found(known, name), protocol, many=True) for name in FOUND)
+    a, b = (gather(name, known, found(known, name), protocol) for name in FOUND)
     return a, b

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detmap.core.statistics.support import ROUNDING, same
-
-ADJUSTMENTS = ("holm", "bh", "maxt", "none")
+ADJUSTMENTS = ("holm", "bh", "none")
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -38,35 +35,6 @@ def _adjust_sorted(p: Sequence[float], factor: object, rising: bool) -> list[flo
         adjusted[order] = np.maximum.accumulate(scaled) if m else []
     else:
         adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1] if m else []
-    listed: list[float] = adjusted.tolist()
-    return listed
-
-
-def maxt(
-    difference: NDArray[np.float64], se: NDArray[np.float64], draws: NDArray[np.float64]
-) -> list[float]:
-    """Step-down p-values from the maximum of all studentized differences in joint replicates.
-
-    Parameters
-    ----------
-    difference, se : (m,); the p-value is 1 if both are 0 but for rounding
-    draws : (B, m) the differences in the replicates; NaN is left out
-
-    Source: Westfall and Young 1993, algorithm 2.8.
-    """
-    adjusted = np.full(len(difference), np.nan)
-    adjusted[same(difference, se)] = 1.0
-    usable = np.flatnonzero(se > ROUNDING)
-    z = np.abs(difference[usable]) / se[usable]
-    moved = np.abs(draws[:, usable] - difference[usable]) / se[usable]
-    moved = np.where(np.isnan(moved), -np.inf, moved)
-    order = np.argsort(-z, kind="stable")
-    least = 0.0
-    for place, i in enumerate(order):
-        largest = moved[:, order[place:]].max(axis=1)
-        p = (1 + int((largest >= z[i]).sum())) / (len(draws) + 1)
-        least = max(least, p)
-        adjusted[usable[i]] = least
     listed: list[float] = adjusted.tolist()
     return listed
 

@@ -17,9 +17,9 @@ def normal(p: float) -> float:
     return NORMAL.inv_cdf(p)
 
 
-def two_sided(z: float) -> float:
-    """Probability that a standard normal number is at least as far from 0 as z."""
-    return math.erfc(abs(z) / math.sqrt(2))
+def two_sided_student(t: float, df: float) -> float:
+    """Probability that a number of Student's distribution is at least as far from 0 as t."""
+    return 2 * _upper_tail(abs(t), df)
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,287 @@
+"""Standard error, bias, interval and paired difference of any numbers, from their values on subsets
+of the images.
+
+A paired delete-a-group jackknife. The values x_g without each of G parts give the standard error,
+
+    se^2 = (G - 1) / G * sum (x_g - mean)^2.
+
+The mean h of the values of halves gives the bias of a small sample, b = (h - x) / (2^r - 1): AP of
+few images is too high. The error of x - b is hypot(w se, c b, step), and Student's quantile for
+G - 1 degrees of freedom gives the bounds, on the logit scale for fractions. The constants were
+chosen by simulation (docs/statistics.md).
+
+Source: Kott 2001, The delete-a-group jackknife, J. Official Statistics 17(4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.core.base.immutable import Value
+from detmap.core.statistics.formulas.logit_interval import edge_interval, logit_interval
+from detmap.core.statistics.formulas.quantiles import normal, student, two_sided_student
+from detmap.core.statistics.refusals import LEAST_OF_TEST, ROUNDING, WIDEST, reason
+from detmap.core.statistics.subsets import Subsets
+
+Floats = NDArray[np.float64]
+RATE_OF_AP, RATE_OF_RATIO = 2 / 3, 1.0  # the bias falls by 2^rate if the images double
+WIDER = 1.08  # AP minus its bias varies more than AP
+OF_BIAS = 0.15  # share of the bias of a ratio that is not known
+OF_AP, OF_DIFFERENCE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes
+POWER = 0.8  # of the test for the minimum detectable difference
+
+
+class Rule(NamedTuple):
+    """How the error of a number follows from its standard error and its bias.
+
+    Parameters
+    ----------
+    rate : r; wider : w; of_bias : c
+    step : standard error that the subsets do not show, since they are read by a smooth rule
+    """
+
+    rate: float = RATE_OF_RATIO
+    wider: float = 1.0
+    of_bias: float = OF_BIAS
+    step: float = 0.0
+
+
+def rule_of_ap(n_classes: int, step: float = 0.0) -> Rule:
+    """The rule of a mean of AP over so many classes."""
+    return Rule(RATE_OF_AP, WIDER, math.hypot(OF_AP, 1 / math.sqrt(max(1, n_classes))), step)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Interval(Value):  # dataclasses compare NaN differently from Python 3.13 on
+    """A number with its uncertainty, as fractions; NaN if undefined.
+
+    Parameters
+    ----------
+    value : the number as it is reported
+    se : standard error
+    low, high : the confidence interval
+    bias : small-sample bias, positive if the value is too high
+    level : confidence level
+    why_not : why there is no interval; "" if there is one
+    """
+
+    value: float
+    se: float
+    low: float
+    high: float
+    bias: float
+    level: float
+    why_not: str = ""
+
+    @property
+    def outside(self) -> bool:
+        """Whether the value is outside its interval, which is corrected for the bias."""
+        return self.value < self.low or self.value > self.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; None for undefined values and an empty reason."""
+        return {
+            key: None if value == "" or (isinstance(value, float) and math.isnan(value)) else value
+            for key, value in asdict(self).items()
+        }
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Difference(Value):  # as `Interval`
+    """A number of B minus that of A on the same images; NaN if undefined.
+
+    Parameters
+    ----------
+    value, low, high, bias, why_not : as in `Interval`
+    se : standard error of the difference minus its bias
+    p : two-sided p-value of no difference, from Student's t
+    mdd : minimum detectable difference: the test detects it with a power of 0.8
+    """
+
+    value: float
+    se: float
+    low: float
+    high: float
+    bias: float
+    p: float
+    mdd: float
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """Q numbers and their values on E subsets.
+
+    Parameters
+    ----------
+    value : (Q,) as reported
+    whole, parts : (Q,) and (E, Q), of all images and of the subsets, by one rule
+    subsets : the subsets
+    rules : (Q,) how the errors follow
+    why_not : (Q,) why a number has no interval whatever its values are; "" for no reason
+    alone : (Q,) units of a single class, for exact intervals at 0 and 1; 0 for other numbers
+    is_difference : whether the numbers are differences, not fractions
+    """
+
+    value: Floats
+    whole: Floats
+    parts: Floats
+    subsets: Subsets
+    rules: tuple[Rule, ...]
+    why_not: tuple[str, ...]
+    alone: tuple[int, ...]
+    is_difference: bool = False
+
+    def minus(self, before: Estimates) -> Estimates:
+        """The differences from other estimates on the same subsets."""
+        pairs = zip(self.rules, before.rules, strict=True)
+        rules = tuple(
+            Rule(
+                a.rate,
+                max(a.wider, b.wider),
+                max(a.of_bias, b.of_bias, OF_DIFFERENCE),
+                math.hypot(a.step, b.step),
+            )
+            for a, b in pairs
+        )
+        reasons = zip(self.why_not, before.why_not, strict=True)
+        return replace(
+            self,
+            value=self.value - before.value,
+            whole=self.whole - before.whole,
+            parts=self.parts - before.parts,
+            rules=rules,
+            why_not=tuple(own or its for own, its in reasons),
+            is_difference=True,
+        )
+
+    def errors(self) -> tuple[Floats, Floats, Floats]:
+        """(Q,) standard errors, biases, and errors of the numbers minus their biases."""
+        g = self.subsets.n_parts
+        rate, wider, of_bias, step = np.array(self.rules).reshape(-1, 4).T
+        if not g:
+            nothing = np.full(len(self.value), np.nan)
+            return nothing, nothing, nothing
+        without, halves = self.parts[:g], self.parts[g:]
+        apart = without - _total(without) / g
+        se = np.sqrt((g - 1) / g * _total(apart**2))
+        bias = (_total(halves) / len(halves) - self.whole) / (2**rate - 1)
+        error = np.hypot(np.hypot(wider * se, of_bias * bias), np.where(se > ROUNDING, step, 0.0))
+        return se, bias, error
+
+    def quantile(self, p: float, alone: int = 0) -> float:
+        """Student's quantile for the errors; `alone` is the number of units of a single class."""
+        n = min(self.subsets.n_parts, alone or self.subsets.n_parts)
+        return student(p, max(1, n - 1))
+
+    def intervals(self, level: float) -> list[Interval]:
+        """One interval per number."""
+        se, bias, error = self.errors()
+        undefined = np.isnan(self.parts).sum(axis=0)
+        found = []
+        for k, value in enumerate(self.value.tolist()):
+            one = Interval(value, float(se[k]), math.nan, math.nan, float(bias[k]), level)
+            low, high, why = self._bounds(k, one, float(error[k]), int(undefined[k]))
+            found.append(replace(one, low=low, high=high, why_not=why))
+        return found
+
+    def _bounds(
+        self, k: int, one: Interval, error: float, undefined: int
+    ) -> tuple[float, float, str]:
+        """Low, high, and why there are none."""
+        units, nothing = self.subsets.units, (math.nan, math.nan)
+        if why := self.refused(k, undefined):
+            return *nothing, why
+        m = self.alone[k]
+        if m and not self.is_difference and min(one.value, 1 - one.value) <= ROUNDING:
+            edge = ((1 - one.level) / 2) ** (1 / m)
+            return (edge, 1.0, "") if one.value > 0.5 else (0.0, 1 - edge, "")
+        if not one.se > ROUNDING * max(1.0, abs(one.value)):
+            return *nothing, reason("no spread", units)
+        q = self.quantile((1 + one.level) / 2, m)
+        values = np.append(self.parts[:, k], one.value)
+        fraction = not self.is_difference and values.min() >= 0 and values.max() <= 1
+        level = one.level if fraction else None
+        low, high = bounds(one.value, error, one.bias, q, level)
+        if fraction and high - low > WIDEST:
+            return *nothing, reason("wide", units, low=low, high=high)
+        return low, high, ""
+
+    def refused(self, k: int, undefined: int) -> str:
+        """Why a number has no interval before its errors are known."""
+        units = self.subsets.units
+        if math.isnan(self.value[k]):
+            return reason("undefined", units)
+        if units.n < 2:
+            return reason("one unit", units)
+        if self.why_not[k] or not undefined:
+            return self.why_not[k]
+        return reason("subsets", units, n=undefined, of=len(self.subsets))
+
+    def differences(self, before: Estimates, alpha: float = 0.05) -> list[Difference]:
+        """The numbers minus those of `before`, each with its test."""
+        apart = self.minus(before)
+        units, (_, bias, error) = apart.subsets.units, apart.errors()
+        undefined = np.isnan(apart.parts).sum(axis=0)
+        q = apart.quantile(1 - alpha / 2)
+        tested, df = units.n >= LEAST_OF_TEST, max(1, apart.subsets.n_parts - 1)
+        found = []
+        for k, (value, off, se) in enumerate(
+            zip(apart.value.tolist(), bias.tolist(), error.tolist(), strict=True)
+        ):
+            still = abs(value) <= ROUNDING and se <= ROUNDING
+            why = apart.refused(k, int(undefined[k]))
+            if not why and not still and se <= ROUNDING:
+                why = reason("no spread", units)
+            if still:
+                p = 1.0 if tested else math.nan
+                found.append(Difference(value, se, value - off, value - off, off, p, 0.0))
+            elif why:
+                nothing = (math.nan, math.nan)
+                found.append(Difference(value, se, *nothing, off, math.nan, math.nan, why))
+            else:
+                p = two_sided_student((value - off) / se, df) if tested else math.nan
+                bounds = value - off - q * se, value - off + q * se
+                found.append(Difference(value, se, *bounds, off, p, (q + normal(POWER)) * se))
+        return found
+
+
+def _total(rows: Floats) -> Floats:
+    """Sums of rows, one after the other: the bits do not depend on the number of columns."""
+    sums: Floats = np.cumsum(rows, axis=0)[-1]
+    return sums
+
+
+def bounds(
+    value: float, error: float, bias: float, q: float, level: float | None
+) -> tuple[float, float]:
+    """The bounds of a number: q errors around the value minus its bias.
+
+    Parameters
+    ----------
+    level : of a fraction, for bounds on the logit scale and near 0 and 1; None for other numbers
+    """
+    if level is None:
+        return value - bias - q * error, value - bias + q * error
+    low, high = logit_interval(value, error, bias, q)
+    lowest, highest = edge_interval(value, error, level)
+    return min(low, lowest), max(high, highest)
+
+
+def joined(each: Sequence[Estimates]) -> Estimates:
+    """Concatenate numbers of the same subsets."""
+    return replace(
+        each[0],
+        value=np.concatenate([one.value for one in each]),
+        whole=np.concatenate([one.whole for one in each]),
+        parts=np.concatenate([one.parts for one in each], axis=1),
+        rules=tuple(rule for one in each for rule in one.rules),
+        why_not=tuple(why for one in each for why in one.why_not),
+        alone=tuple(m for one in each for m in one.alone),
+    )

@@ -1,0 +1,270 @@
+"""The numbers of a result on all images and on each subset of them.
+
+Nothing is asked of a metric but its value on some images. Where match rows can be divided by
+images, the subsets select rows, and nothing is matched again; other rules evaluate each subset.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detmap.core.base.parallel import map_ordered
+from detmap.core.curves import aggregation
+from detmap.core.curves import scores as curves
+from detmap.core.curves.scores import Scores
+from detmap.core.matching.matches import Matches
+from detmap.core.protocol import AveragePrecision
+from detmap.core.protocol.metric_rows import MetricRow
+from detmap.core.statistics import refusals
+from detmap.core.statistics.estimates import OF_DIFFERENCE, Estimates, Rule, rule_of_ap
+from detmap.core.statistics.sampling_units import Units
+from detmap.core.statistics.subsets import Progress, Subsets, silent
+from detmap.core.tables import Truth
+from detmap.core.tables.grouping import labels
+from detmap.errors import DataError
+
+Floats = NDArray[np.float64]
+MANY_POINTS = 101  # of recall: their AP is the area under the envelope but for a step
+
+
+class Evaluation(Protocol):
+    """What is read of a result."""
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """Values by name."""
+        ...
+
+    @property
+    def per_class(self) -> Sequence[Mapping[str, Any]]:
+        """One mapping per class."""
+        ...
+
+    def select(self, image_ids: ArrayLike) -> Evaluation:
+        """The result of some images."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluated:
+    """The estimates of a result: its Q metrics, then C numbers of each of k classes.
+
+    Parameters
+    ----------
+    metrics : (Q,) names
+    cells : (class, name) of each further number; classes by position
+    n_classes : number of all classes
+    estimates : (Q + C k) numbers
+    """
+
+    metrics: tuple[str, ...]
+    cells: tuple[tuple[int, str], ...]
+    n_classes: int
+    estimates: Estimates
+
+
+def evaluate_matches(
+    matches: Matches,
+    scores: Scores,
+    subsets: Subsets,
+    *,
+    rows: Sequence[MetricRow] | None = None,
+    classes: bool = True,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Evaluated:
+    """Evaluate the metrics and the per-class table of match rows on each subset.
+
+    Parameters
+    ----------
+    scores : of all images
+    rows : of the metrics (default: those of the protocol)
+    classes : whether to evaluate the rows of the per-class table
+    threads : number of threads; each evaluates a subset
+    """
+    protocol, categories = matches.protocol, matches.categories
+    rows = protocol.rows()[0] if rows is None else rows
+    of_class = aggregation.class_rows(protocol) if classes else ()
+    places, bare = scores.judged, replace(matches, notes=())
+    smooth = _smooth(protocol.ap)
+    shown = replace(protocol, ap=smooth)
+
+    def numbers(of: Scores, rules: Any) -> Floats:
+        means = [aggregation.mean(of, row, rules, categories) for row in rows]
+        cells = [aggregation.per_class(of, row, rules)[places] for row in of_class]
+        return np.concatenate([means, *cells])
+
+    def on(keep: NDArray[np.bool_]) -> Floats:
+        return numbers(curves.scores(bare.on_images(keep), smooth, threads=1), shown)
+
+    value = numbers(scores, protocol)
+    whole = value
+    if smooth is not protocol.ap:
+        whole = numbers(curves.scores(matches, smooth, threads=threads), shown)
+    parts = _on_subsets(on, list(subsets.keep), len(value), threads, progress)
+    rules, why_not, alone = _support(matches, scores, rows, of_class, subsets.units)
+    cells = [(int(k), row.name) for row in of_class for k in places]
+    estimates = Estimates(value, whole, parts, subsets, rules, why_not, alone)
+    return Evaluated(tuple(row.name for row in rows), tuple(cells), len(categories), estimates)
+
+
+def evaluate_result(
+    whole: Evaluation,
+    image_ids: NDArray[Any],
+    subsets: Subsets,
+    n_units: Mapping[int, int],
+    *,
+    progress: Progress | None = None,
+) -> Evaluated:
+    """Evaluate a result of any rule on each subset.
+
+    Parameters
+    ----------
+    n_units : units with an object, by id of the class
+    """
+    names, rows = tuple(whole.metrics), _rows(whole)
+    cells = [(k, name) for k, row in enumerate(rows.values()) for name in row]
+    keys = list(rows)
+
+    def numbers(of: Evaluation) -> Floats:
+        its = _rows(of)
+        metrics = [of.metrics.get(name, math.nan) for name in names]
+        found = [its.get(keys[k], {}).get(name, math.nan) for k, name in cells]
+        return np.array([*metrics, *found], dtype=np.float64)
+
+    def on(ids: NDArray[Any]) -> Floats:
+        try:
+            return numbers(whole.select(ids))
+        except DataError:  # such as equal scores that cannot be scaled: undefined on this subset
+            return np.full(len(value), np.nan)
+
+    value = numbers(whole)
+    parts = _on_subsets(on, subsets.ids(image_ids), len(value), 1, progress)
+    m = np.array([n_units.get(key[0], 0) for key in keys], dtype=np.int64)
+    there = m > 0
+    n = int(there.sum())
+    if n == 1:
+        why, alone = refusals.refuse_class(int(m[there][0]), subsets.units), int(m[there][0])
+    else:
+        why, alone = refusals.refuse_mean(np.ones(len(m)), m, subsets.units), 0
+    rule, of_class = rule_of_ap(n), _of_class(0.0)
+    estimates = Estimates(
+        value,
+        value,
+        parts,
+        subsets,
+        (rule,) * len(names) + (of_class,) * len(cells),
+        (why,) * len(names)
+        + tuple(refusals.refuse_class(int(m[k]), subsets.units) for k, _ in cells),
+        (alone,) * len(names) + tuple(int(m[k]) for k, _ in cells),
+    )
+    return Evaluated(names, tuple(cells), len(keys), estimates)
+
+
+def _on_subsets(
+    on: Callable[[Any], Floats],
+    items: Sequence[Any],
+    n: int,
+    threads: int | None,
+    progress: Progress | None,
+) -> Floats:
+    """(E, n) numbers of each subset."""
+    found, told = np.empty((len(items), n)), progress or silent
+    for done, numbers in enumerate(map_ordered(on, items, threads)):
+        found[done] = numbers
+        told(done + 1, len(items))
+    return found
+
+
+def _smooth(ap: AveragePrecision) -> AveragePrecision:
+    """The rule for the subsets: AP at many evenly spaced points of recall steps where the last
+    point is lost, and the subsets do not show how often; the area under the same envelope does.
+    """
+    points = ap.points() if ap.integrator == "grid_envelope" else np.empty(0)
+    if len(points) < MANY_POINTS:
+        return ap
+    even = np.allclose(points, np.linspace(0.0, 1.0, len(points)), rtol=0, atol=1e-6)
+    return replace(ap, integrator="all_points") if even else ap
+
+
+def _support(
+    matches: Matches,
+    scores: Scores,
+    rows: Iterable[MetricRow],
+    of_class: Iterable[MetricRow],
+    units: Units,
+) -> tuple[tuple[Rule, ...], tuple[str, ...], tuple[int, ...]]:
+    """The rules, reasons and units of single classes of the numbers of `evaluate_matches`."""
+    protocol, categories = matches.protocol, matches.categories
+    m = units_of_classes(matches, units)
+    ap = protocol.ap
+    few = bool(ap.rule.points) and len(ap.points()) < MANY_POINTS
+    step = 0.0 if _smooth(ap) is ap else 1 / (len(ap.points()) * math.sqrt(12))
+    of_images = protocol.mean.weights == "images"
+    found: list[tuple[Rule, str, int]] = []
+    for row in rows:
+        here = m[protocol.subset(row.subset)].copy()
+        if row.group:
+            members = aggregation.classes_of(row.group, protocol, categories)
+            here[np.setdiff1d(np.arange(len(here)), members)] = 0
+        n = int((here > 0).sum())
+        steps = step / math.sqrt(max(1, n) * (1 if row.iou else len(protocol.thresholds())))
+        rule = Rule() if row.kind in ("AR", "P", "R", "F1") else rule_of_ap(n)
+        rule = rule._replace(step=steps) if row.kind == "AP" else rule
+        if n == 1 and protocol.mean.undefined == "skip":
+            single = int(here.max())
+            why = refusals.refuse_class(single, units)
+            if not why and few and row.kind == "AP":
+                why = refusals.reason("points", units)
+            found.append((rule, why, single))
+            continue
+        shares = scores.n_images.astype(np.float64) if of_images else np.ones(len(here))
+        found.append((rule, refusals.refuse_mean(shares, here, units), 0))
+    for row in of_class:
+        here = m[protocol.subset(row.subset)][scores.judged]
+        steps = step / math.sqrt(1 if row.iou else len(protocol.thresholds()))
+        rule = _of_class(steps) if row.kind in ("AP", "MR") else Rule()
+        points = refusals.reason("points", units) if few and row.kind == "AP" else ""
+        found += [(rule, refusals.refuse_class(k, units) or points, k) for k in here.tolist()]
+    columns = tuple(zip(*found, strict=True)) or ((), (), ())
+    return columns[0], columns[1], columns[2]
+
+
+def _of_class(step: float) -> Rule:
+    """The rule of AP of one of many classes."""
+    return rule_of_ap(1, step)._replace(of_bias=OF_DIFFERENCE)
+
+
+def units_of_classes(matches: Matches, units: Units) -> NDArray[np.int64]:
+    """(A, K) units with an object of each class, of those in the denominator of recall."""
+    label, unit = labels(matches.obj_off), units.of_image[matches.obj_image]
+    key = label.astype(np.int64) * units.n + unit
+    every = matches.protocol.ap.recall_over != "counted"
+    n_classes, found = len(matches.categories), []
+    for counted in matches.counted.T:
+        cells = np.unique(key if every else key[counted])
+        found.append(np.bincount(cells // max(1, units.n), minlength=n_classes))
+    return np.array(found, dtype=np.int64)
+
+
+def units_of_truth(truth: Truth, units: Units) -> dict[int, int]:
+    """Units with an object, by id of the class."""
+    key = np.unique(truth.label.astype(np.int64) * units.n + units.of_image[truth.image])
+    m = np.bincount(key // max(1, units.n), minlength=len(truth.categories))
+    return dict(zip(np.asarray(truth.categories.ids).tolist(), m.tolist(), strict=True))
+
+
+def _rows(result: Evaluation) -> dict[tuple[int, str], dict[str, float]]:
+    """The fractions of the per-class table, by id and name."""
+    return {
+        (row["id"], row["name"]): {
+            name: value for name, value in row.items() if isinstance(value, float)
+        }
+        for row in result.per_class
+    }

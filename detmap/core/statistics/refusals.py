@@ -1,0 +1,72 @@
+"""Reasons why a number has no interval: one table, and the rules that choose from it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.core.statistics.sampling_units import Units
+
+LEAST_UNITS = 50  # of any interval: with fewer, the bias is as large as the number
+LEAST_OF_TEST = 100  # of a p-value
+LEAST_OF_CLASS = 21  # with an object of a single class
+MOST_LACKING = 0.03  # largest share of a mean in classes that another sample would lack
+MOST_VARYING = 0.04  # largest standard deviation of that share
+WIDEST = 0.5  # of an interval: its scale is no longer straight
+ROUNDING = 1e-12  # of a fraction; a standard error below it is 0: a lost object changes more
+
+REASONS = {
+    "undefined": "no objects or no detections",
+    "one unit": "fewer than two {noun}",
+    "few units": f"fewer than {LEAST_UNITS} {{noun}}; more {{noun}} would help",
+    "class": f"a single class on {{m}} {{noun}}: coverage is too low below {LEAST_OF_CLASS}; more "
+    "{noun} of it would help",
+    "cases": f"cases on {{m}} {{noun}}: coverage is too low below {LEAST_OF_CLASS}; more {{noun}} "
+    "would help",
+    "lacking": "{rare} of {k} classes are on 1 to 3 {noun}: a sample like this lacks {lacking:.1%} "
+    "of the mean; more {noun} would help, or the mean of a group of classes that are on more",
+    "points": "a single class by a rule of few recall points: coverage is too low; the all-point "
+    "rule has intervals: --set ap.integrator=all_points",
+    "subsets": "undefined on {n} of {of} subsets of the {noun}; more {noun} would help",
+    "no spread": "all {noun} agree: the standard error is 0",
+    "wide": "the interval would be {low:.2f} to {high:.2f}; more {noun} would help",
+}
+"""A sentence for each reason, in the order in which they are checked."""
+
+
+def reason(key: str, units: Units, **numbers: float) -> str:
+    """The sentence of a reason; a count ``m`` of 1 has the singular noun."""
+    noun = units.noun[:-1] if numbers.get("m") == 1 and "{m} {noun}" in REASONS[key] else units.noun
+    text = REASONS[key]
+    if noun != units.noun:
+        text = text.replace("{m} {noun}", f"{{m}} {noun}", 1)
+    return text.format(noun=units.noun, **numbers)
+
+
+def refuse_class(m: int, units: Units) -> str:
+    """Why a number of a single class on m units has no interval; "" if it has one."""
+    if units.n < LEAST_UNITS:
+        return reason("few units", units)
+    return reason("class", units, m=m) if m < LEAST_OF_CLASS else ""
+
+
+def refuse_mean(shares: NDArray[np.float64], m: NDArray[np.int64], units: Units) -> str:
+    """Why a mean over classes has no interval; "" if it has one.
+
+    Parameters
+    ----------
+    shares : (K,) weight of each class in the mean
+    m : (K,) units with an object of each class; classes without any are not in the mean
+    """
+    if units.n < LEAST_UNITS:
+        return reason("few units", units)
+    there = (m > 0) & (shares > 0)
+    if not there.any():
+        return ""
+    share = shares[there] / shares[there].sum()
+    lost = (1 - m[there] / units.n) ** units.n  # probability that a sample lacks the class
+    lacking, varying = float((share * lost).sum()), float(np.sqrt((share**2 * lost).sum()))
+    if lacking <= MOST_LACKING and varying <= MOST_VARYING:
+        return ""
+    rare, k = int((m[there] <= 3).sum()), int(there.sum())
+    return reason("lacking", units, rare=rare, k=k, lacking=lacking)

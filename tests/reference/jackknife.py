@@ -1,0 +1,39 @@
+"""The jackknife of docs/statistics.md with plain loops: errors, intervals and differences of one
+number from its values on subsets.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+T24 = {0.95: 1.7108820799094284, 0.975: 2.0638985616280205}
+"""Quantiles of Student's distribution with 24 degrees of freedom, from tables."""
+
+
+def errors(
+    whole: float, without: list[float], halves: list[float], rate: float
+) -> tuple[float, float]:
+    """Standard error and bias."""
+    n = len(without)
+    mean = math.fsum(without) / n
+    se = math.sqrt((n - 1) / n * math.fsum((each - mean) ** 2 for each in without))
+    return se, (math.fsum(halves) / len(halves) - whole) / (2**rate - 1)
+
+
+def error_of_ap(se: float, bias: float, n_classes: int, step: float = 0.0) -> float:
+    """The error of AP minus its bias."""
+    of_bias = math.sqrt(0.01 + 1 / n_classes) * bias
+    return math.sqrt((1.08 * se) ** 2 + of_bias**2 + step**2)
+
+
+def logit_bounds(value: float, bias: float, error: float, q: float) -> tuple[float, float]:
+    """Bounds on the logit scale, far from 0 and 1."""
+    center = value - bias
+    g, h = math.log(center / (1 - center)), q * error / (center * (1 - center))
+    return 1 / (1 + math.exp(h - g)), 1 / (1 + math.exp(-h - g))
+
+
+def detectable(error: float) -> float:
+    """The minimum detectable difference at a level of 0.05."""
+    return (T24[0.975] + NormalDist().inv_cdf(0.8)) * error

@@ -1,0 +1,180 @@
+"""Numbers on subsets of the images: against evaluations of the selected images."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.core.curves import aggregation
+from detmap.core.statistics.evaluations import (
+    evaluate_matches,
+    evaluate_result,
+    units_of_classes,
+    units_of_truth,
+)
+from detmap.core.statistics.sampling_units import units
+from detmap.core.statistics.subsets import subsets
+from tests.statistics.drawn_matches import draw
+from tests.statistics.goldens import INTEGRATORS
+from tests.support import builders as make
+
+SHAPES, CONTOURS = make.SHAPES, make.SHAPES / "detections" / "contours"
+STEP = 1 / (101 * math.sqrt(12))
+
+
+def smooth(matches: detmap.Matches) -> detmap.Matches:
+    from dataclasses import replace
+
+    rules = matches.protocol.override({"ap.integrator": "all_points"})
+    return replace(matches, protocol=rules)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS.values())
+def test_subsets_are_evaluations_of_selected_images(integrator: str) -> None:
+    """AP at 101 points of recall is read by the area under its envelope."""
+    matches = draw(5, 60, integrator)
+    made = subsets(units(matches.image_ids), 3)
+    found = detmap.summarize(matches).on_subsets(made)
+    by_area = smooth(matches) if integrator == "grid_envelope" else matches
+    for e, keep in ((0, None), (1, made.keep[0]), (30, made.keep[29]), (57, made.keep[56])):
+        ids = matches.image_ids if keep is None else matches.image_ids[keep]
+        part = detmap.summarize(by_area.select(ids))
+        numbers = found.estimates.whole if keep is None else found.estimates.parts[e - 1]
+        expected = [*part.metrics.values()]
+        expected += [part.per_class[k][name] for k, name in found.cells]
+        np.testing.assert_array_equal(numbers, expected)
+    result = detmap.summarize(matches)
+    expected = [*result.metrics.values()]
+    expected += [result.per_class[k][name] for k, name in found.cells]
+    np.testing.assert_array_equal(found.estimates.value, expected)
+    assert found.metrics == tuple(result.metrics)
+    assert found.n_classes == 3
+
+
+def test_units_with_an_object_of_each_class() -> None:
+    matches = draw(7, 30)
+    for groups in (None, {i: i // 4 for i in range(30)}):
+        of = units(matches.image_ids, groups)
+        found = units_of_classes(matches, of)
+        assert found.shape == (2, 3)
+        for a in range(2):
+            for k in range(3):
+                mine = slice(matches.obj_off[k], matches.obj_off[k + 1])
+                some = matches.obj_image[mine][matches.counted[mine, a]]
+                assert found[a, k] == len({int(of.of_image[i]) for i in some})
+
+
+def test_rules_by_metric_and_class() -> None:
+    matches = draw(5, 120)
+    found = detmap.summarize(matches).on_subsets(subsets(units(matches.image_ids), 0))
+    rules = dict(zip(found.metrics, found.estimates.rules, strict=False))
+    share = math.sqrt(0.01 + 1 / 3)
+    assert rules["AP"] == pytest.approx((2 / 3, 1.08, share, STEP / 3))  # 3 thresholds, 3 classes
+    assert rules["AP50"] == pytest.approx((2 / 3, 1.08, share, STEP / math.sqrt(3)))
+    assert rules["AR@1"] == (1.0, 1.0, 0.15, 0.0)
+    of_class = dict(zip(found.cells, found.estimates.rules[len(rules) :], strict=True))
+    assert of_class[0, "AP50"] == pytest.approx((2 / 3, 1.08, 0.3, STEP))
+    assert of_class[0, "AP"] == pytest.approx((2 / 3, 1.08, 0.3, STEP / math.sqrt(3)))
+    m = units_of_classes(matches, units(matches.image_ids))[0]
+    alone = dict(zip(found.cells, found.estimates.alone[len(rules) :], strict=True))
+    assert [alone[k, "AP"] for k in range(3)] == m.tolist()
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS.values())
+def test_single_classes_at_few_points_of_recall_have_no_interval(integrator: str) -> None:
+    found = detmap.summarize(draw(5, 200, integrator)).intervals()
+    eleven = integrator == "eleven_point"
+    one = found.per_class["class 0"]["AP"]
+    assert ("few recall points" in one.why_not) is eleven
+    assert found.metrics["AP"].why_not == ""
+    assert found.per_class["class 0"]["AR@1000"].why_not == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"metrics": ["MR50", "AP"]},
+        {"operating.rule": "best_f1", "metrics": ["P", "R", "F1"]},
+        {"mean.weights": "images"},
+        {"mean.undefined": "zero"},
+        {"ap.pool": "all"},
+        {"ap.integrator": "step"},
+        {"ap.grid": "0:0.1:1"},
+    ],
+)
+def test_every_rule_has_intervals(settings: dict[str, Any]) -> None:
+    try:
+        result = detmap.evaluate(SHAPES, CONTOURS, "coco-bbox", settings=settings)
+    except detmap.ProtocolError:
+        pytest.skip("no such combination")
+    made = result.intervals()
+    for name, one in made.metrics.items():
+        assert one.value == result.metrics[name]
+        assert one.se > 0
+        assert bool(one.why_not) or one.low < one.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ranking.sort": "unstable", "metrics": ["AP"]},
+        {"limits.scope": "dataset", "limits.max_dets": [50], "metrics": ["AP"]},
+    ],
+)
+def test_rules_that_order_all_images_together_match_again(settings: dict[str, Any]) -> None:
+    result = detmap.evaluate(SHAPES, CONTOURS, "coco-bbox", settings=settings)
+    made = subsets(units(result.matches.image_ids), 0)
+    found = result.on_subsets(made)
+    part = result.select(result.matches.image_ids[made.keep[3]])
+    assert found.estimates.parts[3, 0] == part.metrics["AP"]
+    assert result.intervals().metrics["AP"].low > 0
+    with pytest.raises(detmap.DetmapError):
+        detmap.summarize(result.matches).intervals()
+
+
+def test_any_evaluation_is_read_by_its_metrics_and_rows() -> None:
+    """The general way gives the numbers of the fast way."""
+    result = detmap.evaluate(SHAPES, CONTOURS, "voc2012")
+    ids = result.matches.image_ids
+    made, told = subsets(units(ids), 1), []
+    n_units = units_of_truth(result.matched[0], made.units)
+    slow = evaluate_result(result, ids, made, n_units, progress=lambda *now: told.append(now))
+    fast = result.on_subsets(made)
+    assert told == [(e, 57) for e in range(1, 58)]
+    assert slow.metrics == fast.metrics
+    np.testing.assert_array_equal(slow.estimates.parts[:, 0], fast.estimates.parts[:, 0])
+    cells = {cell: slow.estimates.parts[:, 1 + c] for c, cell in enumerate(slow.cells)}
+    for c, cell in enumerate(fast.cells):
+        np.testing.assert_array_equal(cells[cell], fast.estimates.parts[:, 1 + c])
+    assert slow.estimates.why_not[0] == fast.estimates.why_not[0]
+
+
+def test_progress_threads_and_rows() -> None:
+    matches = draw(3, 60)
+    scores, told = detmap.summarize(matches).scores, []
+    made = subsets(units(matches.image_ids), 0)
+    row = matches.protocol.rows()[0][1]
+    every = [
+        evaluate_matches(
+            matches,
+            scores,
+            made,
+            rows=(row,),
+            classes=False,
+            threads=threads,
+            progress=lambda *now: told.append(now),
+        )
+        for threads in (1, 3)
+    ]
+    assert told == 2 * [(e, 57) for e in range(1, 58)]
+    np.testing.assert_array_equal(every[0].estimates.parts, every[1].estimates.parts)
+    assert every[0].metrics == ("AP50",)
+    assert every[0].cells == ()
+    of = aggregation.mean(scores, row, matches.protocol, matches.categories)
+    assert every[0].estimates.value.tolist() == [of]
