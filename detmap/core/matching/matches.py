@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.base import arguments
-from detmap.core.base.immutable import Immutable
+from detmap.core.base.immutable import Immutable, vouched
 from detmap.core.base.reprs import outlined
 from detmap.core.matching import matches_checks
 from detmap.core.matching.matches_checks import word_of
@@ -270,8 +270,10 @@ class Matches(Immutable):
         moved = (np.cumsum(keep) - 1).astype(np.int32)
         rows, obj_rows = (np.flatnonzero(keep[of]) for of in (self.image, self.obj_image))
         n_classes = len(self.categories)
-        return replace(
-            self,
+        return vouched(  # a part of rows that were checked
+            Matches,
+            protocol=self.protocol,
+            categories=self.categories,
             image_ids=self.image_ids[keep],
             digest=self.digest[keep],
             beyond=self.beyond[keep],

@@ -93,7 +93,7 @@ def evaluate_matches(
     of_class = aggregation.class_rows(protocol) if classes else ()
     places, bare = scores.judged, replace(matches, notes=())
     smooth = _smooth(protocol.ap)
-    shown = replace(protocol, ap=smooth)
+    shown = protocol if smooth is protocol.ap else replace(protocol, ap=smooth)
 
     def numbers(of: Scores, rules: Any) -> Floats:
         means = [aggregation.mean(of, row, rules, categories) for row in rows]
