@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from detmap.core.curves import aggregation
 from detmap.core.statistics.evaluations import (
     evaluate_matches,
     evaluate_result,
+    evenness,
     units_of_classes,
     units_of_truth,
 )
@@ -24,6 +26,23 @@ from tests.support import builders as make
 
 SHAPES, CONTOURS = make.SHAPES, make.SHAPES / "detections" / "contours"
 STEP = 1 / (101 * math.sqrt(12))
+
+
+def crowded(matches: detmap.Matches) -> detmap.Matches:
+    """With 50 more objects of each class on the first image; no detection finds them."""
+    from dataclasses import replace
+
+    label = np.repeat(np.arange(3), np.diff(matches.obj_off))
+    label = np.append(label, np.repeat(np.arange(3), 50))
+    image = np.append(matches.obj_image, np.zeros(150, np.int32))
+    order = np.lexsort((image, label))
+    n_areas = matches.counted.shape[1]
+    return replace(
+        matches,
+        obj_off=np.searchsorted(label[order], np.arange(4)),
+        obj_image=image[order],
+        counted=np.append(matches.counted, np.ones((150, n_areas), bool), axis=0)[order],
+    )
 
 
 def smooth(matches: detmap.Matches) -> detmap.Matches:
@@ -68,6 +87,26 @@ def test_units_with_an_object_of_each_class() -> None:
                 assert found[a, k] == len({int(of.of_image[i]) for i in some})
 
 
+def test_evenness_is_the_share_of_equally_many_objects() -> None:
+    matches = draw(7, 30)
+    for groups, limit in ((None, 1), (None, 6), ({i: i // 4 for i in range(30)}, 1)):
+        of = units(matches.image_ids, groups)
+        found = evenness(matches, 0, limit, of)
+        for k in range(3):
+            mine = slice(matches.obj_off[k], matches.obj_off[k + 1])
+            some = matches.obj_image[mine][matches.counted[mine, 0]].tolist()
+            c = list(Counter(int(of.of_image[i]) for i in some).values())
+            near = 2 * max(Counter(some).values(), default=0) >= limit
+            even = sum(c) ** 2 / (len(c) * sum(x * x for x in c)) if near else 1.0
+            assert found[k] == pytest.approx(even)
+
+
+def test_recall_at_a_limit_that_few_crowded_images_reach_has_no_interval() -> None:
+    found = detmap.summarize(crowded(draw(5, 120))).intervals()
+    assert "few images have many of the objects" in found.metrics["AR@1"].why_not
+    assert found.metrics["AR@1000"].why_not == ""
+
+
 def test_rules_by_metric_and_class() -> None:
     matches = draw(5, 120)
     found = detmap.summarize(matches).on_subsets(subsets(units(matches.image_ids), 0))
@@ -75,7 +114,7 @@ def test_rules_by_metric_and_class() -> None:
     share = math.sqrt(0.01 + 1 / 3)
     assert rules["AP"] == pytest.approx((2 / 3, 1.08, share, STEP / 3))  # 3 thresholds, 3 classes
     assert rules["AP50"] == pytest.approx((2 / 3, 1.08, share, STEP / math.sqrt(3)))
-    assert rules["AR@1"] == (1.0, 1.0, 0.15, 0.0)
+    assert rules["AR@1"] == (1.0, 1.04, 0.15, 0.0)
     of_class = dict(zip(found.cells, found.estimates.rules[len(rules) :], strict=True))
     assert of_class[0, "AP50"] == pytest.approx((2 / 3, 1.08, 0.3, STEP))
     assert of_class[0, "AP"] == pytest.approx((2 / 3, 1.08, 0.3, STEP / math.sqrt(3)))

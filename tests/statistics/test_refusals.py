@@ -7,7 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from detmap.core.statistics.refusals import REASONS, reason, refuse_class, refuse_mean
+from detmap.core.statistics.refusals import (
+    REASONS,
+    reason,
+    refuse_class,
+    refuse_mean,
+    refuse_uneven,
+)
 from detmap.core.statistics.sampling_units import Units, units
 
 
@@ -17,6 +23,7 @@ def of(n: int, grouped: bool = False) -> Units:
 
 def test_every_reason_is_a_sentence_with_all_its_numbers() -> None:
     numbers = {"m": 5, "rare": 1, "k": 3, "lacking": 0.1, "n": 1, "of": 57, "low": 0.1, "high": 1}
+    numbers["limit"] = 10
     for key in REASONS:
         text = reason(key, of(60, grouped=True), **numbers)
         assert not re.search(r"[{}]", text)
@@ -56,3 +63,9 @@ def test_the_shares_count() -> None:
     assert refuse_mean(np.ones(3), m, of(100))
     assert refuse_mean(np.array([100.0, 100, 1]), m, of(100)) == ""
     assert refuse_mean(np.ones(3), np.array([49] * 3), of(49)).startswith("fewer than 50 images")
+
+
+def test_recall_at_a_limit_needs_evenly_spread_objects() -> None:
+    assert refuse_uneven(0.6, 10, of(100)) == refuse_uneven(0.51, 10, of(10_000)) == ""
+    assert refuse_uneven(0.59, 10, of(100)).startswith("few images have many of the objects")
+    assert "the limit of 10 detections" in refuse_uneven(0.59, 10, of(100))

@@ -217,15 +217,18 @@ def _support(
         steps = step / math.sqrt(max(1, n) * (1 if row.iou else len(protocol.thresholds())))
         rule = Rule() if row.kind in ("AR", "P", "R", "F1") else rule_of_ap(n)
         rule = rule._replace(step=steps) if row.kind == "AP" else rule
-        if n == 1 and protocol.mean.undefined == "skip":
-            single = int(here.max())
+        single = int(here.max()) if n == 1 and protocol.mean.undefined == "skip" else 0
+        if single:
             why = refusals.refuse_class(single, units)
             if not why and few and row.kind == "AP":
                 why = refusals.reason("points", units)
-            found.append((rule, why, single))
-            continue
-        shares = scores.n_images.astype(np.float64) if of_images else np.ones(len(here))
-        found.append((rule, refusals.refuse_mean(shares, here, units), 0))
+        else:
+            shares = scores.n_images.astype(np.float64) if of_images else np.ones(len(here))
+            why = refusals.refuse_mean(shares, here, units)
+        if not why and n and row.kind == "AR":
+            even = evenness(matches, protocol.subset(row.subset), row.max_dets, units)
+            why = refusals.refuse_uneven(float(even[here > 0].mean()), row.max_dets, units)
+        found.append((rule, why, single))
     for row in of_class:
         here = m[protocol.subset(row.subset)][scores.judged]
         steps = step / math.sqrt(1 if row.iou else len(protocol.thresholds()))
@@ -251,6 +254,28 @@ def units_of_classes(matches: Matches, units: Units) -> NDArray[np.int64]:
         cells = np.unique(key if every else key[counted])
         found.append(np.bincount(cells // max(1, units.n), minlength=n_classes))
     return np.array(found, dtype=np.int64)
+
+
+def evenness(matches: Matches, subset: int, limit: int, units: Units) -> Floats:
+    """(K,) how evenly the units have the objects of a class, (sum c)^2 / (m sum c^2) of c objects
+    on each of m units; 1 where no image has half as many objects as the detection limit.
+
+    Source: Kish 1965, Survey Sampling: the effective sample size.
+    """
+    counted = matches.counted[:, subset]
+    label, image = labels(matches.obj_off)[counted], matches.obj_image[counted]
+    n_classes = len(matches.categories)
+
+    def counts(place: NDArray[np.integer[Any]], n: int) -> tuple[NDArray[np.int64], Floats]:
+        cell, c = np.unique(label.astype(np.int64) * n + place, return_counts=True)
+        return cell // max(1, n), c.astype(np.float64)
+
+    of, c = counts(units.of_image[image], units.n)
+    m, total, squares = (np.bincount(of, w, n_classes) for w in (np.ones(len(c)), c, c * c))
+    of, c = counts(image, matches.n_images)
+    cut = np.bincount(of, 2 * c >= limit, n_classes) > 0
+    even: Floats = np.where(cut, total**2 / np.maximum(m * squares, 1.0), 1.0)
+    return even
 
 
 def units_of_truth(truth: Truth, units: Units) -> dict[int, int]:

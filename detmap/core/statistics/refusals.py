@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ LEAST_OF_TEST = 100  # of a p-value
 LEAST_OF_CLASS = 21  # with an object of a single class
 MOST_LACKING = 0.03  # largest share of a mean in classes that another sample would lack
 MOST_VARYING = 0.04  # largest standard deviation of that share
+LEAST_EVEN = 0.5  # of the objects on the units, under a detection limit; 1 / sqrt(n) is added
 WIDEST = 0.5  # of an interval: its scale is no longer straight
 ROUNDING = 1e-12  # of a fraction; a standard error below it is 0: a lost object changes more
 
@@ -27,6 +30,8 @@ REASONS = {
     "of the mean; more {noun} would help, or the mean of a group of classes that are on more",
     "points": "a single class by a rule of few recall points: coverage is too low; the all-point "
     "rule has intervals: --set ap.integrator=all_points",
+    "uneven": "few {noun} have many of the objects, and the limit of {limit} detections is near: "
+    "coverage is too low; recall at a higher limit has an interval",
     "subsets": "undefined on {n} of {of} subsets of the {noun}; more {noun} would help",
     "no spread": "all {noun} agree: the standard error is 0",
     "wide": "the interval would be {low:.2f} to {high:.2f}; more {noun} would help",
@@ -48,6 +53,18 @@ def refuse_class(m: int, units: Units) -> str:
     if units.n < LEAST_UNITS:
         return reason("few units", units)
     return reason("class", units, m=m) if m < LEAST_OF_CLASS else ""
+
+
+def refuse_uneven(even: float, limit: int, units: Units) -> str:
+    """Why recall at a detection limit has no interval; "" if it has one.
+
+    Parameters
+    ----------
+    even : evenness of the objects on the units, from 0 to 1, mean of the classes
+    """
+    if even >= LEAST_EVEN + 1 / math.sqrt(units.n):
+        return ""
+    return reason("uneven", units, limit=limit)
 
 
 def refuse_mean(shares: NDArray[np.float64], m: NDArray[np.int64], units: Units) -> str:
