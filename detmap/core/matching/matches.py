@@ -23,7 +23,7 @@ from detmap.core.protocol import Protocol
 from detmap.core.protocol.protocol_digest import protocol_digest
 from detmap.core.tables import Categories, Note
 from detmap.core.tables.digests import data_digest, fold_table
-from detmap.core.tables.grouping import group, labels, offsets, reordered, rows_of
+from detmap.core.tables.grouping import group, labels, reordered, rows_of
 from detmap.core.tables.notes import distinct as distinct
 from detmap.core.tables.notes import keep_for_part, merged, n_dropped
 from detmap.errors import DataError, MergeError, counted, few
@@ -269,7 +269,7 @@ class Matches(Immutable):
         """Returns the part on the images where (I,) `keep` is true."""
         moved = (np.cumsum(keep) - 1).astype(np.int32)
         rows, obj_rows = (np.flatnonzero(keep[of]) for of in (self.image, self.obj_image))
-        n_classes = len(self.categories)
+        columns = ("rank", "position", "score", "tp", "ignored")
         return vouched(  # a part of rows that were checked
             Matches,
             protocol=self.protocol,
@@ -279,14 +279,10 @@ class Matches(Immutable):
             beyond=self.beyond[keep],
             unjudged=self.unjudged[keep],
             notes=keep_for_part(self.notes, self.image_ids, self.digest),
-            off=offsets(labels(self.off)[rows], n_classes),
-            image=moved[self.image[rows]],
-            rank=self.rank[rows],
-            position=self.position[rows],
-            score=self.score[rows],
-            tp=self.tp[rows],
-            ignored=self.ignored[rows],
-            obj_off=offsets(labels(self.obj_off)[obj_rows], n_classes),
+            off=np.searchsorted(rows, self.off),
+            image=reordered(moved, reordered(self.image, rows)),
+            **{name: reordered(getattr(self, name), rows) for name in columns},
+            obj_off=np.searchsorted(obj_rows, self.obj_off),
             obj_image=moved[self.obj_image[obj_rows]],
             counted=self.counted[obj_rows],
             taken=None if self.taken is None else self.taken.take(rows),

@@ -74,7 +74,7 @@ def ranked(
     return order, off
 
 
-def reordered(column: NDArray[Any], order: NDArray[np.int32]) -> NDArray[Any]:
+def reordered(column: NDArray[Any], order: NDArray[np.integer[Any]]) -> NDArray[Any]:
     """Returns the rows in this order, in memory that a table takes over without a copy."""
     out = blank((len(order), *column.shape[1:]), column.dtype)
     return np.take(column, order, axis=0, out=out, mode="clip")
