@@ -3,15 +3,15 @@
     python tools/coverage.py run --state coverage/
     python tools/coverage.py table --state coverage/ --docs docs/statistics.md
 
-A data set counts as the whole population: VOC 2007 test with three real detectors, the workloads W1
-and W3 of tools/workloads.py (made before), and generated populations: `one` (one class), `zipf` (40
+A data set counts as the whole population: VOC 2007 test with three real detectors, the workload
+W1 of tools/workloads.py (made before), and generated populations: `one` (one class), `zipf` (40
 classes, most of them rare), `own` (8 classes on groups of 4 images), `heavy` (numbers of objects
 with a heavy tail) and `ties` (scores with one decimal). Each sample has n images (or groups) with
 replacement; each copy is an image of its own. Every printed interval of a sample is compared with
 the population's number, and every difference of two detectors with the population's difference.
-"null" rows are of pairs of equal detectors: a coin assigns the detections of each image to the one
-or the other. A sample depends on the seed and its number alone. The state folder has one line of
-JSON per sample, and a stopped run continues. `table` writes a table between two marks of a page.
+For an equal pair a coin assigns the detections of each image to the one or the other of two
+detectors. A sample depends on the seed and its number alone. The state folder has one line of JSON
+per sample, and a stopped run continues. `table` writes a table between two marks of a page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if __name__ == "coverage":  # numba looks for the package of this name, in a too
 
 import argparse
 import json
-import math
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -44,7 +43,8 @@ from detmap.core.tables.grouping import labels, offsets, ranked
 VOC = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
 LEVEL = 0.95
 SHOWN = ("mAP", "AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100")
-FEWEST = 20  # intervals that a share is computed of
+EXTRA = ("AP of classes", "difference", "equal")
+FEWEST = 30  # intervals that a share is computed of
 WEAK = 0.45  # of the true positives that a weak detector misses
 MARKS = "<!-- tools/coverage.py: begin -->", "<!-- tools/coverage.py: end -->"
 DRAWN, COIN = 1, 2  # tags of the random words
@@ -52,27 +52,29 @@ DRAWN, COIN = 1, 2  # tags of the random words
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Detectors on one population under one protocol, and the sizes of the samples."""
+    """Detectors on one population under one protocol, the sizes of the samples, images per group,
+    and the size at which equal detectors are compared.
+    """
 
     rule: str
     detectors: tuple[str, ...]
     sizes: tuple[int, ...]
     group: int = 1
+    equal: int = 0
 
 
 GENERATED = ("strong", "medium")
 WORLDS = {
-    "VOC all-point": World("voc2012", VOC, (100, 200, 500)),
-    "VOC 11-point": World("voc2007", VOC, (100, 200, 500)),
-    "VOC as COCO": World("coco-bbox", VOC, (100, 200, 500)),
-    "W1": World("coco-bbox", ("W1",), (500, 1000)),
-    "W3": World("coco-bbox", ("W3",), (500, 1000)),
+    "VOC all-point": World("voc2012", VOC, (200, 500), equal=200),
+    "VOC 11-point": World("voc2007", VOC, (200, 500), equal=200),
+    "VOC as COCO": World("coco-bbox", VOC, (200, 500), equal=200),
+    "W1": World("coco-bbox", ("W1",), (500,)),
     "W1 weak": World("coco-bbox", ("W1-weak",), (500,)),
-    "one": World("coco-bbox", GENERATED, (100, 300, 1000)),
-    "zipf": World("coco-bbox", GENERATED, (200, 500, 1000)),
-    "own": World("coco-bbox", GENERATED, (50, 100, 200), group=4),
-    "heavy": World("coco-bbox", GENERATED, (100, 300)),
-    "ties": World("coco-bbox", GENERATED, (100, 300)),
+    "one": World("coco-bbox", GENERATED, (100, 300, 1000), equal=300),
+    "zipf": World("coco-bbox", GENERATED, (500,), equal=500),
+    "own": World("coco-bbox", GENERATED, (100, 200), group=4, equal=100),
+    "heavy": World("coco-bbox", GENERATED, (100, 300), equal=300),
+    "ties": World("coco-bbox", GENERATED, (100, 300), equal=300),
 }
 N_CLASSES = {"one": 1, "zipf": 40, "own": 8, "heavy": 3, "ties": 3}
 
@@ -273,15 +275,15 @@ def one_sample(
         cells = zip(each.cells, every[len(each.metrics) :], strict=True)
         first = each.cells[0][1] if each.cells else ""
         kept["classes"].append([[k, i.low, i.high] for (k, row), i in cells if row == first])
-    coin = (random_words(seed + n, COIN, b, (1, of.n))[0] >> np.uint64(63)).astype(bool)
     for i, j in combinations(range(len(samples)), 2):
         one = made[j].estimates.differences(made[i].estimates)[0]
-        kept["pairs"].append([one.low, one.high, one.se])
-        equal = [
-            evaluate(each, of, b) for each in exchanged(samples[i], samples[j], coin[of.of_image])
-        ]
-        one = equal[1].estimates.differences(equal[0].estimates)[0]
-        kept["null"].append([one.low, one.high, one.se])
+        kept["pairs"].append([one.low, one.high])
+    if n == world.equal:
+        coin = (random_words(seed + n, COIN, b, (1, of.n))[0] >> np.uint64(63)).astype(bool)
+        equal = exchanged(samples[0], samples[1], coin[of.of_image])
+        before, after = (evaluate(each, of, b).estimates for each in equal)
+        one = after.differences(before)[0]
+        kept["null"].append([one.low, one.high])
     return kept
 
 
@@ -320,29 +322,18 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
 # --- table ----------------------------------------------------------------------------------------
 
 
-def share(hits: list[bool]) -> str:
-    """A percentage and its standard error, by Agresti and Coull's estimate: never 0."""
-    if not hits:
-        return "-"
-    n, k = len(hits), sum(hits)
-    p = (k + 2) / (n + 4)
-    return f"{100 * k / n:.1f} ± {100 * math.sqrt(p * (1 - p) / (n + 4)):.1f}"
-
-
 def table(arguments: argparse.Namespace) -> None:
-    """Print the table in Markdown, or write it into a page: a column per population."""
-    columns: dict[str, dict[str, str]] = {}
+    """Print the table in Markdown, or write it into a page: a row per population and size."""
+    header = ("population", "n", "samples", *(each.removeprefix("m") for each in SHOWN[1:]))
+    rows = [(*header, *EXTRA), ("---", *("--:" for _ in (*header[1:], *EXTRA)))]
     for name in arguments.worlds:
-        cells = [list(lines(cell(arguments.state, name, n))) for n in WORLDS[name].sizes]
-        done = [line for each in cells for line in each]
-        if done:
-            whole = [detmap.summarize(each) for each in population(name, arguments)]
-            sizes = " ".join(map(str, WORLDS[name].sizes))
-            head = {"n (groups for `own`)": sizes, "samples": str(len(done))}
-            columns[name] = head | column(done, whole)
-    numbers = list(dict.fromkeys(number for each in columns.values() for number in each))
-    rows = [("number", *columns), ("---", *("--:" for _ in columns))]
-    rows += [(each, *(of.get(each, "-") for of in columns.values())) for each in numbers]
+        for n in WORLDS[name].sizes:
+            done = list(lines(cell(arguments.state, name, n)))
+            if done:
+                whole = [detmap.summarize(each) for each in population(name, arguments)]
+                held = hits(done, whole)
+                shares = (share(held.get(number, [])) for number in rows[0][3:])
+                rows.append((name, str(n), str(len(done)), *shares))
     text = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if arguments.docs is None:
         print(text)
@@ -354,8 +345,13 @@ def table(arguments: argparse.Namespace) -> None:
     arguments.docs.write_text(page, encoding="utf-8")
 
 
-def column(done: list[dict[str, Any]], whole: list[Any]) -> dict[str, str]:
-    """How many intervals of a population hold, by number; all sizes and detectors together."""
+def share(held: list[bool]) -> str:
+    """A percentage; that of few intervals is left out."""
+    return f"{100 * sum(held) / len(held):.1f}" if len(held) >= FEWEST else "-"
+
+
+def hits(done: list[dict[str, Any]], whole: list[Any]) -> dict[str, list[bool]]:
+    """Which intervals hold, by number; of all detectors together."""
     found: dict[str, list[bool]] = {}
 
     def add(number: str, low: float, high: float, true: float) -> None:
@@ -363,21 +359,21 @@ def column(done: list[dict[str, Any]], whole: list[Any]) -> dict[str, str]:
             found.setdefault(number, []).append(low <= true <= high)
 
     first = next(iter(whole[0].metrics))
+    row = first.removeprefix("m")
     for line in done:
         for d, result in enumerate(whole):
             for (metric, true), (low, high) in zip(
                 result.metrics.items(), line["intervals"][d], strict=True
             ):
-                if metric in SHOWN:
-                    add(metric.removeprefix("m"), low, high, true)
-            row = first.removeprefix("m")
+                add(metric.removeprefix("m"), low, high, true)
             for k, low, high in line["classes"][d] if len(result.per_class) > 1 else ():
-                add(f"{row} of classes", low, high, result.per_class[k][row])
+                add(EXTRA[0], low, high, result.per_class[k][row])
         for p, (i, j) in enumerate(combinations(range(len(whole)), 2)):
             true = whole[j].metrics[first] - whole[i].metrics[first]
-            add("difference of AP", *line["pairs"][p][:2], true)
-            add("equal pair, AP", *line["null"][p][:2], 0.0)
-    return {number: share(hits) for number, hits in found.items() if len(hits) >= FEWEST}
+            add(EXTRA[1], *line["pairs"][p], true)
+        for low, high in line["null"]:
+            add(EXTRA[2], low, high, 0.0)
+    return found
 
 
 def main() -> None:
@@ -386,7 +382,7 @@ def main() -> None:
     here = Path(__file__).resolve().parents[2] / "shared" / "data" / "voc2007-test"
     parser.add_argument("--data", type=Path, default=here, help="VOC 2007 test and detectors")
     workloads = Path.home() / ".cache" / "detmap-bench"
-    parser.add_argument("--workloads", type=Path, default=workloads, help="W1 and W3")
+    parser.add_argument("--workloads", type=Path, default=workloads, help="folder of W1")
     parser.add_argument("--state", type=Path, default=Path("coverage"))
     parser.add_argument("--docs", type=Path, help="page that the table is written into")
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
