@@ -24,7 +24,7 @@ def errors(
 def error_of_ap(se: float, bias: float, n_classes: int, step: float = 0.0) -> float:
     """The error of AP minus its bias."""
     of_bias = math.sqrt(0.01 + 1 / n_classes) * bias
-    return math.sqrt((1.08 * se) ** 2 + of_bias**2 + step**2)
+    return math.sqrt((1.12 * se) ** 2 + of_bias**2 + step**2)
 
 
 def logit_bounds(value: float, bias: float, error: float, q: float) -> tuple[float, float]:

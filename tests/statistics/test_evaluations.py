@@ -104,7 +104,7 @@ def test_evenness_is_the_share_of_equally_many_objects() -> None:
 def test_recall_at_a_limit_that_few_crowded_images_reach_has_no_interval() -> None:
     found = detmap.summarize(crowded(draw(5, 120))).intervals()
     assert "few images have many of the objects" in found.metrics["AR@1"].why_not
-    assert found.metrics["AR@1000"].why_not == ""
+    assert "few images" not in found.metrics["AR@1000"].why_not
 
 
 def test_rules_by_metric_and_class() -> None:
@@ -112,12 +112,12 @@ def test_rules_by_metric_and_class() -> None:
     found = detmap.summarize(matches).on_subsets(subsets(units(matches.image_ids), 0))
     rules = dict(zip(found.metrics, found.estimates.rules, strict=False))
     share = math.sqrt(0.01 + 1 / 3)
-    assert rules["AP"] == pytest.approx((2 / 3, 1.08, share, STEP / 3))  # 3 thresholds, 3 classes
-    assert rules["AP50"] == pytest.approx((2 / 3, 1.08, share, STEP / math.sqrt(3)))
-    assert rules["AR@1"] == (1.0, 1.04, 0.15, 0.0)
+    assert rules["AP"] == pytest.approx((2 / 3, 1.12, share, STEP / 3))  # 3 thresholds, 3 classes
+    assert rules["AP50"] == pytest.approx((2 / 3, 1.12, share, STEP / math.sqrt(3)))
+    assert rules["AR@1"] == (1.0, 1.08, 0.15, 0.0)
     of_class = dict(zip(found.cells, found.estimates.rules[len(rules) :], strict=True))
-    assert of_class[0, "AP50"] == pytest.approx((2 / 3, 1.08, 0.3, STEP))
-    assert of_class[0, "AP"] == pytest.approx((2 / 3, 1.08, 0.3, STEP / math.sqrt(3)))
+    assert of_class[0, "AP50"] == pytest.approx((2 / 3, 1.12, 0.3, STEP))
+    assert of_class[0, "AP"] == pytest.approx((2 / 3, 1.12, 0.3, STEP / math.sqrt(3)))
     m = units_of_classes(matches, units(matches.image_ids))[0]
     alone = dict(zip(found.cells, found.estimates.alone[len(rules) :], strict=True))
     assert [alone[k, "AP"] for k in range(3)] == m.tolist()

@@ -31,7 +31,7 @@ from detmap.core.statistics.subsets import Subsets
 
 Floats = NDArray[np.float64]
 RATE_OF_AP, RATE_OF_RATIO = 2 / 3, 1.0  # the bias falls by 2^rate if the images double
-WIDER, WIDER_RATIO = 1.08, 1.04  # a number minus its bias varies more than the number
+WIDER, WIDER_RATIO = 1.12, 1.08  # a number minus its bias varies more than the number
 OF_BIAS = 0.15  # share of the bias of a ratio that is not known
 OF_AP, OF_DIFFERENCE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes
 POWER = 0.8  # of the test for the minimum detectable difference

@@ -86,9 +86,11 @@ def test_on_few_images_only_an_interval_is_approximate() -> None:
 
 
 @pytest.mark.slow
-def test_the_eleven_point_rule_has_a_test_of_its_own() -> None:
+def test_a_single_class_by_the_eleven_point_rule_has_no_interval() -> None:
     made = verdict(detector(40), detector(90), rules="voc2007")
-    assert re.search(rf"B is better: {NUMBER} mAP, 95 % interval", made.sentence)
+    assert re.search(rf"B - A is {NUMBER} mAP, without an interval: a single class", made.sentence)
+    fixed = verdict(detector(40), detector(90), rules="voc2012")  # the all-point rule
+    assert re.search(rf"B is better: {NUMBER} mAP, 95 % interval", fixed.sentence)
 
 
 def test_one_detector_is_told_its_largest_loss_and_where_to_run_it() -> None:
