@@ -197,7 +197,8 @@ def test_shares_of_confused_classes(seed: int) -> None:
 
 def test_few_images_and_cases_have_no_interval() -> None:
     whole = diagnose(*tables(1), "coco-bbox")
-    found = sampling.estimate(sampling.localised(whole), DEALT).intervals(0.95)
+    part = sampling.operating(whole, np.array([0.5]))
+    found = sampling.estimate(part, DEALT).intervals(0.95)
     reasons = {one.why_not for one in found if not np.isnan(one.value)}
     assert reasons == {"fewer than 50 images; more images would help"}
     many = subsets(units(np.arange(60)), 0)
