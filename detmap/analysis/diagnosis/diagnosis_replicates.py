@@ -44,7 +44,7 @@ class Part:
 
 def estimate(part: Part, subsets: Subsets) -> Estimates:
     """The numbers of a part on subsets of the images."""
-    from detmap.kernels.resampling.replicates import LANES
+    from detmap.kernels.resampling.image_sums import LANES
 
     weights, columns = subsets.weights[1:], []
     for begin in range(0, len(weights), LANES):
@@ -251,6 +251,6 @@ def _out(diagnosis: Diagnosis) -> NDArray[np.bool_]:
 
 def _once(of: Callable[[Floats], Floats], n_images: int) -> Floats:
     """What the numbers are where every image counts once."""
-    from detmap.kernels.resampling.replicates import LANES
+    from detmap.kernels.resampling.image_sums import LANES
 
     return of(np.ones((n_images, LANES)))[:, 0]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.tables.grouping import group
-from detmap.kernels.resampling import replicates as kernels
+from detmap.kernels.resampling import image_sums as kernels
 
 Floats = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
-from detmap.kernels.resampling import replicates as kernels
+from detmap.kernels.resampling import random_words as kernels
 
 MOST_SEED = 2**64 - 1
 TIES, SUBSETS = 3, 0x6A61636B  # tags of the random streams
