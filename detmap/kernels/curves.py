@@ -15,20 +15,16 @@ from detmap.kernels import kernel
 from detmap.kernels.integrate import envelop, integrate
 from detmap.kernels.ranked import recall_precision
 
-NONE_LEFT_OUT = np.zeros((0, 0), dtype=np.int32)
-
 
 class Ranked(NamedTuple):
     """Match results by class, by descending score: off (K + 1,), tp and ignored (D, A) words, rank
-    (D,) in image and class; left_out (D, A), the false positives directly before each row that are
-    not listed, or (0, 0) if all are. A class whose rows are not all listed has its last one.
+    (D,) in image and class.
     """
 
     off: NDArray[np.int64]
     tp: NDArray[np.unsignedinteger[Any]]
     ignored: NDArray[np.unsignedinteger[Any]]
     rank: NDArray[np.int32]
-    left_out: NDArray[np.int32] = NONE_LEFT_OUT
 
 
 class TruePositives(NamedTuple):
@@ -95,11 +91,8 @@ def find_true_positives(k: Any, ranked: Any, limit: Any, curves: Any) -> None:
     curves.n_tp[:] = 0
     curves.n_fp[:] = 0
     curves.n_always_fp[:] = 0  # rows that are false positives at every threshold
-    n_counted = n_areas if ranked.left_out.size else 0
     keeps_rows = curves.row.size > 0
     for r in range(ranked.off[k], ranked.off[k + 1]):
-        for a in range(n_counted):
-            curves.n_always_fp[a] += ranked.left_out[r, a]
         if ranked.rank[r] >= limit:
             continue
         for a in range(n_areas):

@@ -73,8 +73,7 @@ def restricted(ranked: Any, a: int, thresholds: slice) -> Any:
         np.ascontiguousarray((words[:, a : a + 1] >> number(thresholds.start)) & mask)
         for words in (ranked.tp, ranked.ignored)
     )
-    left_out = np.ascontiguousarray(ranked.left_out[:, a : a + 1])
-    return ranked._replace(tp=tp, ignored=ignored, left_out=left_out)
+    return ranked._replace(tp=tp, ignored=ignored)
 
 
 def total(parts: Iterator[NDArray[Any]], n: int) -> Any:
