@@ -133,7 +133,7 @@ def compare_matches(
         def step(done: int, of: int, i: int = i) -> None:
             told(i * of + done, len(matches) * of)
 
-        evaluated.append(result.on_subsets(dealt, threads=threads, progress=step))
+        evaluated.append(result.evaluate_subsets(dealt, threads=threads, progress=step))
     maker = Maker(names, evaluated, first.categories.names, alpha, adjust)
     pairs = maker.pairs()
     data = "+".join(each.data_digest() for each in matches)

@@ -246,14 +246,14 @@ def exchanged(a: Matches, b: Matches, coin: NDArray[np.bool_]) -> tuple[Matches,
     """The detectors with their detections of some images exchanged."""
     both = []
     for own, other in ((a, b), (b, a)):
-        parts = own.on_images(~coin), other.on_images(coin)
+        parts = own.select_where(~coin), other.select_where(coin)
         both.append(parts[0].merge(parts[1]))
     return both[0], both[1]
 
 
 def evaluate(matches: Matches, of: Units, seed: int) -> Evaluated:
     """Every number on every subset."""
-    return detmap.summarize(matches, threads=1).on_subsets(subsets(of, seed), threads=1)
+    return detmap.summarize(matches, threads=1).evaluate_subsets(subsets(of, seed), threads=1)
 
 
 def one_sample(

@@ -305,7 +305,7 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
         return
     arguments.by_suffix = by_suffix = arguments.format is None
     if by_suffix:
-        arguments.format = _by_suffix(arguments)
+        arguments.format = _format_by_suffix(arguments)
     arguments.style = Style(arguments.percent, arguments.digits, width=sys.maxsize)
     if arguments.format != "json":
         return
@@ -321,7 +321,7 @@ def settle_outputs(arguments: argparse.Namespace) -> None:
             raise DetmapError(option, f"JSON holds {what}", fix)
 
 
-def _by_suffix(arguments: argparse.Namespace) -> str:
+def _format_by_suffix(arguments: argparse.Namespace) -> str:
     """The format that the suffix of -o names; refuses a new file of another suffix. A file that
     exists may be an input, which its command refuses; `command_output` refuses the others.
     """

@@ -57,7 +57,7 @@ def test_subsets_are_evaluations_of_selected_images(integrator: str) -> None:
     """AP at 101 points of recall is read by the area under its envelope."""
     matches = draw(5, 60, integrator)
     made = subsets(units(matches.image_ids), 3)
-    found = detmap.summarize(matches).on_subsets(made)
+    found = detmap.summarize(matches).evaluate_subsets(made)
     by_area = smooth(matches) if integrator == "grid_envelope" else matches
     for e, keep in ((0, None), (1, made.keep[0]), (30, made.keep[29]), (57, made.keep[56])):
         ids = matches.image_ids if keep is None else matches.image_ids[keep]
@@ -109,7 +109,7 @@ def test_recall_at_a_limit_that_few_crowded_images_reach_has_no_interval() -> No
 
 def test_rules_by_metric_and_class() -> None:
     matches = draw(5, 120)
-    found = detmap.summarize(matches).on_subsets(subsets(units(matches.image_ids), 0))
+    found = detmap.summarize(matches).evaluate_subsets(subsets(units(matches.image_ids), 0))
     rules = dict(zip(found.metrics, found.estimates.rules, strict=False))
     share = math.sqrt(0.01 + 1 / 3)
     assert rules["AP"] == pytest.approx((2 / 3, 1.12, share, STEP / 3))  # 3 thresholds, 3 classes
@@ -169,7 +169,7 @@ def test_every_rule_has_intervals(settings: dict[str, Any]) -> None:
 def test_rules_that_order_all_images_together_match_again(settings: dict[str, Any]) -> None:
     result = detmap.evaluate(SHAPES, CONTOURS, "coco-bbox", settings=settings)
     made = subsets(units(result.matches.image_ids), 0)
-    found = result.on_subsets(made)
+    found = result.evaluate_subsets(made)
     part = result.select(result.matches.image_ids[made.keep[3]])
     assert found.estimates.parts[3, 0] == part.metrics["AP"]
     assert result.intervals().metrics["AP"].low > 0
@@ -184,7 +184,7 @@ def test_any_evaluation_is_read_by_its_metrics_and_rows() -> None:
     made, told = subsets(units(ids), 1), []
     n_units = units_of_truth(result.matched[0], made.units)
     slow = evaluate_result(result, ids, made, n_units, progress=lambda *now: told.append(now))
-    fast = result.on_subsets(made)
+    fast = result.evaluate_subsets(made)
     assert told == [(e, 57) for e in range(1, 58)]
     assert slow.metrics == fast.metrics
     np.testing.assert_array_equal(slow.estimates.parts[:, 0], fast.estimates.parts[:, 0])

@@ -217,7 +217,7 @@ def _intervals(
         return None, None
     dealt, more = subsets(units(result.matches.image_ids), seed), threshold_curve(result.protocol)
     try:
-        found = result.on_subsets(dealt, more, threads=threads)
+        found = result.evaluate_subsets(dealt, more, threads=threads)
     except DetmapError:
         return None, None
     names = result.matches.categories.names

@@ -253,7 +253,7 @@ def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
 def _with_subsets(measured: Measured, result: Any, image_ids: Any) -> Measured:
     """The numbers with those on subsets of the images; equal images have equal subsets."""
     dealt = subsets(units(image_ids), seed=0)
-    found = result.on_subsets(dealt)
+    found = result.evaluate_subsets(dealt)
     names = list(measured.classes)
     why_not = dict(zip(found.metrics, found.estimates.why_not, strict=False))
     rows = []

@@ -12,7 +12,6 @@ from typing import Any
 
 from detmap.cli import (
     command_output,
-    comparison_output,
     doctor_notes,
     evaluation_inputs,
     options,
@@ -193,16 +192,13 @@ def run(arguments: argparse.Namespace) -> int:
     )
     verdicts = [gates.judge(comparison, each, arguments.alpha) for each in wanted]
     if arguments.format == "json":
-        lower = comparison_output.lower_is_better(comparison)
-        verdict = comparison_output.verdict(comparison, lower)
         gate_rows = [{"passed": each.passed, "line": each.line} for each in verdicts]
         command_output.write_json(
-            {"verdict": verdict, **comparison.to_dict(), "gates": gate_rows}, arguments
+            {"verdict": comparison.verdict, **comparison.to_dict(), "gates": gate_rows}, arguments
         )
     else:
-        tables = comparison_output.output_tables(
-            comparison, arguments.format, arguments.table, arguments.style
-        )
+        form = "csv" if arguments.table is not None else arguments.format  # all tables
+        tables = comparison.tables_of(form, arguments.style)
         command_output.write_tables(tables, arguments)
     command_output.write_notes(comparison.notes)
     for each in verdicts:

@@ -71,7 +71,7 @@ def read_truth(
         options: dict[str, Any] = {"split": split, "format": format, "box_format": box_format}
         options |= {"shapes": shapes, "image_sizes": image_sizes, "classes": classes}
         options |= {"roles": roles, "attributes": attributes}
-        return _of_object(path, partial(read_truth, **options), options)
+        return _read_object(path, partial(read_truth, **options), options)
     path = registry.checked_path(path)
     for name, words in (("roles", roles), ("attributes", attributes), ("classes", classes)):
         if not isinstance(words, Sequence | Set) or not all(
@@ -119,7 +119,7 @@ def read_truth_for(
     shapes = "boxes" if kind_of(of).reader is None else of
     if not isinstance(path, str | os.PathLike):
         read = partial(read_truth_for, protocol=protocol, format=format, **options)
-        return _of_object(path, read, {"shapes": shapes, "format": format, **names, **options})
+        return _read_object(path, read, {"shapes": shapes, "format": format, **names, **options})
     path = registry.checked_path(path)
     preferred = protocol.files.truth
     with readable(path), explained(path, "truth", format or preferred or None):
@@ -130,7 +130,7 @@ def read_truth_for(
         return _noted(read_truth(path, format=row.name, shapes=shapes, **options), rivals)
 
 
-def _of_object(given: Any, read: Callable[[Path], Truth], options: Mapping[str, Any]) -> Truth:
+def _read_object(given: Any, read: Callable[[Path], Truth], options: Mapping[str, Any]) -> Truth:
     """The ground truth of a Python object; `read` reads a path with the options."""
     from detmap.core.adapters.in_memory import python_objects  # most ground truth is a path
 

@@ -263,9 +263,9 @@ class Matches(Immutable):
         if keep.sum() != len(wanted):
             unknown = (wanted[~np.isin(wanted, self.image_ids)] if known else wanted).tolist()
             raise DataError("select", f"no images {unknown[:5]}", "give ids of evaluated images")
-        return self.on_images(keep)
+        return self.select_where(keep)
 
-    def on_images(self, keep: NDArray[np.bool_]) -> Matches:
+    def select_where(self, keep: NDArray[np.bool_]) -> Matches:
         """Returns the part on the images where (I,) `keep` is true."""
         moved = (np.cumsum(keep) - 1).astype(np.int32)
         rows, obj_rows = (np.flatnonzero(keep[of]) for of in (self.image, self.obj_image))

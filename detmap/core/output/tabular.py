@@ -21,6 +21,10 @@ class Tabular:
         """Returns the tables."""
         raise NotImplementedError
 
+    def tables_of(self, form: str, style: Style, **options: Any) -> list[Table]:
+        """Returns the tables that a format shows; `options` are those of `tables`."""
+        return self.tables(**options)
+
     def summary(self) -> str:
         """Returns the tables and notes as text, as ``print`` shows them."""
         return str(self)
@@ -50,13 +54,15 @@ class Tabular:
         """
         from detmap.core.output import formats
 
-        return formats.markdown(self.tables(**options), Style(percent, digits))
+        style = Style(percent, digits)
+        return formats.markdown(self.tables_of("markdown", style, **options), style)
 
     def to_latex(self, *, percent: bool = False, digits: int | None = None, **options: Any) -> str:
         """Returns the tables as LaTeX (booktabs); parameters as in `to_markdown`."""
         from detmap.core.output import formats
 
-        return formats.latex(self.tables(**options), Style(percent, digits))
+        style = Style(percent, digits)
+        return formats.latex(self.tables_of("latex", style, **options), style)
 
     def save(self, path: str | Path, **options: Any) -> None:
         """Writes a file in the format of its suffix: .json, .csv, .md, .tex or .txt.
@@ -75,7 +81,7 @@ class Tabular:
             text = self.to_json(**{key: options[key] for key in ("iou",) if key in options})
         else:
             style = Style(options.pop("percent", False), options.pop("digits", None))
-            text = formats.RENDERERS[form](self.tables(**options), style)
+            text = formats.RENDERERS[form](self.tables_of(form, style, **options), style)
         atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
     def to_frame(self, table: str | None = None) -> Any:
@@ -95,10 +101,10 @@ class Tabular:
     def _repr_html_(self) -> str:
         from detmap.core.output import formats
 
-        return formats.html(self.tables())
+        return formats.html(self.tables_of("html", Style()))
 
     def __str__(self) -> str:
         from detmap.core.output import formats
 
         notes = "".join(f"note: {note}\n" for note in getattr(self, "notes", ()))
-        return formats.text(self.tables()) + notes
+        return formats.text(self.tables_of("table", Style())) + notes

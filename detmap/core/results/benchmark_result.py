@@ -178,11 +178,11 @@ class BenchmarkResult(MetricAccess, Tabular):
             method=method,
             progress=progress,
         )
-        found = self.on_subsets(dealt, progress=progress)
+        found = self.evaluate_subsets(dealt, progress=progress)
         names = [str(row["name"]) for row in self.per_class]
         return intervals.intervals(found, names, level, seed)
 
-    def on_subsets(
+    def evaluate_subsets(
         self, subsets: Subsets, *, progress: Callable[[int, int], None] | None = None
     ) -> Evaluated:
         """Returns every number of the result on subsets of the images; see `intervals`."""

@@ -330,10 +330,10 @@ class Result(MetricAccess, Tabular):
             method=method,
             progress=progress,
         )
-        found = self.on_subsets(dealt, threads=threads, progress=progress)
+        found = self.evaluate_subsets(dealt, threads=threads, progress=progress)
         return intervals.intervals(found, matches.categories.names, level, seed)
 
-    def on_subsets(
+    def evaluate_subsets(
         self,
         subsets: Subsets,
         more: Sequence[MetricRow] = (),

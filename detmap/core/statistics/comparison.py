@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from detmap.core.base.reprs import outline
+from detmap.core.base.suggestions import did_you_mean
 from detmap.core.matching.matches import Matches
 from detmap.core.output.cell_text import or_none
-from detmap.core.output.table import Table
+from detmap.core.output.table import Style, Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol.protocol_digest import protocol_digest
 from detmap.core.statistics.estimates import Difference
@@ -29,7 +30,6 @@ from detmap.errors import DataError, few
 
 TEST = "t"
 REMOVED = {"test": ("permutation", "plain-permutation"), "adjust": ("maxt",)}
-SHOWN = 10  # classes that changed most
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,9 @@ class ClassPair(Pair):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Tabular):
-    """The result of `detmap.compare`.
+    """The result of `detmap.compare`; ``print(comparison)`` shows the verdict and the differences.
+
+    ``comparison["AP"]`` is the `Pair` of a metric, ``comparison.better`` the better detector.
 
     Parameters
     ----------
@@ -141,11 +143,52 @@ class Comparison(Tabular):
             "notes": [asdict(note) for note in self.notes],
         }
 
+    @property
+    def verdict(self) -> str:
+        """One sentence about the first metric: which detector is better, and by how much."""
+        from detmap.core.statistics import verdict
+
+        return verdict.verdict(self)
+
+    @property
+    def better(self) -> str | None:
+        """The name of the better detector; None if no difference is shown."""
+        from detmap.core.statistics import verdict
+
+        return verdict.better(self)
+
+    def __getitem__(self, metric: str) -> Pair:
+        """Returns the difference in a metric of two detectors, the second minus the first.
+
+        Raises
+        ------
+        KeyError : no such metric, or more than two detectors; it says what to write
+        """
+        found = [each for each in self.pairs if each.metric == metric]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise KeyError(f"there are {len(found)} pairs of detectors; select one from .pairs")
+        hint = did_you_mean("metric", str(metric), self.values)
+        raise KeyError(f"there is no {metric!s:.80}; {hint}the names are {', '.join(self.values)}")
+
     def tables(self) -> list[Table]:
         """Returns the tables ``leaderboard``, ``pairs`` and ``classes``."""
         from detmap.core.statistics.interval_tables import comparison_tables
 
         return comparison_tables(self)
+
+    def tables_of(self, form: str, style: Style, **options: Any) -> list[Table]:
+        """Returns the tables that a format shows; the verdict is the title of the first. Markdown
+        and LaTeX have one table, detectors x metrics.
+        """
+        from detmap.core.statistics import verdict
+
+        if form == "csv":
+            return [*verdict.verdict_tables(self), *self.tables()]
+        papers = form in ("markdown", "latex")
+        tables = [verdict.paper_table(self, style)] if papers else verdict.verdict_tables(self)
+        return [replace(tables[0], title=self.verdict), *tables[1:]]
 
     def __repr__(self) -> str:
         first = self.pairs[0].metric

@@ -100,14 +100,14 @@ def evaluate_matches(
         cells = [aggregation.per_class(of, row, rules)[places] for row in of_class]
         return np.concatenate([means, *cells])
 
-    def on(keep: NDArray[np.bool_]) -> Floats:
-        return numbers(curves.scores(bare.on_images(keep), smooth, threads=1), shown)
+    def evaluate(keep: NDArray[np.bool_]) -> Floats:
+        return numbers(curves.scores(bare.select_where(keep), smooth, threads=1), shown)
 
     value = numbers(scores, protocol)
     whole = value
     if smooth is not protocol.ap:
         whole = numbers(curves.scores(matches, smooth, threads=threads), shown)
-    parts = _on_subsets(on, list(subsets.keep), len(value), threads, progress)
+    parts = _each_subset(evaluate, list(subsets.keep), len(value), threads, progress)
     rules, why_not, alone = _support(matches, scores, rows, of_class, subsets.units)
     cells = [(int(k), row.name) for row in of_class for k in places]
     estimates = Estimates(value, whole, parts, subsets, rules, why_not, alone)
@@ -138,14 +138,14 @@ def evaluate_result(
         found = [its.get(keys[k], {}).get(name, math.nan) for k, name in cells]
         return np.array([*metrics, *found], dtype=np.float64)
 
-    def on(ids: NDArray[Any]) -> Floats:
+    def evaluate(ids: NDArray[Any]) -> Floats:
         try:
             return numbers(whole.select(ids))
         except DataError:  # such as equal scores that cannot be scaled: undefined on this subset
             return np.full(len(value), np.nan)
 
     value = numbers(whole)
-    parts = _on_subsets(on, subsets.ids(image_ids), len(value), 1, progress)
+    parts = _each_subset(evaluate, subsets.ids(image_ids), len(value), 1, progress)
     m = np.array([n_units.get(key[0], 0) for key in keys], dtype=np.int64)
     there = m > 0
     n = int(there.sum())
@@ -153,7 +153,7 @@ def evaluate_result(
         why, alone = refusals.refuse_class(int(m[there][0]), subsets.units), int(m[there][0])
     else:
         why, alone = refusals.refuse_mean(np.ones(len(m)), m, subsets.units), 0
-    rule, of_class = rule_of_ap(n), _of_class(0.0)
+    rule, of_class = rule_of_ap(n), _class_rule(0.0)
     estimates = Estimates(
         value,
         value,
@@ -167,7 +167,7 @@ def evaluate_result(
     return Evaluated(names, tuple(cells), len(keys), estimates)
 
 
-def _on_subsets(
+def _each_subset(
     on: Callable[[Any], Floats],
     items: Sequence[Any],
     n: int,
@@ -232,14 +232,14 @@ def _support(
     for row in of_class:
         here = m[protocol.subset(row.subset)][scores.judged]
         steps = step / math.sqrt(1 if row.iou else len(protocol.thresholds()))
-        rule = _of_class(steps) if row.kind in ("AP", "MR") else Rule()
+        rule = _class_rule(steps) if row.kind in ("AP", "MR") else Rule()
         points = refusals.reason("points", units) if few and row.kind == "AP" else ""
         found += [(rule, refusals.refuse_class(k, units) or points, k) for k in here.tolist()]
     columns = tuple(zip(*found, strict=True)) or ((), (), ())
     return columns[0], columns[1], columns[2]
 
 
-def _of_class(step: float) -> Rule:
+def _class_rule(step: float) -> Rule:
     """The rule of AP of one of many classes."""
     return rule_of_ap(1, step)._replace(of_bias=OF_DIFFERENCE)
 

@@ -35,10 +35,6 @@ class Tally:
         kernels.add_lanes(self.off, self.image, self.sums, weights, totals)
         return totals
 
-    def of_groups(self, some: slice) -> Tally:
-        """The sums of consecutive groups."""
-        return Tally(self.off[some.start : some.stop + 1], self.image, self.sums)
-
     def n_images(self) -> NDArray[np.int64]:
         """(N,) number of images per group."""
         return np.diff(self.off)

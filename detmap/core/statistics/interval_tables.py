@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from detmap.core.output.table import Cell, PValue, Table
-from detmap.core.statistics.comparison import SHOWN, Comparison, Pair
+from detmap.core.statistics.comparison import Comparison, Pair
 from detmap.core.statistics.estimates import Interval
 from detmap.core.statistics.intervals import Intervals
 from detmap.core.statistics.ties import Tied
+from detmap.core.statistics.verdict import SHOWN
 from detmap.errors import counted
 
 HEADER = ("value", "SE", "low", "high", "bias")

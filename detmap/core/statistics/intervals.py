@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from detmap.core.base.suggestions import did_you_mean
 from detmap.core.base.sums import add_integers
+from detmap.core.output.table import Table
+from detmap.core.output.tabular import Tabular
 from detmap.core.statistics.estimates import Interval
 from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.random_words import check_seed
@@ -25,8 +28,8 @@ REMOVED = ("influence", "percentile")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intervals:
-    """The intervals of a result.
+class Intervals(Tabular):
+    """The intervals of a result; ``intervals["AP"].low`` is a bound.
 
     Parameters
     ----------
@@ -50,6 +53,19 @@ class Intervals:
     def signature(self) -> str:
         """The part of the signature for method, evaluations, seed and groups."""
         return signature(self.seed, self.units)
+
+    def __getitem__(self, metric: str) -> Interval:
+        """Returns the interval of a metric; a `KeyError` proposes the right name."""
+        if metric in self.metrics:
+            return self.metrics[metric]
+        hint = did_you_mean("metric", str(metric), self.metrics)
+        raise KeyError(f"there is no {metric!s:.80}; {hint}the names are {', '.join(self.metrics)}")
+
+    def tables(self, *, per_class: bool = False) -> list[Table]:
+        """Returns the tables of the metrics and, on request, of the classes."""
+        from detmap.core.statistics.interval_tables import metric_tables
+
+        return metric_tables(self, per_class)
 
     def sentence(self, metric: str | None = None) -> str:
         """A metric with its interval, as printed in a paper; default: the first metric."""

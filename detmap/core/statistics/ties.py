@@ -98,9 +98,9 @@ def ties(
     mean = np.clip(drawn.mean(axis=0), low, high) if n else nothing  # the sum may round beyond
     sd = drawn.std(axis=0, ddof=1) if n > 1 else nothing
     sd = np.where(low == high, 0.0 * sd, sd)
-    columns = (each.tolist() for each in (value, low, high, mean, sd))
-    rows = zip(names, zip(*columns, strict=True), strict=True)
-    return {name: Tied(*numbers, orders=n) for name, numbers in rows}
+    columns = zip(value, low, high, mean, sd, strict=True)
+    rows = zip(names, np.array(list(columns)).tolist(), strict=True)
+    return {name: Tied(own, a, b, m, s, n) for name, (own, a, b, m, s) in rows}
 
 
 def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:

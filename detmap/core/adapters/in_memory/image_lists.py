@@ -59,18 +59,21 @@ def _images(where: str, given: Any, box_format: str | None) -> tuple[list[Fields
         given = [given]
     rows = list(given.values()) if isinstance(given, Mapping) else list(given)
     if any(isinstance(each, Mapping) and "objects" in each for each in rows):
-        default, rows = "xywh", [_of_row(f"{where}[{i}]", each) for i, each in enumerate(rows)]
+        default, rows = (
+            "xywh",
+            [_row_fields(f"{where}[{i}]", each) for i, each in enumerate(rows)],
+        )
     else:
         default, rows = (
             "xyxy",
-            [_of_pipeline(each) if isinstance(each, list) else each for each in rows],
+            [_pipeline_fields(each) if isinstance(each, list) else each for each in rows],
         )
     images: Any = dict(zip(given, rows, strict=True)) if isinstance(given, Mapping) else rows
     form = box_conventions.require(box_format or default, box_conventions.IN_MEMORY)
     return batches.batch(where, images), form
 
 
-def _of_row(where: str, row: Any) -> Fields:
+def _row_fields(where: str, row: Any) -> Fields:
     """A row of a Hugging Face data set with ``objects``: boxes x, y, width, height."""
     if not isinstance(row, Mapping) or not isinstance(row.get("objects"), Mapping):
         raise DataError(where, "has no objects", "give each row the same columns")
@@ -85,7 +88,7 @@ def _of_row(where: str, row: Any) -> Fields:
     return {"boxes": own["bbox"], "labels": own[key], **given, **ids}
 
 
-def _of_pipeline(found: Sequence[Mapping[str, Any]]) -> Fields:
+def _pipeline_fields(found: Sequence[Mapping[str, Any]]) -> Fields:
     """The output of a Hugging Face pipeline for one image."""
     sides = ("xmin", "ymin", "xmax", "ymax")
     return {

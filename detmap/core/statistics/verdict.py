@@ -1,27 +1,25 @@
-"""The text of ``detmap compare``: the verdict, the metrics, and the classes that changed."""
+"""The text of a comparison: the verdict, the metrics, and the classes that changed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from detmap.core.output.table import Bold, Cell, PValue, Style, Table
 from detmap.core.protocol.metric_rows import METRICS
-from detmap.core.statistics.comparison import SHOWN, ClassPair, Comparison, Pair
 
+if TYPE_CHECKING:
+    from detmap.core.statistics.comparison import ClassPair, Comparison, Pair
+
+SHOWN = 10  # classes that changed most
 NAMED = 12
 """Metrics in the table of a paper."""
 
 
-def verdict(comparison: Comparison, lower: Collection[str] = ()) -> str:
-    """Returns one sentence about the first metric: which detector is better, and by how much.
-
-    Parameters
-    ----------
-    lower : names of metrics of which a lower value is better
-    """
-    pair = _decisive(comparison)
+def verdict(comparison: Comparison) -> str:
+    """Returns one sentence about the first metric: which detector is better, and by how much."""
+    pair, lower = _decisive(comparison), lower_is_better(comparison)
     level = f"{100 * (1 - comparison.alpha):g} % CI"
     images = f"{comparison.units.n:,} {comparison.units.noun}"
     sign = -1 if pair.metric in lower else 1
@@ -96,6 +94,15 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     return [metrics, _full(changed)]
 
 
+def better(comparison: Comparison) -> str | None:
+    """Returns the better detector of the verdict; None if no difference is shown."""
+    pair = _decisive(comparison)
+    if not (pair.low > 0 or pair.high < 0):
+        return None
+    rises = pair.low > 0
+    return pair.b if rises == (pair.metric not in lower_is_better(comparison)) else pair.a
+
+
 def _change(pair: Pair) -> tuple[Cell, ...]:
     return pair.difference, pair.low, pair.high, _p_value(pair.p)
 
@@ -135,15 +142,12 @@ def _undefined(cell: Cell) -> bool:
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
-def paper_table(comparison: Comparison, style: Style, lower: Collection[str]) -> Table:
+def paper_table(comparison: Comparison, style: Style) -> Table:
     """Returns detectors x metrics with intervals of the difference to the first detector; the best
     value of each metric is bold.
-
-    Parameters
-    ----------
-    lower : names of metrics of which a lower value is better
     """
     first, *_ = comparison.names
+    lower = lower_is_better(comparison)
     metrics = list(comparison.values)[:NAMED]
     pairs = {(each.b, each.metric): each for each in comparison.pairs if each.a == first}
     rows: list[tuple[Cell, ...]] = []
@@ -176,22 +180,3 @@ def lower_is_better(comparison: Comparison) -> set[str]:
     """Returns the names of metrics of which a lower value is better."""
     rates = tuple(each.name for each in METRICS if not each.higher_is_better)
     return {name for name in comparison.values if name.startswith(rates)}
-
-
-def output_tables(
-    comparison: Comparison, form: str, name: str | None, style: Style
-) -> Sequence[Table]:
-    """Returns the tables of an output format; the verdict is the title of the first.
-
-    Parameters
-    ----------
-    form : ``table``, ``csv``, ``markdown`` or ``latex``
-    name : of the requested table; None for the default
-    """
-    if name is not None or form == "csv":
-        return [*verdict_tables(comparison), *comparison.tables()]
-    lower = lower_is_better(comparison)
-    tables = verdict_tables(comparison)
-    if form in ("markdown", "latex"):
-        tables = [paper_table(comparison, style, lower)]
-    return [replace(tables[0], title=verdict(comparison, lower)), *tables[1:]]
