@@ -69,10 +69,10 @@ def test_a_refusal_names_the_key_and_its_value(feature: str, key: str) -> None:
 def test_several_keys_are_named_at_once() -> None:
     rules = protocol.load("coco-bbox").override({"ap.sum": "pairwise", "metrics": ["P"]})
     with pytest.raises(detmap.ProtocolError) as error:
-        rules.require("tie bounds")
+        rules.require("order of ties")
     assert error.value.where == "protocol coco-bbox: ap.sum, metrics"
     refused = "not available with ap.sum=pairwise, the metric P"
-    assert error.value.what == f"bounds over the orders of equal scores are {refused}"
+    assert error.value.what == f"another order of tied scores is {refused}"
     assert "coco-bbox or voc2012" in error.value.fix
 
 

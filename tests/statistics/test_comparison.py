@@ -267,7 +267,7 @@ def test_means_of_any_rule_have_tests(integrator: str) -> None:
     assert bool(few) is (integrator == "eleven_point")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_equal_detectors_are_rarely_rejected() -> None:
     """By a coin per image, each detector is the one or the other."""
     rejected = 0
