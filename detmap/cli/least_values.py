@@ -62,6 +62,8 @@ def judge(result: Any, least: dict[str, float]) -> bool:
         good = value <= wanted if lower else value >= wanted  # an undefined metric fails
         passed &= good
         shown = "undefined" if math.isnan(value) else f"{value:.4f}"
+        if not good and shown == f"{wanted:.4f}":
+            shown = repr(value)
         side = ("above", "at most") if lower else ("below", "at least")
         why = " (lower is better)" if lower else ""
         verdict = f"{'PASS' if good else 'FAIL'}: {name} {shown} is {side[good]}"

@@ -399,3 +399,54 @@ def test_classes_are_not_added_to_a_truth_that_lists_those_without_objects(tmp_p
     named = results(tmp_path, {"category_id": "elsewhere"})
     outcome = run("eval", with_null(tmp_path), named)
     assert (outcome.code, "scope.unknown" in outcome.err) == (2, False)
+
+
+BOX = [1.0, 1, 20, 20]
+
+
+@pytest.mark.parametrize("kind", ["lists", "csv", "frame"])
+def test_class_ids_have_no_meaning_where_the_ground_truth_has_names_alone(
+    kind: str, tmp_path: Path
+) -> None:
+    """The order of the model's classes is not that of the alphabet."""
+    truth: Any = [{"boxes": [BOX, BOX], "labels": ["dog", "cat"]}]
+    found: Any = [{"boxes": [BOX], "labels": [1], "scores": [0.9]}]
+    if kind != "lists":
+        truth = make.write(
+            tmp_path / "t.csv", "image_id,x1,y1,x2,y2,class\n1,1,1,20,20,dog\n1,1,1,20,20,cat\n"
+        )
+        found = make.write(
+            tmp_path / "d.csv", "image_id,x1,y1,x2,y2,class_id,score\n1,1,1,20,20,1,.9\n"
+        )
+    if kind == "frame":
+        pandas = pytest.importorskip("pandas")
+        truth, found = pandas.read_csv(truth), pandas.read_csv(found)
+    with pytest.raises(DataError, match=r"have names alone: cat, dog"):
+        detmap.evaluate(truth, found, "coco-bbox")
+    result = detmap.evaluate(truth, found, "coco-bbox", class_names={1: "dog", 2: "cat"})
+    assert [row["tp"] for row in result.per_class] == [0, 1]
+
+
+def test_classes_that_may_count_from_one_get_both_meanings(tmp_path: Path) -> None:
+    """Ids 1 and 2 beside classes 0 and 1; each advice is followed."""
+    boxes = [[0, 0, 9, 9], [20, 0, 9, 9]]
+    tree = make.instances()
+    tree["categories"] = [{"id": 0, "name": "a"}, {"id": 1, "name": "b"}]
+    tree["annotations"] = [
+        {"id": k + 1, "image_id": 1, "category_id": k, "bbox": box, "area": 81, "iscrowd": 0}
+        for k, box in enumerate(boxes)
+    ]
+    tree["images"] = [{"id": 1, "width": 99, "height": 99}]
+    truth = make.write(tmp_path / "gt.json", tree)
+    rows = [
+        {"image_id": 1, "category_id": k + 1, "bbox": box, "score": 0.9}
+        for k, box in enumerate(boxes)
+    ]
+    found = make.write(tmp_path / "dt.json", rows)
+    refused = run("eval", truth, found)
+    assert refused.code == 2
+    assert "if classes count from 1 here, --fix classes-one-based" in refused.err
+    assert "if 2 is another class, --unknown drop" in refused.err
+    fixed = run("eval", truth, found, "--fix", "classes-one-based", "--format", "json")
+    assert json.loads(fixed.out)["metrics"]["AP50"] == pytest.approx(1)
+    assert run("eval", truth, found, "--unknown", "drop").code == 0

@@ -81,7 +81,7 @@ def test_a_wrong_option_names_the_right_one(option: str, right: str) -> None:
     ("option", "right", "shown"),
     [
         ("--json", "--format json", '"AP50": 0.605'),
-        ("--metric", "--format json", '"AP50": 0.605'),
+        ("--metric", "--table metrics", "AP50 0.50 all"),
         ("--latex", "--format latex", "AP50 & 0.50"),
         ("--max-dets", "--set limits.max_dets=[1,10,100]", "AP50       0.50       all"),
         ("--iou-thresholds", "--set iou.thresholds=[0.5]", "AP50       0.50       all"),
@@ -236,8 +236,19 @@ def test_gates_are_fractions() -> None:
     outcome = run("compare", *files, "--fail-if-drop", "AP50=2.5")
     assert outcome.code == 2
     assert "2.5 points are AP50=0.025" in outcome.err
+    for kind in ("--fail-if-drop", "--require-within"):  # 1 would allow every drop
+        outcome = run("compare", TRUTH, A, B, kind, "1")
+        assert outcome.code == 2
+        assert "1 point is 0.01" in outcome.err
+    assert run("compare", TRUTH, A, B, "--fail-if-drop", "0.01").code == 1
     for wrong in ("nan", "-1", "x", "", "AP="):
         assert run("compare", *files, f"--fail-if-drop={wrong}").code == 2
+
+
+def test_a_gate_that_fails_shows_digits_that_differ() -> None:
+    outcome = run("eval", TRUTH, A, "--fail-under", "AP=.4478")
+    assert outcome.code == 1
+    assert "FAIL: AP 0.4477780444842106 is below 0.4478" in outcome.err
 
 
 def test_detectors_are_named_by_what_tells_them_apart(tmp_path: Path) -> None:

@@ -139,10 +139,11 @@ def _points(kind: str, text: str) -> str:
     except InvalidOperation:
         limit = Decimal(-1)
     limit = limit if limit.is_finite() else Decimal(-1)
-    if not 0 <= limit <= 1:
+    if not 0 <= limit < 1:  # 1 would allow every drop, and is meant as one point
         fix = "give a fraction from 0 to 1: .005, AP50=.005 or AP50/person=.01"
-        if 1 < limit <= 100:
-            fix = f"{limit} points are {name}{equals}{(limit / 100).normalize():f}"
+        if 1 <= limit <= 100:
+            noun = "point is" if limit == 1 else "points are"
+            fix = f"{limit} {noun} {name}{equals}{(limit / 100).normalize():f}"
         raise DetmapError(f"--{kind}", f"{text[:80]!r} is not a fraction", fix)
     return f"{name}{equals}{(100 * limit).normalize():f}"
 

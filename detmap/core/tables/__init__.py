@@ -117,6 +117,8 @@ class Truth(Immutable):
     scope : which pairs of image and class are annotated; None if all are
     shapes : G masks or keypoints; None if there are only boxes
     regions : where detections are dropped when they are read; None if nowhere
+    named : whether the source names its classes without ids: ids count the sorted names, so a
+        class id in detections has no meaning
     """
 
     images: Images
@@ -135,6 +137,7 @@ class Truth(Immutable):
     scope: Scope | None = None
     shapes: Shapes | None = None
     regions: Regions | None = None
+    named: bool = False
 
     def __post_init__(self) -> None:
         n_rows = _check_rows(self)

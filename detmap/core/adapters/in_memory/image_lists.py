@@ -15,7 +15,7 @@ from detmap.core.adapters.in_memory.batch_join import FLAG_KEYS
 from detmap.core.adapters.in_memory.batch_rows import Reader
 from detmap.core.adapters.in_memory.batch_tables import Known, identify
 from detmap.core.adapters.in_memory.batches import Fields
-from detmap.core.adapters.joining.unknown_policy import Policy
+from detmap.core.adapters.joining.unknown_policy import Policy, is_nameless
 from detmap.core.overlaps import KINDS, kind_of
 from detmap.core.tables import Categories, Detections, Truth
 from detmap.core.tables.extension import with_axes, with_classes
@@ -128,7 +128,8 @@ def read_truth(
     ids, numbered = identify([{}] * len(images), images, set(), None, False)
     objects, _ = reader.read_targets(images, np.full((len(images), 2), np.nan))
     truth = reader.truth_table(ids, objects)
-    return replace(truth, source=SOURCE if numbered else "list of images with ids")
+    source = SOURCE if numbered else "list of images with ids"
+    return replace(truth, source=source, named=not is_nameless(truth))
 
 
 def read_detections(

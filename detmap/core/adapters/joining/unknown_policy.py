@@ -88,7 +88,8 @@ class Policy(NamedTuple):
             _refuse_shared(known, self)
             ids = sorted(known)
             return np.array(ids, dtype=np.int64), np.array([known[i] for i in ids], dtype=np.int32)
-        if truth.family == "voc" and ",".join(truth.categories.names) != VOC_CLASSES:
+        alone = truth.named or truth.family == "voc"
+        if alone and ",".join(truth.categories.names) != VOC_CLASSES:
             raise DataError(
                 where,
                 f"classes are whole numbers here, and those of {truth.source} have names alone: "
@@ -340,6 +341,12 @@ def refusal(
         fix = (
             "classes seem to count from 0 here: give --class-names FILE (in Python class_names=) "
             "with one name per line, line 1 for class 0"
+        )
+        return DataError(where, _lacking(kind, names, count, truth, things), fix)
+    if kind == "class" and names == [len(table)] and table == list(range(len(table))):
+        fix = (
+            "if classes count from 1 here, --fix classes-one-based (in Python class_names=); "
+            f"if {names[0]} is another class, {FLAG}"
         )
         return DataError(where, _lacking(kind, names, count, truth, things), fix)
     example = f" such as {table[0]!r}" if len(table) else ""

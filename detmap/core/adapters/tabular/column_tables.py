@@ -98,6 +98,7 @@ def read_truth(
         source=sheet.source,
         notes=(*notes, *unknown),
         shapes=shapes,
+        named=categories is None and _has_names_alone(objects),
     )
 
 
@@ -360,6 +361,12 @@ def _categories(
             what = f"class {number} is {name!r}, but {name_of[number]!r} before"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give each id one name")
     return Categories(ids, tuple(name_of[i] for i in ids.tolist())), label
+
+
+def _has_names_alone(sheet: Sheet) -> bool:
+    """Whether no column has class ids."""
+    column, ids_column = _class_column(sheet)
+    return sheet.whole(ids_column or column) is None
 
 
 def _refuse_many(classes: int, where: str) -> None:
