@@ -41,6 +41,7 @@ def evaluate(
     class_names: ClassNames | None = None,
     image_key: str | None = None,
     class_key: str | None = None,
+    box_format: str | None = None,
     memory: int | str | None = None,
 ) -> Result:
     """Evaluates detections under a protocol.
@@ -65,6 +66,7 @@ def evaluate(
     unknown, class_names, image_key, class_key : as in `read_detections`, if `detections` is a path:
         handling of unknown images and classes, names of class ids, and what columns name images and
         classes by; `class_key` is that of `classes`, too
+    box_format : of the boxes of lists, arrays and data frames, such as ``xywh`` (default: ``xyxy``)
     memory : bytes of memory that this process may use (``3_000_000_000``, ``"3GB"``). The
         detections, a path, are then read in pieces and matched in parts (docs/scale.md), with the
         same bits; the result has no match rows. Default: all of it in memory, or in parts if that
@@ -80,6 +82,10 @@ def evaluate(
     """
     how: dict[str, Any] = {"unknown": unknown, "class_names": class_names}
     how |= {"image_key": image_key, "class_key": class_key}
+    if box_format is not None:
+        how["box_format"] = box_format
+        truth, protocol = _read_boxes(truth, protocol, settings, box_format)
+        settings = None
     whole = images is None and classes is None
     if memory is not None and not whole:
         what, fix = (
@@ -161,6 +167,7 @@ def match(
     class_names: ClassNames | None = None,
     image_key: str | None = None,
     class_key: str | None = None,
+    box_format: str | None = None,
 ) -> Matches:
     """Matches every detection in every subset and at every threshold; pass it to `summarize`.
 
@@ -172,7 +179,7 @@ def match(
     Parameters
     ----------
     truth, detections, protocol, settings, images, classes, threads, unknown, class_names,
-        image_key, class_key : as in `evaluate`
+        image_key, class_key, box_format : as in `evaluate`
     taken : whether to keep the assignments, `Matches.taken`
 
     Raises
@@ -182,6 +189,10 @@ def match(
     """
     how: dict[str, Any] = {"unknown": unknown, "class_names": class_names}
     how |= {"image_key": image_key, "class_key": class_key}
+    if box_format is not None:
+        how["box_format"] = box_format
+        truth, protocol = _read_boxes(truth, protocol, settings, box_format)
+        settings = None
     tables = _read(truth, detections, protocol, settings, None, classes, how)
     if images is None:
         return engine.match(*tables, threads=threads, taken=taken)
@@ -219,6 +230,17 @@ def _read(
         tables = truth, detections, rules
         return selected_classes.select(tables, images, classes, how["class_key"])
     return truth, detections, rules
+
+
+def _read_boxes(
+    truth: Any, protocol: Protocol | str | None, settings: Mapping[str, Any] | None, form: str
+) -> tuple[Truth, Protocol]:
+    """The ground truth, with the box format of lists and data frames."""
+    from detmap.core.adapters.in_memory import python_objects
+
+    known = python_objects.OWN_OPTIONS.get(python_objects.kind_of(truth), ())
+    options = {"box_format": form} if "box_format" in known else {}
+    return read_truth_and_protocol(truth, protocol, settings, **options)
 
 
 def _refuse_swapped(truth: Any, detections: Any) -> None:

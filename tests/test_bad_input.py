@@ -1348,11 +1348,11 @@ USAGE = {
     "an unknown option": (["eval", "gt.json", "dt.json", "--fast"], "no option --fast"),
     "an unknown format": (
         ["eval", "gt.json", "dt.json", "--format", "no format"],
-        "invalid choice: 'no format'",
+        "no value 'no format'",
     ),
     "an unknown format of truth": (
         ["eval", "gt.json", "dt.json", "--truth-format", "no format"],
-        "invalid choice: 'no format'",
+        "no value 'no format'",
     ),
     "an IoU that is no number": (
         ["eval", "gt.json", "dt.json", "--iou", "half"],
@@ -1368,7 +1368,7 @@ USAGE = {
     ),
     "a format that parity lacks": (
         ["parity", "gt.json", "dt.json", "--format", "no format"],
-        "invalid choice: 'no format'",
+        "no value 'no format'",
     ),
 }
 

@@ -195,7 +195,15 @@ CHOICES = {"--ci": ("automatic", "jackknife", "influence", "percentile")}
 def _spelled_out(word: str, after: str) -> str:
     """Add the default value to such an option, so that argparse does not consume the next path."""
     choices = CHOICES.get(word, (after,))
+    if word in CHOICES and re.fullmatch(r"0?\.\d+|\d\d(\.\d+)?%?", after):
+        level = float(after.rstrip("%"))
+        fix = f"write {word} --level {level if level < 1 else level / 100:g}"
+        raise DetmapError(word, f"{after} is no method", fix)
     return word if after in choices else f"{word}={choices[0]}"
+
+
+CHOICE = re.compile(r"argument (?:.*/)?(\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)")
+"""The message of argparse about a value that is none of the choices."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -219,6 +227,12 @@ class _Parser(argparse.ArgumentParser):
         if extra != message:
             fix = "`detmap compare TRUTH A B` compares detectors; quote names that have blanks"
             raise DetmapError("arguments", f"{extra[:200]!r}: more paths than expected", fix)
+        found = CHOICE.fullmatch(message)
+        if found is not None:
+            option, value, listed = found.groups()
+            known = [each.strip("'") for each in listed.split(", ")]
+            fix = f"{did_you_mean('choice', value, known)}the values are {', '.join(known)}"
+            raise DetmapError(option, f"no value {value!r:.60}", fix)
         super().error(message)
 
     def _proposal(self, name: str) -> str:

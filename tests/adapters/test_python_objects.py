@@ -272,3 +272,19 @@ def test_the_documentation_lists_every_kind() -> None:
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
     for kind in python_objects.KINDS:
         assert kind.what.split(":")[0] in page, kind.name
+
+
+@pytest.mark.parametrize("form", ["xywh", "cxcywh"])
+def test_boxes_of_lists_and_frames_have_a_format(form: str) -> None:
+    """Lists of images, data frames, and a mixture with a file of another format."""
+    corner, size = np.array([10.0, 20]), np.array([30.0, 40])
+    box = [*(corner if form == "xywh" else corner + size / 2), *size]
+    truth = [{"boxes": [box], "labels": ["cat"]}]
+    found = [{"boxes": [box], "labels": ["cat"], "scores": [0.9]}]
+    right = {"box_format": form}
+    assert detmap.evaluate(truth, found, "coco-bbox", **right)["AP"] == pytest.approx(1)
+    assert len(detmap.match(truth, found, "coco-bbox", **right)) == 1
+    own = [{"boxes": [[*corner, *(corner + size)]], "labels": ["cat"]}]
+    table = detmap.read_truth(own)
+    assert detmap.evaluate(table, found, "coco-bbox", **right)["AP"] == pytest.approx(1)
+    assert not detmap.evaluate(own, found, "coco-bbox", **right)["AP"] > 0.9  # both have one format

@@ -298,3 +298,28 @@ def test_verify_and_cite(tmp_path: Path) -> None:
     cited = run("cite", receipt, TRUTH, A).out
     assert "year    = {2026}" in cited
     assert "url     = {https://" in cited
+
+
+@pytest.mark.parametrize(("given", "level"), [("0.95", "0.95"), ("95", "0.95"), ("90%", "0.9")])
+def test_a_level_is_no_method_of_intervals(given: str, level: str) -> None:
+    outcome = run("eval", TRUTH, A, "--ci", given)
+    assert outcome.code == 2
+    assert f"write --ci --level {level}" in outcome.err
+    assert run("eval", TRUTH, A, "--ci", "--level", level).code == 0
+
+
+@pytest.mark.parametrize("name", ["coco2017", "coco-2017"])
+def test_a_year_of_coco_is_its_protocol(name: str) -> None:
+    assert advice(run("eval", TRUTH, A, "-p", name).err) == "coco-bbox"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "right"),
+    [("--format", "tex", "latex"), ("--format", "md", "markdown"), ("--table", "class", "classes")],
+)
+def test_a_wrong_value_names_the_right_one(option: str, value: str, right: str) -> None:
+    outcome = run("eval", TRUTH, A, option, value)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert advice(outcome.err) == right
+    assert len(outcome.err.splitlines()) == 2
+    assert run("eval", TRUTH, A, option, right).code == 0

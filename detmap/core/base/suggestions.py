@@ -87,6 +87,13 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "rafaelpadilla-odm-area": "rafaelpadilla odm object-detection-metrics",
         "rafaelpadilla-review-coco": "rafaelpadilla",
     },
+    "choice": {
+        "latex": "tex",
+        "markdown": "md",
+        "table": "text txt",
+        "classes": "class per-class per_class",
+        "drop": "ignore skip",
+    },
     "python": {
         "evaluate": "eval score val map mean_average_precision coco_eval evaluate_detections",
         "read_truth": "load read read_coco load_truth read_ground_truth",
@@ -125,6 +132,7 @@ ARGUMENTS: Mapping[str, str] = {
     "confidence": "conf score conf_thres conf_threshold confidence_threshold score_threshold "
     "score_thr threshold thr",
     "names": "labels detectors models",
+    "box_format": "format bbox_format in_fmt detections_box_format truth_box_format",
     "panels": "kind panel curve what",
     "threads": "workers n_jobs num_workers jobs",
 }

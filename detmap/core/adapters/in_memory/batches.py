@@ -247,9 +247,9 @@ def _column(
     except KeyError:
         lacking = next(i for i, image in enumerate(images) if key not in image)
         if missing is None:
-            raise DataError(
-                f"{where}[{lacking}]", f"no {key!r}", f"every image needs {key}"
-            ) from None
+            swapped = "; or ground truth and predictions are in the wrong order"
+            fix = f"every image needs {key}{swapped * (key == 'scores')}"
+            raise DataError(f"{where}[{lacking}]", f"no {key!r}", fix) from None
         arrays = [
             image.get(key, np.full(n, missing)) for image, n in zip(images, count, strict=True)
         ]
