@@ -72,7 +72,7 @@ def threshold(run: Run) -> int:
 
 
 def mean(runs: Sequence[Run]) -> Markup:
-    """Precision over recall, mean of the classes, at three overlaps; of two at two."""
+    """Precision-recall curve (class mean), at three overlaps; of two at two."""
     thresholds = runs[0].result.protocol.thresholds()
     some = sorted({0, len(thresholds) // 2, *([] if len(runs) == 2 else [len(thresholds) - 1])})
     drawn = []
@@ -92,7 +92,7 @@ def mean(runs: Sequence[Run]) -> Markup:
         for k in range(0, len(GRID), 5)
     ]
     axes = ("recall", "precision")
-    return charts.lines("Precision over recall", told, drawn, axes, readings=readings)
+    return charts.lines("Precision-recall curve", told, drawn, axes, readings=readings)
 
 
 def _each(drawn: Sequence[charts.Line], k: int, scale: float = 1.0) -> str:
@@ -336,4 +336,4 @@ def shares(a: Run, b: Run) -> Markup:
         ("only B matches", "b", counts[2]),
         ("both miss", "none", total - add_integers(counts)),
     )
-    return charts.shares("Objects by who matches them, at each highest F1", parts)
+    return charts.shares("Objects by who matches them, each at its best-F1 threshold", parts)

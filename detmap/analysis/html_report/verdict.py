@@ -146,11 +146,15 @@ def _two(a: Run, b: Run) -> Verdict:
         ),
         *_limit(winner, f" {letter}"),
         *_hardest(winner, f" for {letter}"),
-        Fact("objects only A | only B matches", f"{lost:,} | {won:,}", "at each highest F1"),
+        Fact(
+            "found only by A | found only by B",
+            f"{lost:,} | {won:,}",
+            "each at its best-F1 threshold",
+        ),
     ]
     if pair is not None and pair.mdd > 0:
         note = f"{metric} of the same {images}, power 80 %"
-        facts.append(Fact("smallest difference detected", points(pair.mdd, 1), note))
+        facts.append(Fact("minimum detectable difference", points(pair.mdd, 1), note))
     return Verdict(sentence, more.strip(), style, tuple(facts))
 
 

@@ -73,7 +73,7 @@ def test_the_first_screen_is_of_the_better_detector(letter: str) -> None:
     hardest = ("2 to 3", "recall 50 %, 60 of 120 objects")
     assert shown[f"hardest for {letter}: objects per image"] == hardest
     own = "51 | 66" if letter == "B" else "66 | 51"
-    assert shown["objects only A | only B matches"][0] == own
+    assert shown["found only by A | found only by B"][0] == own
     text = "with a confidence threshold of 0.9: precision 100 %, recall 59 %."
     assert made.more == f"Use {letter} {text}"
 
