@@ -28,7 +28,8 @@ ELSEWHERE = (
     ),
     *(
         "detmap.reproducibility.reproducing",
-        "detmap.core.statistics",
+        "detmap.core.statistics.comparison",
+        "detmap.core.statistics.intervals",
         "detmap.core.streaming",
         "detmap.warmup",
     ),

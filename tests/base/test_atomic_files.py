@@ -58,7 +58,7 @@ from detmap.core.base import atomic_files
 
 files = {f"labels/{number}": "x" for number in range(1_000_000)}
 place = Path(sys.argv[1]) / "folder"
-threading.Thread(target=conversion._write_folder, args=(place, files), daemon=True).start()
+threading.Thread(target=conversion.write_folder, args=(place, files), daemon=True).start()
 time.sleep(float(sys.argv[2]))
 sys.stderr = open(os.devnull, "w")  # the writer fails
 atomic_files.abandon()

@@ -198,7 +198,7 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
         ("--require-within=.99", 0, ", to show: a drop smaller than 99 ("),
         ("--require-within=0", 2, "a drop cannot be smaller than 0 points"),
         ("--fail-if-drop=x", 2, "fraction from 0 to 1"),
-        ("--fail-if-drop=AP99=1", 2, "there is no AP99"),
+        ("--fail-if-drop=AP99=.01", 2, "there is no AP99"),
         ("--fail-if-drop=nan", 2, "fraction"),
     ],
 )

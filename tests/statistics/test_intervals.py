@@ -154,7 +154,7 @@ def test_groups_from_a_file(tmp_path: Path) -> None:
         (("--ci=influence",), "'influence' was removed"),
         (("--ci", "percentile"), "'percentile' was removed"),
         (("--ci", "--seed=-1"), "--seed"),
-        (("--ci=other",), "invalid choice"),
+        (("--ci=other",), "no value 'other'"),
     ],
 )
 def test_options_that_cannot_be(options: tuple[str, ...], where: str) -> None:

@@ -39,7 +39,7 @@ def test_a_report_is_of_all_classes_in_either_order(
     done = run("report", "-p", "dota", truth, *pair, "-o", page)
     assert done.code == 0, done.err
     text = page.read_text("utf-8")
-    assert "No difference: mAP is 50.00 for both" in text
+    assert "No difference: mAP is 50.0 for both" in text
     assert "1 class without objects that only other detections name (helicopter)" in text
     assert "of narrow alone may give another number" in text
     assert "of wide alone" not in text

@@ -47,8 +47,10 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
             f"{name}-low": tied.low,
             f"{name}-high": tied.high,
         }
-    text = "random orders of the detections (seed 0) give the mean and sd of AP; no order gives "
-    text += "less than low or more than high"
+    text = (
+        "random orders of the detections (seed 0) give the mean and sd of AP, and its lowest and "
+    )
+    text += "highest value"
     notes = [Note("orders-drawn", text, ORDERS)]
     if len(detections) and np.ptp(detections.score):
         text = "detections have scores, which this protocol does not read"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Kind = TypeVar("Kind")
 
 LARGE_PAGE = 2 << 20  # bytes
+NAN = math.nan
 
 
 class Immutable:
@@ -61,10 +62,15 @@ class Value:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Value) or type(other) is not type(self):
             return NotImplemented
-        return self._values() == other._values()
+        return self._compared() == other._compared()
 
     def __hash__(self) -> int:
-        return hash(self._values())
+        return hash(self._compared())
+
+    def _compared(self) -> tuple[Any, ...]:
+        """The values with one object for each NaN: tuples compare objects first."""
+        values = self._values()
+        return tuple([NAN if type(each) is float and each != each else each for each in values])
 
     def __repr__(self) -> str:
         pairs = zip(self.__match_args__, self._values(), strict=True)
