@@ -285,3 +285,11 @@ def test_detectors_are_compared_from_a_list() -> None:
     assert detmap.compare(TRUTH, [A, B]).names == detmap.compare(TRUTH, A, B).names
     with pytest.raises(detmap.DataError, match="two or more"):
         detmap.compare(TRUTH, [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}])
+
+
+def test_saved_metrics_need_no_detmap(result: detmap.Result) -> None:
+    """A checkpoint with them is read with ``torch.load(weights_only=True)``."""
+    content = pickle.dumps((result.metrics, result.per_class[0]), protocol=2)
+    assert b"detmap" not in content
+    assert pickle.loads(content) == (result.metrics, result.per_class[0])
+    assert copy.copy(result.metrics)["AP"] == copy.deepcopy(result.metrics).AP == result["AP"]

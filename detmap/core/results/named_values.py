@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
@@ -15,6 +16,16 @@ class NamedValues(dict[str, Any]):
     def __missing__(self, name: object) -> Any:
         hint = did_you_mean("metric", str(name), self)
         raise KeyError(f"there is no {name!s:.80}; {hint}the names are {', '.join(self)}")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickled as an `OrderedDict`, which `torch.load` reads with ``weights_only=True``."""
+        return OrderedDict, (), None, None, iter(self.items())
+
+    def __copy__(self) -> NamedValues:
+        return NamedValues(self)
+
+    def __deepcopy__(self, memo: Any) -> NamedValues:
+        return NamedValues(self)  # of numbers and texts
 
     if not TYPE_CHECKING:  # a type checker would accept any attribute
 
