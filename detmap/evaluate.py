@@ -82,10 +82,7 @@ def evaluate(
     """
     how: dict[str, Any] = {"unknown": unknown, "class_names": class_names}
     how |= {"image_key": image_key, "class_key": class_key}
-    if box_format is not None:
-        how["box_format"] = box_format
-        truth, protocol = _read_boxes(truth, protocol, settings, box_format)
-        settings = None
+    truth, protocol, settings = _read_boxes(truth, protocol, settings, how, box_format)
     whole = images is None and classes is None
     if memory is not None and not whole:
         what, fix = (
@@ -189,10 +186,7 @@ def match(
     """
     how: dict[str, Any] = {"unknown": unknown, "class_names": class_names}
     how |= {"image_key": image_key, "class_key": class_key}
-    if box_format is not None:
-        how["box_format"] = box_format
-        truth, protocol = _read_boxes(truth, protocol, settings, box_format)
-        settings = None
+    truth, protocol, settings = _read_boxes(truth, protocol, settings, how, box_format)
     tables = _read(truth, detections, protocol, settings, None, classes, how)
     if images is None:
         return engine.match(*tables, threads=threads, taken=taken)
@@ -233,14 +227,23 @@ def _read(
 
 
 def _read_boxes(
-    truth: Any, protocol: Protocol | str | None, settings: Mapping[str, Any] | None, form: str
-) -> tuple[Truth, Protocol]:
-    """The ground truth, with the box format of lists and data frames."""
+    truth: Any,
+    protocol: Protocol | str | None,
+    settings: Mapping[str, Any] | None,
+    how: dict[str, Any],
+    box_format: str | None,
+) -> tuple[Any, Protocol | str | None, Mapping[str, Any] | None]:
+    """Ground truth, protocol and settings as given; read, if lists have another box format, which
+    becomes an option of the detections.
+    """
+    if box_format is None:
+        return truth, protocol, settings
     from detmap.core.adapters.in_memory import python_objects
 
+    how["box_format"] = box_format
     known = python_objects.OWN_OPTIONS.get(python_objects.kind_of(truth), ())
-    options = {"box_format": form} if "box_format" in known else {}
-    return read_truth_and_protocol(truth, protocol, settings, **options)
+    options = {"box_format": box_format} if "box_format" in known else {}
+    return *read_truth_and_protocol(truth, protocol, settings, **options), None
 
 
 def _refuse_swapped(truth: Any, detections: Any) -> None:

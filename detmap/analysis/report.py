@@ -169,7 +169,6 @@ def render(
         raise DetmapError("report", "no detectors", "give one, or two to compare")
     if kind in ("pdf", "png"):
         browser.find()
-    html_report.require(pictures=images is not None)
     made = html_report.report(
         truth,
         tables,

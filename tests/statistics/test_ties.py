@@ -8,6 +8,7 @@ import pytest
 import detmap
 from detmap.core.curves import scores as curves
 from detmap.core.statistics import ties
+from detmap.core.statistics.random_words import TIES, random_words
 from detmap.kernels.curves import Ranked
 from tests.statistics.drawn_matches import draw
 from tests.support.tier import drawn
@@ -153,11 +154,23 @@ def test_orders_depend_on_the_seed_and_not_on_threads() -> None:
 
 
 def test_random_words_are_those_of_splitmix64() -> None:
-    """The first outputs of the published generator for the states 0 and 1234567."""
-    assert ties._random_words(0, 0, 2).tolist() == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]
-    inverse = pow(0xD1342543DE82EF95, -1, 1 << 64)
-    words = ties._random_words(1234567 * inverse % (1 << 64), 0, 2).tolist()
-    assert words == [6457827717110365317, 3203168211198807973]
+    """The outputs of the published generator, from a state of seed, tag and stream."""
+    golden, every = 0x9E3779B97F4A7C15, (1 << 64) - 1
+
+    def mixed(state: int) -> int:
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            state = (state ^ (state >> shift)) * factor & every
+        return state ^ (state >> 31)
+
+    def outputs(state: int, n: int) -> list[int]:
+        return [mixed((state + golden * (j + 1)) & every) for j in range(n)]
+
+    assert outputs(0, 2) == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]  # as published
+    assert outputs(1234567, 2) == [6457827717110365317, 3203168211198807973]
+    for seed, tag, stream in ((0, 0, 0), (7, TIES, 5), (2**64 - 1, 2, 99)):
+        of_tag = mixed((seed + golden * tag) & every)
+        state = mixed((of_tag + golden * (stream + 1)) & every)
+        assert random_words(seed, tag, stream, (1, 4))[0].tolist() == outputs(state, 4)
 
 
 def test_rows_of_an_image_stay_in_order() -> None:

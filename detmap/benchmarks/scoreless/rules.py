@@ -47,10 +47,8 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
             f"{name}-low": tied.low,
             f"{name}-high": tied.high,
         }
-    text = (
-        "random orders of the detections (seed 0) give the mean and sd of AP, and its lowest and "
-    )
-    text += "highest value"
+    text = "random orders of the detections (seed 0) give the mean and sd of AP, "
+    text += "and its lowest and highest value"
     notes = [Note("orders-drawn", text, ORDERS)]
     if len(detections) and np.ptp(detections.score):
         text = "detections have scores, which this protocol does not read"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 Kind = TypeVar("Kind")
 
 LARGE_PAGE = 2 << 20  # bytes
-NAN = math.nan
 
 
 class Immutable:
@@ -62,15 +61,10 @@ class Value:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Value) or type(other) is not type(self):
             return NotImplemented
-        return self._compared() == other._compared()
+        return self._values() == other._values()
 
     def __hash__(self) -> int:
-        return hash(self._compared())
-
-    def _compared(self) -> tuple[Any, ...]:
-        """The values with one object for each NaN: tuples compare objects first."""
-        values = self._values()
-        return tuple([NAN if type(each) is float and each != each else each for each in values])
+        return hash(self._values())
 
     def __repr__(self) -> str:
         pairs = zip(self.__match_args__, self._values(), strict=True)

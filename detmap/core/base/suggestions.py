@@ -244,6 +244,13 @@ def did_you_mean(kind: str, name: str, known: Iterable[Any]) -> str:
     return f"did you mean {listed}? " if found else ""
 
 
+def missing(name: object, known: Iterable[Any]) -> KeyError:
+    """Returns the error for the name of a metric that is not there."""
+    names = list(map(str, known))
+    hint = did_you_mean("metric", str(name), names)
+    return KeyError(f"there is no {name!s:.80}; {hint}the names are {', '.join(names)}")
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -165,12 +165,9 @@ class BenchmarkResult(MetricAccess, Tabular):
         """
         from detmap.core.statistics import intervals
 
-        if isinstance(groups, str | Path):
-            from detmap.core.statistics.sampling_units import groups_of
-
-            groups = groups_of(groups, self.truth)
         dealt = intervals.sample(
             self.truth.images.ids,
+            self.truth,
             level=level,
             seed=seed,
             groups=groups,

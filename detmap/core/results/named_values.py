@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from detmap.core.base.suggestions import FUNCTIONS, did_you_mean, suggestions
+from detmap.core.base.suggestions import FUNCTIONS, did_you_mean, missing, suggestions
 from detmap.errors import few
 
 
@@ -14,8 +14,7 @@ class NamedValues(dict[str, Any]):
     """A dict of values by metric; a `KeyError` proposes the right name."""
 
     def __missing__(self, name: object) -> Any:
-        hint = did_you_mean("metric", str(name), self)
-        raise KeyError(f"there is no {name!s:.80}; {hint}the names are {', '.join(self)}")
+        raise missing(name, self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickled as an `OrderedDict`, which `torch.load` reads with ``weights_only=True``."""

@@ -317,12 +317,9 @@ class Result(MetricAccess, Tabular):
         from detmap.core.statistics import intervals
 
         matches = self._unweighted("intervals")
-        if isinstance(groups, str | Path) and self.matched is not None:
-            from detmap.core.statistics.sampling_units import groups_of
-
-            groups = groups_of(groups, self.matched[0])
         dealt = intervals.sample(
             matches.image_ids,
+            None if self.matched is None else self.matched[0],
             level=level,
             seed=seed,
             groups=groups,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from detmap.core.base.reprs import outline
-from detmap.core.base.suggestions import did_you_mean
+from detmap.core.base.suggestions import missing
 from detmap.core.matching.matches import Matches
 from detmap.core.output.cell_text import or_none
 from detmap.core.output.table import Style, Table
@@ -169,8 +169,7 @@ class Comparison(Tabular):
             return found[0]
         if found:
             raise KeyError(f"there are {len(found)} pairs of detectors; select one from .pairs")
-        hint = did_you_mean("metric", str(metric), self.values)
-        raise KeyError(f"there is no {metric!s:.80}; {hint}the names are {', '.join(self.values)}")
+        raise missing(metric, self.values)
 
     def tables(self) -> list[Table]:
         """Returns the tables ``leaderboard``, ``pairs`` and ``classes``."""

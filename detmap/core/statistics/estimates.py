@@ -57,8 +57,18 @@ def rule_of_ap(n_classes: int, step: float = 0.0) -> Rule:
     return Rule(RATE_OF_AP, WIDER, math.hypot(OF_AP, 1 / math.sqrt(max(1, n_classes))), step)
 
 
+class Numbers(Value):
+    """A `Value` of which NaN equals NaN: tuples compare objects first, so each is `math.nan`."""
+
+    __slots__ = ()
+
+    def _values(self) -> tuple[Any, ...]:
+        values = Value._values(self)
+        return tuple([math.nan if each != each else each for each in values])
+
+
 @dataclass(slots=True, eq=False, repr=False)
-class Interval(Value):  # dataclasses compare NaN differently from Python 3.13 on
+class Interval(Numbers):  # dataclasses compare NaN differently from Python 3.13 on
     """A number with its uncertainty, as fractions; NaN if undefined.
 
     Parameters
@@ -93,7 +103,7 @@ class Interval(Value):  # dataclasses compare NaN differently from Python 3.13 o
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Difference(Value):  # as `Interval`
+class Difference(Numbers):  # as `Interval`
     """A number of B minus that of A on the same images; NaN if undefined.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from detmap.core.base.suggestions import did_you_mean
+from detmap.core.base.suggestions import missing
 from detmap.core.base.sums import add_integers
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
@@ -18,9 +18,9 @@ from detmap.core.statistics.estimates import Interval
 from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.random_words import check_seed
 from detmap.core.statistics.refusals import REASONS
-from detmap.core.statistics.sampling_units import Units, units
+from detmap.core.statistics.sampling_units import Units, groups_of, units
 from detmap.core.statistics.subsets import EVALUATIONS, Subsets, subsets
-from detmap.core.tables import Note
+from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
 
 METHOD, VERSION = "jackknife", 3
@@ -58,8 +58,7 @@ class Intervals(Tabular):
         """Returns the interval of a metric; a `KeyError` proposes the right name."""
         if metric in self.metrics:
             return self.metrics[metric]
-        hint = did_you_mean("metric", str(metric), self.metrics)
-        raise KeyError(f"there is no {metric!s:.80}; {hint}the names are {', '.join(self.metrics)}")
+        raise missing(metric, self.metrics)
 
     def tables(self, *, per_class: bool = False) -> list[Table]:
         """Returns the tables of the metrics and, on request, of the classes."""
@@ -94,6 +93,7 @@ def signature(seed: int, of: Units) -> str:
 
 def sample(
     image_ids: Any,
+    truth: Truth | None = None,
     *,
     level: float = 0.95,
     seed: int = 0,
@@ -106,6 +106,7 @@ def sample(
 
     Parameters
     ----------
+    truth : the ground truth, by which a file of groups names images; None: the file has ids
     level : confidence level; seed : of the random numbers, at least 0
     groups : a mapping from image to group, or a CSV file ``image,group``, for dependent images
         (frames of one video)
@@ -127,6 +128,8 @@ def sample(
     if progress is not None and not callable(progress):
         what = f"a {type(progress).__name__}"
         raise DataError("progress", what, "give a function of two numbers, or leave it out")
+    if isinstance(groups, str | Path) and truth is not None:
+        groups = groups_of(groups, truth)
     return subsets(units(image_ids, groups), seed)
 
 

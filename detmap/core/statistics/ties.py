@@ -17,6 +17,7 @@ from detmap.core.curves.scores import Scores
 from detmap.core.matching import engine
 from detmap.core.matching.matches import Matches
 from detmap.core.output.cell_text import or_none
+from detmap.core.statistics.random_words import TIES, random_words
 from detmap.core.tables import Detections, Note, Truth, selection
 from detmap.core.tables.grouping import labels, runs
 from detmap.errors import DetmapError
@@ -179,48 +180,36 @@ class _Images:
     def __init__(self, matches: Matches, tables: Tables, threads: int | None) -> None:
         truth, detections = tables
         self.protocol, self.threads = matches.protocol, threads
-        whole = matches.protocol.limits.scope != "class"  # tied scores of other classes, too
-        unit = detections.image.astype(np.int64)
-        if not whole:
-            unit = unit + detections.label.astype(np.int64) * len(truth.images)
+        unit = self._units(detections)
         tied = _tied(unit, detections.score)
-        if not whole and not matches.beyond.any():  # without an object each is a false positive
-            objects = truth.image.astype(np.int64)
-            objects = objects + truth.label.astype(np.int64) * len(truth.images)
-            tied &= np.isin(unit, objects)
+        if self._by_class() and not matches.beyond.any():  # without an object all are false
+            tied &= np.isin(unit, self._units(truth))
         self.ids = truth.images.ids[np.unique(detections.image[tied])]
         if not len(self.ids):
             return
         self.truth, self.detections = selection.part(truth, detections, self.ids, None)
         others = truth.images.ids[~np.isin(truth.images.ids, self.ids)]
         self.rest = matches.select(others) if len(others) else None
-        unit = self.detections.image.astype(np.int64)
-        if not whole:
-            unit = unit + self.detections.label.astype(np.int64) * len(truth.images)
-        self.places = np.lexsort((self.detections.score, unit))
-        self.unit = unit
+        self.unit = self._units(self.detections)
+        self.places = np.lexsort((self.detections.score, self.unit))
+
+    def _by_class(self) -> bool:
+        """Whether the order matters within a class; else tied scores of other classes count too."""
+        return self.protocol.limits.scope == "class"
+
+    def _units(self, table: Truth | Detections) -> NDArray[np.int64]:
+        """(n,) number of each row's image, or image and class."""
+        unit = table.image.astype(np.int64)
+        return unit + self._by_class() * table.label.astype(np.int64) * len(table.images)
 
     def matched(self, seed: int, b: int) -> Matches:
         """Returns the matches with the detections of these images in random order b."""
-        key = _random_words(seed, 2 * b + 1, len(self.unit))
+        key = random_words(seed, TIES, 2 * b + 1, (1, len(self.unit)))[0]
         order = np.empty(len(key), dtype=np.int64)
         order[self.places] = np.lexsort((key, self.detections.score, self.unit))
         shuffled = self.detections.take(order)
         part = engine.match(self.truth, shuffled, self.protocol, threads=self.threads)
         return part if self.rest is None else self.rest.merge(part)
-
-
-def _random_words(seed: int, stream: int, n: int) -> NDArray[np.uint64]:
-    """(n,) words of a stream of random numbers: SplitMix64 of a counter. Importing `numpy.random`
-    takes as long as a small evaluation.
-
-    Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators (2014).
-    """
-    start = (seed * 0xD1342543DE82EF95 + stream * 0xAF251AF3B0F025B5) % (1 << 64)
-    words = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
-    return words ^ (words >> np.uint64(31))
 
 
 def _tied(unit: NDArray[np.int64], score: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -259,7 +248,7 @@ class _Groups:
 
     def random_order(self, seed: int, b: int) -> Ranked:
         """Returns random order b of the rows of each group; those of an image stay in order."""
-        key = _random_words(seed, 2 * b, len(self.tied)) >> np.uint64(32)
+        key = random_words(seed, TIES, 2 * b, (1, len(self.tied)))[0] >> np.uint64(32)
         key[self.several] = key[self.several[np.lexsort((key[self.several], self.block))]]
         return self._ordered(self.number[self.tied].astype(np.uint64) << np.uint64(32) | key)
 

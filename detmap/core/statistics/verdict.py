@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from detmap.core.output.table import Bold, Cell, PValue, Style, Table
 from detmap.core.protocol.metric_rows import METRICS
+from detmap.core.statistics.refusals import LEAST_OF_TEST
 
 if TYPE_CHECKING:
     from detmap.core.statistics.comparison import ClassPair, Comparison, Pair
@@ -22,7 +23,6 @@ def verdict(comparison: Comparison) -> str:
     pair, lower = _decisive(comparison), lower_is_better(comparison)
     level = f"{100 * (1 - comparison.alpha):g} % CI"
     images = f"{comparison.units.n:,} {comparison.units.noun}"
-    sign = -1 if pair.metric in lower else 1
     change = _points(pair.difference)
     if math.isnan(pair.difference):
         return f"{pair.metric} is undefined: no class has a ground-truth object."
@@ -33,19 +33,20 @@ def verdict(comparison: Comparison) -> str:
     if pair.difference == 0 and not pair.se > 0:
         value = comparison.values[pair.metric][comparison.names.index(pair.a)]
         return f"No difference: {pair.metric} is {100 * value:.1f} for both, on {images}."
-    if pair.low <= 0 <= pair.high:
+    winner = better(comparison)
+    if winner is None:
         seen = f" (a difference of {100 * pair.mdd:.1f} would be detected)" if pair.mdd > 0 else ""
         return (
             f"No difference is shown: {pair.b} - {pair.a} is {change} {pair.metric} "
             f"({interval}) on {images}{seen}."
         )
-    better, worse = (pair.b, pair.a) if sign * pair.low > 0 else (pair.a, pair.b)
-    if better == pair.a:
+    loser = pair.a if winner == pair.b else pair.b
+    if winner == pair.a:
         change = _points(-pair.difference)
         interval = f"{level} {_points(-pair.high)} to {_points(-pair.low)}"
-    rate = ", lower is better" if sign < 0 else ""
-    than = f" than {worse}" if len(comparison.names) > 2 else ""
-    return f"{better} is better{than}: {change} {pair.metric} ({interval}{rate}) on {images}."
+    rate = ", lower is better" if pair.metric in lower else ""
+    than = f" than {loser}" if len(comparison.names) > 2 else ""
+    return f"{winner} is better{than}: {change} {pair.metric} ({interval}{rate}) on {images}."
 
 
 def _points(fraction: float) -> str:
@@ -79,7 +80,7 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     reasons = dict.fromkeys(each.why_not for each in comparison.pairs if each.why_not)
     lines = [f"no interval or p-value of some metrics: {reason}" for reason in list(reasons)[:1]]
     if all(math.isnan(each.p) for each in comparison.pairs) and not reasons:
-        lines = [f"no p-values: fewer than 100 {comparison.units.noun}"]
+        lines = [f"no p-values: fewer than {LEAST_OF_TEST} {comparison.units.noun}"]
     metrics = _full(Table("", header, tuple(rows), tuple(lines), name="metrics"))
     moved = [each for each in comparison.classes if each.difference != 0][:SHOWN]
     if not moved:
@@ -97,7 +98,7 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
 def better(comparison: Comparison) -> str | None:
     """Returns the better detector of the verdict; None if no difference is shown."""
     pair = _decisive(comparison)
-    if not (pair.low > 0 or pair.high < 0):
+    if not (pair.low > 0 or pair.high < 0) or (pair.difference == 0 and not pair.se > 0):
         return None
     rises = pair.low > 0
     return pair.b if rises == (pair.metric not in lower_is_better(comparison)) else pair.a

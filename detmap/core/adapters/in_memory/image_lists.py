@@ -58,16 +58,12 @@ def _images(where: str, given: Any, box_format: str | None) -> tuple[list[Fields
     if isinstance(given, Mapping) and _is_image(given):
         given = [given]
     rows = list(given.values()) if isinstance(given, Mapping) else list(given)
+    default = "xyxy"
     if any(isinstance(each, Mapping) and "objects" in each for each in rows):
-        default, rows = (
-            "xywh",
-            [_row_fields(f"{where}[{i}]", each) for i, each in enumerate(rows)],
-        )
+        default = "xywh"
+        rows = [_row_fields(f"{where}[{i}]", each) for i, each in enumerate(rows)]
     else:
-        default, rows = (
-            "xyxy",
-            [_pipeline_fields(each) if isinstance(each, list) else each for each in rows],
-        )
+        rows = [_pipeline_fields(each) if isinstance(each, list) else each for each in rows]
     images: Any = dict(zip(given, rows, strict=True)) if isinstance(given, Mapping) else rows
     form = box_conventions.require(box_format or default, box_conventions.IN_MEMORY)
     return batches.batch(where, images), form

@@ -71,7 +71,7 @@ def read_truth(
         sizes=(images.width[rows], images.height[rows]),
         place=objects.place,
     )
-    known, label = _categories(objects, categories)
+    known, label, named = _categories(objects, categories)
     shapes = _rotated(boxes, objects, ~empty)
     area = objects.named(("area",))
     flags, unknown = flag_columns.read(objects, roles)
@@ -98,7 +98,7 @@ def read_truth(
         source=sheet.source,
         notes=(*notes, *unknown),
         shapes=shapes,
-        named=categories is None and _has_names_alone(objects),
+        named=named,
     )
 
 
@@ -325,8 +325,10 @@ def _is_text(sheet: Sheet, column: str) -> bool:
 
 def _categories(
     sheet: Sheet, known: Mapping[int, str] | None
-) -> tuple[Categories, NDArray[np.int32]]:
-    """Returns the classes of a ground truth, and the class of each row."""
+) -> tuple[Categories, NDArray[np.int32], bool]:
+    """Returns the classes of a ground truth, the class of each row, and whether they have names
+    alone, no ids.
+    """
     column, ids_column = _class_column(sheet)
     numbers = sheet.whole(ids_column or column)
     if known is not None:
@@ -340,7 +342,7 @@ def _categories(
         if (row := first_true(label < 0)) is not None:
             what = f"no class {given[row]!r} in categories"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "list every class")
-        return categories, label
+        return categories, label, False
     if ids_column is not None and numbers is None:
         where = f"{sheet.source}: column {ids_column}"
         raise DataError(where, "not whole numbers", "write ids such as 7, not 007")
@@ -349,24 +351,18 @@ def _categories(
         listed = sorted(names.names)
         _refuse_many(len(listed), f"{sheet.source}: column {column}")
         label = names.positions({name: i for i, name in enumerate(listed)})
-        return Categories(np.arange(1, len(listed) + 1), tuple(listed)), label
+        return Categories(np.arange(1, len(listed) + 1), tuple(listed)), label, True
     ids = np.unique(numbers)
     _refuse_many(len(ids), f"{sheet.source}: column {column}")
     label = np.searchsorted(ids, numbers).astype(np.int32)
     if ids_column is None:
-        return Categories(ids, tuple(map(str, ids.tolist()))), label
+        return Categories(ids, tuple(map(str, ids.tolist()))), label, False
     name_of: dict[int, str] = {}
     for row, (number, name) in enumerate(zip(numbers.tolist(), sheet.texts(column), strict=True)):
         if name_of.setdefault(number, name) != name:
             what = f"class {number} is {name!r}, but {name_of[number]!r} before"
             raise DataError(f"{sheet.place(row)}, column {column}", what, "give each id one name")
-    return Categories(ids, tuple(name_of[i] for i in ids.tolist())), label
-
-
-def _has_names_alone(sheet: Sheet) -> bool:
-    """Whether no column has class ids."""
-    column, ids_column = _class_column(sheet)
-    return sheet.whole(ids_column or column) is None
+    return Categories(ids, tuple(name_of[i] for i in ids.tolist())), label, False
 
 
 def _refuse_many(classes: int, where: str) -> None:
