@@ -146,7 +146,7 @@ def _evaluate_parts(
 
     rules.require("bounded memory")
     source = pieces.source(detections, truth, **how, **options_of(rules))
-    return evaluation.evaluate(truth, source, rules, bound, threads=threads)
+    return evaluation.evaluate(source, rules, bound, threads=threads)
 
 
 @proposes_arguments
@@ -211,13 +211,12 @@ def _read(
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth, **how, **options_of(rules))
-        truth = extended(truth, detections)
     elif any(how[name] is not None for name in how if name not in ("unknown", "class_key")) or (
         how["unknown"] != "error"
     ):
         what = "has no effect: the detections have been read already"
         raise DataError("evaluate: unknown, class_names", what, "pass it to `read_detections`")
-    truth, detections = rules.classes.rename(truth, detections)
+    truth, detections = rules.classes.rename(extended(truth, detections), detections)
     if images is not None or classes is not None:
         from detmap.core.matching import selected_classes
 

@@ -65,7 +65,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
     source = pieces.source(arguments.detections, truth, **reading.detection_options(arguments))
     streams.progress(f"reading {arguments.detections} in parts")
     result = evaluation.evaluate(
-        truth, source, rules, bound, threads=arguments.threads, progress=_progress()
+        source, rules, bound, threads=arguments.threads, progress=_progress()
     )
     if math.isnan(result.lowest_score) and not n_dropped(result.notes):
         nothing = evaluation.no_detections(truth)

@@ -450,3 +450,34 @@ def test_classes_that_may_count_from_one_get_both_meanings(tmp_path: Path) -> No
     fixed = run("eval", truth, found, "--fix", "classes-one-based", "--format", "json")
     assert json.loads(fixed.out)["metrics"]["AP50"] == pytest.approx(1)
     assert run("eval", truth, found, "--unknown", "drop").code == 0
+
+
+def test_class_names_name_numbers_on_both_sides(tmp_path: Path) -> None:
+    box = {"boxes": [[0, 0, 9, 9], [20, 20, 29, 29]], "labels": [1, 2]}
+    found = [box | {"labels": [1, 3], "scores": [0.9, 0.8]}]
+    names = {1: "cat", 2: "dog", 3: "cow"}
+    plain = detmap.evaluate([box], found)
+    named = detmap.evaluate([box], found, class_names=names)
+    assert [row["name"] for row in named.per_class] == ["cat", "dog", "cow"]
+    assert named.metrics == plain.metrics
+    assert [row["name"] for row in plain.per_class] == ["1", "2", "3"]
+    with pytest.raises(DataError, match="class 2 of list of images has no name"):
+        detmap.evaluate([box], found, class_names=["cat", "dog"])
+    stream = Evaluator(truth=[{**box, "image_id": 7}], class_names=names)
+    stream.update([{**found[0], "image_id": 7}])
+    assert stream.compute().metrics == plain.metrics
+    assert stream.categories.names == ("cat", "dog", "cow")
+    lines = "image,class,xmin,ymin,xmax,ymax", "a,1,0,0,9,9"
+    truth = make.write(tmp_path / "gt.csv", "\n".join([*lines, "b,1,0,0,9,9"]))
+    files = [
+        make.write(tmp_path / f"{n}.csv", f"{lines[0]},score\n{lines[1]},.{n}") for n in (1, 2)
+    ]
+    listed = make.write(tmp_path / "names.json", {str(k): name for k, name in names.items()})
+    for outcome in (
+        run("eval", truth, files[0], "--class-names", listed, "--per-class"),
+        run("eval", truth, files[0], "--class-names", listed, "--classes", "cat", "--per-class"),
+    ):
+        assert (outcome.code, "cat" in outcome.out) == (0, True)
+    table = detmap.read_truth(truth)
+    tables = [detmap.read_detections(file, table, class_names=names) for file in files]
+    assert {row.name for row in detmap.compare(table, *tables).classes} >= {"cat"}

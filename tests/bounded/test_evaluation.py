@@ -76,7 +76,7 @@ def in_parts(
 ) -> detmap.Result:
     rules.require("bounded memory")
     options = {"protocol_unknown": rules.scope.unknown, **options}
-    return evaluation.evaluate(truth, pieces.source(path, truth, **options), rules, limits)
+    return evaluation.evaluate(pieces.source(path, truth, **options), rules, limits)
 
 
 def content(result: detmap.Result) -> dict[str, Any]:
@@ -304,7 +304,6 @@ def test_progress_ends_at_the_whole(tmp_path: Path) -> None:
     calls: dict[str, list[tuple[int, int]]] = {}
     source = pieces.source(write(tmp_path, "list", rows), truth)
     evaluation.evaluate(
-        truth,
         source,
         prepare("coco-bbox", None),
         PARTS,
@@ -433,10 +432,10 @@ def test_few_detections_need_little_memory(
     used = 120_000_000
     monkeypatch.setattr(automatic_bound.memory, "resident", lambda: used)
     rules = prepare("coco-bbox", None)
-    assert evaluation.evaluate(truth, source, rules, 300_000_000).metrics
+    assert evaluation.evaluate(source, rules, 300_000_000).metrics
     parts = "120 MB are in use after reading the ground truth, reading the detections takes about"
     with pytest.raises(DataError, match=f"the bound is 130 MB: {parts}.*give at least [12]..MB"):
-        evaluation.evaluate(truth, source, rules, 130_000_000)
+        evaluation.evaluate(source, rules, 130_000_000)
 
 
 def test_the_estimate_of_reading_grows_up_to_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,7 +204,9 @@ def diagnose(
     tide = replace(load("tide"), classes=rules.classes)
     for_tide = rules.classes.rename(extended(truths.table(tide), detections), detections)
     rules = rules.override({"iou.thresholds": [iou], "limits.max_dets": _highest(rules)})
-    truth, detections = clipped(*rules.classes.rename(truth, detections), rules)
+    truth, detections = clipped(
+        *rules.classes.rename(extended(truth, detections), detections), rules
+    )
     memory.require(120 * len(detections) + 60 * len(truth), "diagnose", "the diagnosis")
     main = rules.subsets[rules.subset()]
     alone = replace(rules, subsets=(main,), groups=(), metrics=("AP",))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from detmap.core.adapters import box_conventions, registry
 from detmap.core.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.core.adapters.joining.unknown_policy import ClassNames as ClassNames
-from detmap.core.adapters.joining.unknown_policy import Policy
+from detmap.core.adapters.joining.unknown_policy import Policy, named_classes
 from detmap.core.adapters.joining.unknown_policy import policy as unknown_policy
 from detmap.core.overlaps import kind_of
 from detmap.core.protocol import Protocol
@@ -186,7 +186,7 @@ def read_detections(
         "drop" drops them and counts them in the notes and the signature
     class_names : meaning of the class ids if they are not those of the ground truth: names of the
         classes 0, 1, 2 ..., a dict from id to name, or a file of either (one name per line, line 1
-        is class 0; or JSON)
+        is class 0; or JSON). They name the classes of a ground truth that has numbers alone, too
     image_key, class_key : "id" or "name": what columns name images and classes by if their header
         leaves it open (docs/formats.md, "One file, one meaning"); default: all values together
         decide
@@ -214,12 +214,12 @@ def read_detections(
         from detmap.core.adapters.in_memory import python_objects
 
         given = unknown, class_names, image_key, class_key
-        policy = _policy(truth, given, protocol_unknown, protocol_classes)
+        truth, policy = _policy(truth, given, protocol_unknown, protocol_classes)
         read = partial(read_detections, truth=truth, **options)
         return python_objects.read_detections(path, truth, policy, read, options)
     with detection_reader(Path(path), truth, **options) as reader:
         return reader.row.read_detections(
-            reader.path, truth, policy=reader.policy, **reader.options
+            reader.path, reader.truth, policy=reader.policy, **reader.options
         )
 
 
@@ -237,6 +237,7 @@ class DetectionReader(NamedTuple):
 
     path: Path
     row: registry.Format
+    truth: Truth
     policy: Policy
     options: dict[str, Any]
 
@@ -261,7 +262,7 @@ def detection_reader(
     Parameters and errors are those of `read_detections`.
     """
     given = unknown, class_names, image_key, class_key
-    policy = _policy(truth, given, protocol_unknown, protocol_classes)
+    truth, policy = _policy(truth, given, protocol_unknown, protocol_classes)
     path = registry.checked_path(path)
     with readable(path), explained(path, "detections", format or preferred_format or None):
         if format is None and not preferred_format and path.is_dir():
@@ -272,7 +273,7 @@ def detection_reader(
             registry.FORMATS, path, lambda row: row.detections_look, format, preferred_format
         )
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)
-        yield DetectionReader(path, row, policy, told)
+        yield DetectionReader(path, row, truth, policy, told)
 
 
 def _policy(
@@ -280,15 +281,17 @@ def _policy(
     given: tuple[str, ClassNames | None, str | None, str | None],
     protocol_unknown: str,
     protocol_classes: Mapping[str, str] | None,
-) -> Policy:
-    """The policy of the user and the protocol; refuses what is no ground truth."""
+) -> tuple[Truth, Policy]:
+    """The policy of the user and the protocol, and the ground truth with names for its classes;
+    refuses what is no ground truth.
+    """
     if not isinstance(truth, Truth):
         what = f"a {type(truth).__name__} instead of a ground truth"
         raise DataError("read_detections: truth", what, "give the result of `read_truth`")
     policy = unknown_policy(*given)
     if policy.unknown == "error":
         policy = policy._replace(unknown=cast(Any, protocol_unknown))
-    return policy._replace(new_names=protocol_classes)
+    return named_classes(truth, policy._replace(new_names=protocol_classes))
 
 
 def read_images(path: str | Path, truth: Truth, image_key: str | None = None) -> NDArray[np.int32]:

@@ -49,12 +49,14 @@ class Source:
 
     Parameters
     ----------
+    truth : the ground truth, whose classes may have got names
     path, size : the path, and its bytes
     n_rows : number of detections; a low estimate for JSON
     memory : bytes that reading takes, estimated
     pieces : starts to read
     """
 
+    truth: Truth
     path: Path
     size: int
     n_rows: int
@@ -108,15 +110,16 @@ def source(path: str | Path, truth: Truth, **options: Any) -> Source:
 
             size = place.stat().st_size
             start = Source(
+                reader.truth,
                 place,
                 size,
                 int(LOW * n_records(place)),
                 result_pieces.memory(size),
-                lambda: result_pieces.read(place, truth, reader.policy),
+                lambda: result_pieces.read(place, reader.truth, reader.policy),
             )
             return _guarded(start, wanted)
         if reader.row.name == "parquet":
-            return _guarded(_parquet(place, truth, reader.policy, reader.options), wanted)
+            return _guarded(_parquet(place, reader.truth, reader.policy, reader.options), wanted)
     raise DataError(
         shown(place),
         f"format {reader.row.name} is read as a whole, not in bounded memory",
@@ -131,6 +134,7 @@ def _parquet(path: Path, truth: Truth, policy: Policy, options: Mapping[str, Any
     sizes = [file.stat().st_size for file in files]
     n_rows = add_integers(map(parquet_pieces.n_rows, files))
     return Source(
+        truth,
         path,
         add_integers(sizes),
         n_rows,

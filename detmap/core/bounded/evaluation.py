@@ -48,7 +48,6 @@ CURVE = ("rank", "tp", "ignored")
 
 
 def evaluate(
-    truth: Truth,
     source: Source,
     protocol: Protocol,
     bound: int | Limits,
@@ -60,7 +59,6 @@ def evaluate(
 
     Parameters
     ----------
-    truth : ground truth, which is in memory
     source : the detections, from `detmap.core.adapters.pieces.source`
     protocol : the rules
     bound : bytes of memory that this process may use
@@ -77,7 +75,7 @@ def evaluate(
     DataError : invalid input; too small a bound; a full disk
     """
     protocol.require("bounded memory")
-    truth = protocol.classes.rename_table(truth)  # the source keeps the names of the file
+    truth = protocol.classes.rename_table(source.truth)  # the source keeps the names of the file
     folder = bounds.folder()
     whole = match(truth, no_detections(truth), protocol, threads=threads)  # the objects' errors
     if not isinstance(bound, Limits):

@@ -14,7 +14,7 @@ from detmap.core.adapters import box_conventions as geometry
 from detmap.core.adapters.in_memory.batch_join import Batch, classes_of
 from detmap.core.adapters.in_memory.batch_rows import Reader
 from detmap.core.adapters.in_memory.batch_tables import Known, identify, pair, read_classes
-from detmap.core.adapters.joining.unknown_policy import policy
+from detmap.core.adapters.joining.unknown_policy import named_classes, policy
 from detmap.core.base.locks import Locked, one_at_a_time
 from detmap.core.base.npz_archive import shown_name
 from detmap.core.base.reprs import outline
@@ -122,17 +122,18 @@ class Evaluator(Locked):
         self.protocol.require("Evaluator")
         self.protocol.rows()  # a rule of a benchmark's own has none, and is refused by name
         self.box_format = box_format
-        self.truth = None
+        self.truth, told = None, policy(unknown, class_names)
         if truth is not None:
             if not isinstance(truth, Truth):
                 truth = read_truth_for(truth, self.protocol)
+            truth, told = named_classes(truth, told)
             self.truth = Known(truth)
         given = None if classes is None else read_classes(classes)
         self._reader = Reader(
             given if self.truth is None else self.truth.table.categories,
             box_format,
             *named_columns(self.protocol),
-            policy=policy(unknown, class_names),
+            policy=told,
             truth=self.truth,
             shapes=kind_of(self.protocol.iou.of).reader,
         )

@@ -45,7 +45,7 @@ def with_classes(categories: Categories, names: Sequence[str]) -> Categories:
 
 def extended(table: Table, like: Truth | Detections) -> Table:
     """Returns a table on the images and of the classes of another one, if these include its own;
-    else the table as it is.
+    else the table as it is. A class that has a number alone may get a name.
     """
     return with_axes(table, like.images, like.categories)
 
@@ -61,7 +61,7 @@ def with_axes(table: Table, images: Images, categories: Categories) -> Table:
     if (image < 0).any() or (label < 0).any():
         return table
     if any(
-        categories.names[k] != own
+        categories.names[k] != own and own != str(categories.ids[k])
         for k, own in zip(label.tolist(), table.categories.names, strict=True)
     ):
         return table
@@ -87,7 +87,7 @@ def extended_by_all(truth: Truth, tables: Mapping[str, Detections]) -> tuple[Tru
     every = truth
     for table in tables.values():
         every = extended(every, table)
-    known = set(truth.categories.names)
+    known = {*with_axes(truth, truth.images, every.categories).categories.names}
     used = {
         name: {table.categories.names[k] for k in np.unique(table.label).tolist()} - known
         for name, table in tables.items()

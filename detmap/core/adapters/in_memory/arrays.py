@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.adapters import box_conventions
 from detmap.core.adapters.joining import join
-from detmap.core.adapters.joining.unknown_policy import ClassNames, policy
+from detmap.core.adapters.joining.unknown_policy import ClassNames, named_classes, policy
 from detmap.core.adapters.tabular import column_tables, csv_parquet
 from detmap.core.base import arguments
 from detmap.core.base.immutable import blank
@@ -196,6 +196,7 @@ def detections_from_arrays(
         raise DataError(
             f"{where}: truth", what, "give the result of `truth_from_arrays` or `read_truth`"
         )
+    truth, told = named_classes(truth, told)
     if csv_parquet.is_table(image_id):
         _refuse_beside_table(where, (category_id, boxes, score))
         sheet = csv_parquet.from_table(image_id, "detection table")

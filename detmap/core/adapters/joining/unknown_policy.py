@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from detmap.core.base import json_faults
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Categories, Truth
+from detmap.core.tables.extension import with_axes
 from detmap.core.tables.join_keys import KEYS, Earlier, Evidence, Key
 from detmap.core.tables.notes import Note, listed_names
 from detmap.errors import DataError, counted, few
@@ -142,21 +143,12 @@ class Policy(NamedTuple):
             raise DataError(where, "names its classes", "remove --class-names")
 
     def positions_by_name(self, truth: Truth, where: str) -> dict[str, int]:
-        """Returns class positions by name; the class names given are those of a ground truth
-        without names.
+        """Returns class positions by name.
 
-        Raises `DataError` if both truth and detections name their classes, or names are not unique.
+        Raises `DataError` if class names were given, or names are not unique.
         """
-        if self.class_names is None:
-            return positions_by_unique_name(truth, where)
-        if not is_nameless(truth):
-            self.refuse_class_names(where)
-        ids = truth.categories.ids.tolist()
-        pairs = [(self.class_names[i], k) for k, i in enumerate(ids) if i in self.class_names]
-        by_name = dict(pairs)
-        if len(by_name) < len(pairs):
-            raise DataError(self.source, "two classes share a name", "give each class one name")
-        return by_name
+        self.refuse_class_names(where)
+        return positions_by_unique_name(truth, where)
 
 
 STRICT = Policy()
@@ -275,6 +267,30 @@ def _refuse_shared(known: Mapping[int, int], given: Policy) -> None:
             what = f"{name!r} is class {first[label]} and class {number}"
             raise DataError(given.source, what, "give every class one id")
         first[label] = number
+
+
+def named_classes(truth: Truth, policy: Policy) -> tuple[Truth, Policy]:
+    """Returns a ground truth whose classes have numbers alone with the classes that the policy
+    names, which are then those of both sides; others as they are.
+
+    Raises `DataError` for a class without a name, and two of one name.
+    """
+    given, ids = policy.class_names, truth.categories.ids.tolist()
+    if given is None or truth.scope is not None or not is_nameless(truth):
+        return truth, policy
+    if {*given.values()} & {*truth.categories.names}:  # names of VOC, which are numbers
+        return truth, policy
+    lacking = [each for each in ids if each not in given]
+    if lacking:
+        what = f"class {lacking[0]} of {truth.source} has no name"
+        fix = f'name each class by its id, as in {{{lacking[0]}: "cat"}}; a list counts from 0'
+        raise DataError(policy.source, what, fix)
+    known = np.array(sorted(given), dtype=np.int64)
+    names = tuple(given[each] for each in known.tolist())
+    if len({*names}) < len(names):
+        raise DataError(policy.source, "two classes share a name", "give each class one name")
+    named = with_axes(truth, truth.images, Categories(known, names))
+    return named, policy._replace(class_names=None)
 
 
 def is_nameless(truth: Truth) -> bool:
