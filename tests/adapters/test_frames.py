@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def test_a_column_of_whole_boxes(frame: Callable[[dict[str, list[Any]]], Any]) -
     truth = truth_from_arrays(table, box_format="xyxy")
     assert truth.boxes.tolist() == [[1, 2, 2, 3], [0, 0, 1, 1]]
     ragged = frame({"image": ["a", "b"], "label": ["x", "y"], "bbox": [[1, 2, 3], [0, 0, 1, 1]]})
-    with pytest.raises(DataError, match=r"column bbox: not four numbers per row|not a table"):
+    with pytest.raises(DataError, match=r"a box has four numbers|not a table"):
         truth_from_arrays(ragged, box_format="xyxy")
 
 
@@ -146,3 +147,29 @@ def test_a_table_and_arrays(sample: Tables) -> None:
         truth_from_arrays([1], [1], [[1, 2, 3, 4]], box_format="yxyx")
     with pytest.raises(DataError, match="boxes: missing"):
         detections_from_arrays(sample[0], ["000001"], [1])
+
+
+def texts(boxes: list[list[float]]) -> list[str]:
+    """Boxes as pandas writes lists, arrays and tuples of NumPy numbers."""
+    forms = (str, "({}, {}, {}, {})", "[{} {}  {}\n {}]", "[np.float64({}), {}, {}, {}]")
+    return [
+        form(box) if form is str else form.format(*box)  # type: ignore[operator, union-attr]
+        for form, box in zip(forms, boxes, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("written", [list, texts])
+def test_coco_results_in_a_frame(
+    frame: Callable[[dict[str, list[Any]]], Any],
+    written: Callable[[list[list[float]]], list[Any]],
+    tmp_path: Path,
+) -> None:
+    boxes = [[1.0, 2, 30, 5.5], [0.0, 0, 10, 10], [3.0, 4, 5e1, 6], [7.0, -8, 9, 10]]
+    rows = {"image_id": [1, 1, 2, 2], "category_id": [1, 2, 1, 1], "bbox": written(boxes)}
+    truth = truth_from_arrays(frame(rows))
+    assert truth.boxes.tolist() == boxes
+    found = detmap.read_detections(frame(rows | {"score": [0.5, 0.4, 0.3, 0.2]}), truth)
+    assert found.boxes.tolist() == boxes
+    pandas = pytest.importorskip("pandas")
+    pandas.DataFrame(rows | {"score": 0.5}).to_csv(tmp_path / "dt.csv", index=False)
+    assert detmap.read_detections(tmp_path / "dt.csv", truth).boxes.tolist() == boxes

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.adapters import box_conventions
+from detmap.core.adapters import box_conventions, text_fields
 from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.adapters.tabular.csv_parquet import Sheet
 from detmap.core.overlaps.rotated_boxes import corners_of, upright
 from detmap.core.tables import Note
 from detmap.errors import DataError, few
 
+COCO_KEYS = {"category_id", "bbox"}
+_BETWEEN = re.compile(r"np\.float\d+|[\s,;()\[\]]+")  # the numbers of a box as text
 WHOLE_BOX = ("", "bbox", "box", "boxes")  # the columns bbox and box are spelled thus
 
 SLACK = 0.01  # by which a fraction of the image may lie outside of 0 to 1
@@ -174,25 +178,40 @@ def _columns(sheet: Sheet, sides: Sequence[tuple[str, ...]]) -> tuple[str, ...] 
 
 
 def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:
-    """Reads a column with four numbers per row."""
+    """Reads a column with four numbers per row, or their text; beside ``category_id`` it is
+    COCO's ``bbox``.
+    """
     column = sheet.named(WHOLE_BOX)
-    values = None if column is None else sheet.columns[column]
-    if column is None or not isinstance(values, np.ndarray):
+    if column is None:
         raise DataError(
             sheet.source,
             f"no columns of a box; there are {few(sheet.columns)}",
             "name them xmin, ymin, xmax, ymax, or x, y, w, h, or cx, cy, w, h",
         )
+    if box_format is None and sheet.columns.keys() >= COCO_KEYS:
+        box_format = "xywh"
     if box_format is None:
         raise DataError(
             f"{sheet.source}: column {column}",
             "contains boxes of unknown format",
             f"give the box format, one of: {', '.join(box_conventions.FORMATS)}",
         )
+    values = np.full((len(sheet), 4), np.nan)
+    for row, cell in enumerate(sheet.columns[column]):
+        if not (csv_parquet.missing(cell) or (isinstance(cell, str) and not cell)):
+            values[row] = _four(sheet, column, row, cell)
+    return Boxes(values, box_format, (column,))
+
+
+def _four(sheet: Sheet, column: str, row: int, cell: Any) -> NDArray[np.float64]:
+    """The four numbers of a cell: a list, or its text as pandas writes it."""
     try:
-        stacked = np.array([np.asarray(each, dtype=np.float64) for each in values])
-        return Boxes(stacked.reshape(len(values), 4), box_format, (column,))
+        if isinstance(cell, str):
+            cell = [float(each) for each in _BETWEEN.split(cell) if each]
+        numbers = np.asarray(cell, dtype=np.float64)
+        if numbers.shape == (4,):
+            return numbers
     except (TypeError, ValueError):
-        raise DataError(
-            f"{sheet.source}: column {column}", "not four numbers per row", "write four numbers"
-        ) from None
+        pass
+    what = f"{text_fields.short(str(cell))} where a box has four numbers"
+    raise DataError(f"{sheet.place(row)}, column {column}", what, "write four numbers")

@@ -188,7 +188,7 @@ class Sheet:
             return np.array([not cell for cell in values], dtype=bool)
         if values.dtype.kind in "biufSU":
             return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
-        return np.array(list(map(_missing, values.tolist())), dtype=bool)
+        return np.array(list(map(missing, values.tolist())), dtype=bool)
 
     def take(self, rows: NDArray[np.bool_]) -> Sheet:
         """Selects rows."""
@@ -200,8 +200,8 @@ class Sheet:
         return Sheet(self.source, columns, [self.lines[i] for i in chosen] if self.lines else ())
 
 
-def _missing(cell: Any) -> bool:
-    """Checks for None, NaN and pandas' NA."""
+def missing(cell: Any) -> bool:
+    """Checks for an empty cell: None, NaN and pandas' NA."""
     return (
         cell is None
         or type(cell).__name__ == "NAType"
