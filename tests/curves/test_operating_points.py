@@ -229,4 +229,6 @@ def test_the_command_tells_what_the_methods_tell() -> None:
     plain = run("eval", COCO, RESULTS, *options).out
     assert max(map(len, plain.splitlines())) <= 80
     assert run("eval", COCO, RESULTS, "--confidence", "nan").code == 2
+    percent = run("eval", COCO, RESULTS, "--confidence", "50")
+    assert (percent.code, "50 % is 0.5" in percent.err) == (2, True)
     assert run("eval", COCO, RESULTS, "--min-recall", "2").code == 2

@@ -22,6 +22,7 @@ from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
 from detmap.core.base import crowding, memory
 from detmap.core.base.arguments import is_number
 from detmap.core.base.suggestions import proposes_arguments
+from detmap.core.curves.operating_points import require_score
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.overlaps.row_overlaps import edges
@@ -217,10 +218,10 @@ def confusion(
         best = best_f1(diagnosis).score
         chosen = -np.inf if np.isnan(best) else best
     least = (diagnosis.iou if how.iou is None else how.iou) if iou is None else iou
-    for name, value in (("confidence", chosen), ("iou", least)):
-        if not is_number(value) or np.isnan(value):
-            raise DataError(f"confusion: {name}", repr(value), "give a number")
+    if not is_number(least) or np.isnan(least):
+        raise DataError("confusion: iou", repr(least), "give a number")
     score = diagnosis.detections.score
+    chosen = require_score("confusion: confidence", chosen, score)
     listed = score > chosen if how.strict[0] else score >= chosen
     if own:
         listed &= ~diagnosis.ignored & (diagnosis.kind != BEYOND)

@@ -122,14 +122,24 @@ Choice = Callable[[Points], int | None]
 """Returns the position of the wanted threshold, or None."""
 
 
+def require_score(where: str, value: Any, scores: NDArray[np.float64]) -> float:
+    """Returns a threshold of scores. Raises `DataError` for one above 1 if no score is."""
+    threshold: float = arguments.number(where, value, "give a score", math.inf)
+    if 1 < threshold < math.inf and len(scores) and scores.min() >= 0 and scores.max() <= 1:
+        percent = f"{threshold:g} % is {threshold / 100:g}" if threshold <= 100 else ""
+        fix = percent or "give a score from 0 to 1"
+        raise DataError(where, f"{threshold:g}, but all scores are from 0 to 1", fix)
+    return threshold
+
+
 def operating_point(matches: Matches, a: int, t: int, threshold: float) -> Operating:
     """Returns the metrics of detections at or above a score.
 
     Raises
     ------
-    DataError : the threshold is NaN
+    DataError : the threshold is NaN, or above 1 where all scores are from 0 to 1
     """
-    threshold = arguments.number("threshold", threshold, "give a score", math.inf)
+    threshold = require_score("threshold", threshold, matches.score)
 
     def choose(points: Points) -> int | None:
         return last(points.threshold >= threshold)
