@@ -288,3 +288,51 @@ def test_boxes_of_lists_and_frames_have_a_format(form: str) -> None:
     table = detmap.read_truth(own)
     assert detmap.evaluate(table, found, "coco-bbox", **right)["AP"] == pytest.approx(1)
     assert not detmap.evaluate(own, found, "coco-bbox", **right)["AP"] > 0.9  # both have one format
+
+
+@pytest.mark.parametrize("key", ["image_id", "file_name", "path", ""])
+@pytest.mark.parametrize("name", ["{:06d}", "{:06d}.jpg", "JPEGImages/{:06d}.jpg"])
+def test_images_of_a_list_are_named_by_their_file(
+    known: detmap.Result, key: str, name: str
+) -> None:
+    names = list(map(name.format, IDS))
+    found: Any = dict(zip(names, images(DT), strict=True))
+    if key:
+        found = [{**one, key: each} for each, one in found.items()]
+    assert detmap.evaluate(GT, found).metrics == pytest.approx(known.metrics, abs=1e-3)
+    if not key:
+        return
+    lost = [*found, {**found[0], key: "elsewhere.jpg"}]
+    with pytest.raises(detmap.DataError, match=r"no image 'elsewhere.jpg'"):
+        detmap.evaluate(GT, lost)
+    assert detmap.evaluate(GT, lost, unknown="drop")["AP"] == pytest.approx(known["AP"], abs=1e-3)
+
+
+def test_images_of_two_lists_and_batches_are_named_by_their_file() -> None:
+    truth = [{**one, "file_name": f"a/{i}.jpg"} for i, one in enumerate(images(GT["annotations"]))]
+    found = [{**one, "path": f"{i}"} for i, one in enumerate(images(DT))]
+    plain = detmap.evaluate(truth, images(DT))  # in the order of the ground truth
+    assert detmap.evaluate(truth, found[::-1]).metrics == plain.metrics
+    stream = detmap.Evaluator(truth=truth)
+    for one in found:
+        stream.update([one])
+    assert stream.compute().metrics == plain.metrics
+    with pytest.raises(detmap.DataError, match="already added"):
+        stream.update([{**found[0], "image_id": 0}])
+
+
+@pytest.mark.parametrize(
+    ("by", "word"), [(-1, "add 1"), (1, "subtract 1"), (0, ""), (2, "")], ids=str
+)
+def test_labels_that_are_off_by_one_get_a_note(by: int, word: str) -> None:
+    """Without names they are other classes, and AP is 0."""
+    boxes = [[0, 0, 9, 9], [20, 20, 29, 29]]
+    labels = np.array([1, 2]) - (by > 0)
+    truth = [{"boxes": boxes, "labels": labels}]
+    found = [{"boxes": boxes, "labels": labels + by, "scores": [0.9, 0.8]}]
+    stream = detmap.Evaluator()
+    stream.update(found, truth)
+    for result in (detmap.evaluate(truth, found), stream.compute()):
+        notes = [str(each) for each in result.notes if each.code == "class-zero"]
+        assert len(notes) == bool(word)
+        assert word in "".join(notes)

@@ -630,7 +630,7 @@ def test_errors_with_a_truth_up_front(tmp_path: Path) -> None:
     pairs = per_image(truth, detections)
     for image_id, message in (
         (None, "missing"),
-        (5, "no image 5"),
+        (987, "no image 987"),
         ("x", "no image 'x' in .* such as"),
     ):
         with pytest.raises(DataError, match=message):

@@ -210,7 +210,7 @@ class Evaluator(Locked):
         predicted, annotated = pair(predictions, targets, known, self.box_format)
         if not predicted:
             return
-        ids, numbered = identify(predicted, annotated, self._seen, self._numbered, known)
+        ids, numbered = identify(predicted, annotated, self._seen, self._numbered, self.truth)
         batch = self._reader.read(ids, predicted, annotated)
         if self._reader.categories is None:
             self._check_labels(batch)

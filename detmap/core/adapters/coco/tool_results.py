@@ -276,7 +276,7 @@ def _choose_imageid_of(
     lookup = image_lookup.Lookup(truth)
     if not lookup.by_last:
         return "image_id", ()
-    places_of, lost = _places(truth, lookup, {row["file_name"] for row in rows})
+    places_of, lost = _places(lookup, {row["file_name"] for row in rows})
     by_stem = all(_is_stem(id_of(row["image_id"]), row["file_name"]) for row in rows)
     meant: list[int] = []
     n_differing = n_lost = 0
@@ -311,7 +311,7 @@ def _choose_imageid_of(
     return "image_id" if listed else "file_name", notes
 
 
-def _places(truth: Truth, lookup: Lookup, names: set[str]) -> tuple[dict[str, list[int]], set[str]]:
+def _places(lookup: Lookup, names: set[str]) -> tuple[dict[str, list[int]], set[str]]:
     """Returns the images that each file name may refer to, and the names that are found in no way,
     also not as they were before an upload.
     """
@@ -321,7 +321,7 @@ def _places(truth: Truth, lookup: Lookup, names: set[str]) -> tuple[dict[str, li
         return places, set()
     from detmap.core.adapters.joining import image_lookup
 
-    found, _ = image_lookup.positions_by_name(truth, rest, str)
+    found, _ = image_lookup.positions_by_name(lookup, rest, str)
     return places, {name for name, at in zip(rest, found.tolist(), strict=True) if at < 0}
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from detmap.core.adapters.in_memory import batches
 from detmap.core.adapters.in_memory.batch_tables import Known
 from detmap.core.adapters.in_memory.batches import Rows
+from detmap.core.adapters.joining import unknown_policy
 from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.core.tables.notes import merged
@@ -104,6 +105,9 @@ class Joiner:
         categories, found, objects = self.categories, batch.found, batch.objects
         if categories is None and objects is not None:
             categories, known = classes_of(batch.labels())
+            ids = np.unique(found.label), np.unique(objects.label)
+            notes = unknown_policy.off_by_one(*ids, "predictions")
+            batch = replace(batch, notes=(*batch.notes, *notes))
             found = replace(found, label=_places(known, found.label))
             objects = replace(objects, label=_places(known, objects.label))
         ids = np.sort(batch.ids)

@@ -71,8 +71,9 @@ class Reader(Joiner):
         has = position >= 0
         places = position[has]
         sizes = np.stack([truth.table.images.height, truth.table.images.width], axis=1)[places]
+        found = truth.table.images.ids[places]
         if has.all():
-            return ids, images, sizes, ()
+            return found, images, sizes, ()
         lost = np.flatnonzero(~has).tolist()
         rows, _ = self._rows("predictions", [images[i] for i in lost], {"scores": None}, None)
         strange = ids[~has].tolist()
@@ -80,7 +81,7 @@ class Reader(Joiner):
             where, count = f"predictions[{lost[0]}].image_id", int(rows.count.sum())
             raise unknown_policy.refusal(where, "image", strange, count, truth.table, "on")
         dropped = unknown_policy.dropped("image", strange, int(rows.count.sum()), SOURCE)
-        return ids[has], [images[i] for i in np.flatnonzero(has).tolist()], sizes, dropped
+        return found, [images[i] for i in np.flatnonzero(has).tolist()], sizes, dropped
 
     def _rows(
         self,

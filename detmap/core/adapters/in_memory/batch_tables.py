@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from detmap.core.adapters.in_memory import batches
 from detmap.core.adapters.in_memory.batches import Fields
+from detmap.core.adapters.joining import image_lookup, join
 from detmap.core.base import column_checks
 from detmap.core.tables import Categories, Truth
 from detmap.core.tables.grouping import Positions, rows_of
@@ -57,11 +58,20 @@ class Known:
         self.images = Positions(table.images.ids)
         self.rows = np.argsort(table.image, kind="stable")
         self.off = np.searchsorted(table.image[self.rows], np.arange(len(table.images) + 1))
+        self._lookup: image_lookup.Lookup | None = None  # of names, when the first is asked for
 
     def find(self, ids: NDArray[Any]) -> NDArray[np.int64]:
-        """Returns positions of images by id, -1 if unknown."""
-        known = ids.dtype.kind == self.table.images.ids.dtype.kind
-        return self.images(ids).astype(np.int64) if known else np.full(len(ids), -1)
+        """Returns positions of images by id, or else by path, file name or stem; -1 if unknown."""
+        same = ids.dtype.kind == self.table.images.ids.dtype.kind
+        place = self.images(ids).astype(np.int64) if same else np.full(len(ids), -1)
+        if (ids.dtype.kind == "i" and same) or place.min(initial=0) >= 0:
+            return place
+        at = "predictions[{}].image_id".format
+        if ids.dtype.kind == "i":
+            return join.images_named(self.table, ids, at, "predictions", key="id")[0].astype(int)
+        lookup = self._lookup = self._lookup or image_lookup.Lookup(self.table)
+        named = image_lookup.positions_by_name(lookup, ids.tolist(), at, "id")[0]
+        return named.astype(np.int64)
 
     def select_images(self, image: NDArray[np.int64]) -> Truth:
         """Selects images by ascending positions."""
@@ -110,11 +120,14 @@ def pair(
     return predicted, annotated
 
 
-def _given_ids(predicted: Sequence[Fields], annotated: Sequence[Fields]) -> list[Any]:
-    """The id of each image, of its prediction or its target; None without."""
+def _given_ids(predicted: Sequence[Fields], annotated: Sequence[Fields], named: bool) -> list[Any]:
+    """The id of each image, or its file if that names it, of its prediction or its target; None
+    without.
+    """
     ids = []
     for i, (prediction, target) in enumerate(zip(predicted, annotated, strict=True)):
         own = batches.identifier(f"predictions[{i}]", prediction)
+        own = batches.file_of(prediction) if own is None and named else own
         other = batches.identifier(f"targets[{i}]", target)
         if own is not None and other is not None and own != other:
             raise DataError(
@@ -131,20 +144,21 @@ def identify(
     annotated: Sequence[Fields],
     seen: Set[Any],
     numbered_before: bool | None,
-    known: bool,
+    known: Known | None,
 ) -> tuple[NDArray[Any], bool]:
-    """Returns (B,) ids, and whether they are arrival numbers.
+    """Returns (B,) ids, those of the ground truth if it has all, and whether they are arrival
+    numbers.
 
     Parameters
     ----------
     predicted, annotated : predictions and targets of each image
     seen : ids of earlier images
     numbered_before : whether those are arrival numbers; None if there are none
-    known : whether the ground truth is known in advance, so that each image needs an id
+    known : the ground truth if it is known in advance, so that each image needs an id or a file
 
     Raises `DataError` for mixed, missing or repeated ids.
     """
-    ids = _given_ids(predicted, annotated)
+    ids = _given_ids(predicted, annotated, known is not None)
     numbered = ids[0] is None
     if 0 < ids.count(None) < len(ids):
         i = next(i for i, each in enumerate(ids) if (each is None) != numbered)
@@ -160,15 +174,19 @@ def identify(
             "give every image an id, or none",
         )
     if numbered:
-        if known:
-            raise DataError(
-                "predictions[0].image_id", "missing", "give the id of its image in the ground truth"
-            )
+        if known is not None:
+            fix = "give the id of its image in the ground truth, or its file_name"
+            raise DataError("predictions[0].image_id", "missing", fix)
         return np.arange(len(seen), len(seen) + len(ids)), True
-    if len({type(each) for each in (*ids, *islice(seen, 1))}) > 1:
+    seen_too = islice(seen, 1) if known is None else ()
+    if len({type(each) for each in (*ids, *seen_too)}) > 1:
         raise DataError(
             "predictions[0].image_id", "whole numbers and strings", "use one kind of ids"
         )
+    array = _id_array(ids)
+    if known is not None and (place := known.find(array)).min() >= 0:
+        array = known.table.images.ids[place]
+        ids = array.tolist()
     if len(set(ids)) < len(ids) or not seen.isdisjoint(ids):
         i = next(i for i, each in enumerate(ids) if each in seen or each in ids[:i])
         raise DataError(
@@ -176,15 +194,17 @@ def identify(
             f"{ids[i]!r} was already added",
             "update each image once; reset() starts again",
         )
+    return array, False
+
+
+def _id_array(ids: Sequence[Any]) -> NDArray[Any]:
     try:
         if isinstance(ids[0], str):
-            array = column_checks.id_array("image_id", [str(each) for each in ids])
-        else:
-            array = np.array(ids).astype(np.int64, casting="safe")
+            return column_checks.id_array("image_id", [str(each) for each in ids])
+        return np.array(ids).astype(np.int64, casting="safe")
     except (OverflowError, TypeError):
         raise DataError(
             "predictions[0].image_id",
             "not a whole number of 64 bits",
             "use smaller ids, or strings",
         ) from None
-    return array, False

@@ -105,6 +105,16 @@ def _fields(where: str, image: Any) -> Fields:
     return {**{key: value for key, value in optional.items() if value is not None}, **fields}
 
 
+FILES = ("file_name", "filename", "image_path", "image", "path")
+"""Keys of an image's file, as text."""
+
+
+def file_of(image: Fields) -> str | None:
+    """Returns the image's file, None if no key of `FILES` holds a text."""
+    texts = (image[key] for key in FILES if isinstance(image.get(key), str))
+    return next(texts, None)
+
+
 def identifier(where: str, image: Fields) -> int | str | None:
     """Returns the image's own id, None if it has none."""
     value = image.get("image_id")

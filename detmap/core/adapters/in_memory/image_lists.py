@@ -15,6 +15,7 @@ from detmap.core.adapters.in_memory.batch_join import FLAG_KEYS
 from detmap.core.adapters.in_memory.batch_rows import Reader
 from detmap.core.adapters.in_memory.batch_tables import Known, identify
 from detmap.core.adapters.in_memory.batches import Fields
+from detmap.core.adapters.joining import image_names, unknown_policy
 from detmap.core.adapters.joining.unknown_policy import Policy, is_nameless
 from detmap.core.overlaps import KINDS, kind_of
 from detmap.core.tables import Categories, Detections, Truth
@@ -121,9 +122,9 @@ def read_truth(
     own_numbers = [each for each in named[1] if each != "area"]
     shape_reader = kind_of("boxes" if shapes == "boxes" else shapes).reader
     reader = Reader(None, form, own_roles, own_numbers, shapes=shape_reader)
-    ids, numbered = identify([{}] * len(images), images, set(), None, False)
+    ids, numbered = identify([{}] * len(images), images, set(), None, None)
     objects, _ = reader.read_targets(images, np.full((len(images), 2), np.nan))
-    truth = reader.truth_table(ids, objects)
+    truth = _with_files(reader.truth_table(ids, objects), ids, images)
     source = SOURCE if numbered else "list of images with ids"
     return replace(truth, source=source, named=not is_nameless(truth))
 
@@ -133,9 +134,9 @@ def read_detections(
 ) -> Detections:
     """Reads detections from a list of images.
 
-    Images without ``image_id`` are those of a ground truth that is such a list, in its order.
-    Labels are ids or names of the classes. A class that such a list of ground truth lacks is added
-    to it, without objects.
+    Images without ``image_id`` and file are those of a ground truth that is such a list, in its
+    order. Labels are ids or names of the classes. A class that such a list of ground truth lacks is
+    added to it, without objects.
 
     Raises
     ------
@@ -143,7 +144,8 @@ def read_detections(
     """
     images, form = _images("detections", given, box_format)
     from_list = truth.source.startswith(SOURCE)
-    if truth.source == SOURCE and not any("image_id" in each for each in images):
+    named = any(truth.images.stems) and all(map(batches.file_of, images))
+    if truth.source == SOURCE and not (named or any("image_id" in each for each in images)):
         if len(images) != len(truth.images):
             what = f"{len(images)} images, but {len(truth.images)} in the ground truth"
             raise DataError("detections", what, "give one entry per image, in the same order")
@@ -152,13 +154,28 @@ def read_detections(
         truth = _with_classes(truth, images)
     readers = [kind.reader for kind in KINDS if kind.reader is not None]
     shapes = next((each for each in readers if isinstance(truth.shapes, each.kind)), None)
-    reader = Reader(truth.categories, form, policy=policy, truth=Known(truth), shapes=shapes)
+    known = Known(truth)
+    reader = Reader(truth.categories, form, policy=policy, truth=known, shapes=shapes)
     if not images:
         ids: NDArray[Any] = truth.images.ids[:0]
     else:
-        ids, _ = identify(images, [{}] * len(images), set(), None, True)
-    batch = reader.read(ids, images, [])
-    return replace(reader.detection_table(batch, truth), source="list of images")
+        ids, _ = identify(images, [{}] * len(images), set(), None, known)
+    table = reader.detection_table(reader.read(ids, images, []), truth)
+    notes = table.notes
+    if from_list and is_nameless(truth):
+        used, known_ids = (truth.categories.ids[np.unique(each.label)] for each in (table, truth))
+        notes += unknown_policy.off_by_one(used, known_ids, SOURCE)
+    return replace(table, source="list of images", notes=notes)
+
+
+def _with_files(truth: Truth, ids: NDArray[Any], images: Sequence[Fields]) -> Truth:
+    """Adds the files of the images, if all have one."""
+    files = [batches.file_of(each) for each in images]
+    if not files or None in files:
+        return truth
+    ordered = tuple(str(files[i]) for i in np.argsort(ids, kind="stable").tolist())
+    stems = tuple(map(image_names.stem, ordered))
+    return replace(truth, images=replace(truth.images, stems=stems, files=ordered))
 
 
 def _with_classes(truth: Truth, images: Sequence[Fields]) -> Truth:

@@ -110,7 +110,7 @@ def exact_positions(truth: Truth, names: Sequence[str]) -> dict[str, int]:
 
 
 def positions_by_name(
-    truth: Truth,
+    lookup: Lookup,
     names: Sequence[str],
     place: Callable[[int], str],
     key: Key = "name",
@@ -121,13 +121,14 @@ def positions_by_name(
 
     Parameters
     ----------
+    lookup : of the ground truth
     place : place of row i, for messages
     key : what the field or the format prefers; one key is that of all names
     evidence : of the pieces that were read before
 
     Raises `DataError` for ambiguous names.
     """
-    lookup, rows = Lookup(truth), coded(names)
+    truth, rows = lookup.truth, coded(names)
     ids = [lookup.find_text(name) for name in rows.names]
     named = [
         ([own], how) if how in ("id", "path") else lookup.named(name)

@@ -325,7 +325,8 @@ def images_named(
 
     if isinstance(given, list) or given.dtype.kind != "i":
         names = given if isinstance(given, list) else given.tolist()
-        image, ways = image_lookup.positions_by_name(truth, names, place, key, evidence)
+        lookup = image_lookup.Lookup(truth)
+        image, ways = image_lookup.positions_by_name(lookup, names, place, key, evidence)
         return image, image_lookup.notes_of(ways, source)
     how = "the number of its stem"
     if ids.dtype.kind == "i":

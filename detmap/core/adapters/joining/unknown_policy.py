@@ -390,8 +390,8 @@ def dropped(
     if categories is None or not counted_from_zero(strange, categories):
         return notes
     text = (
-        "class 0 is not in the ground truth, which counts from 1: classes of the detections seem "
-        "to count from 0, then use --class-names FILE"
+        "class (id 0) is not in the ground truth, which counts from 1: classes of the detections "
+        "seem to count from 0, then use --class-names FILE"
     )
     return (*notes, Note("class-zero", text, 1, source, adding="once"))
 
@@ -402,6 +402,26 @@ def counted_from_zero(ids: Iterable[Any], categories: Categories) -> bool:
     """
     known = categories.ids
     return 0 in ids and len(known) > 0 and bool(known[0] == 1)
+
+
+def off_by_one(used: NDArray[Any], known: NDArray[Any], source: str) -> tuple[Note, ...]:
+    """Returns a note if class ids of detections seem to be one less or one more than those of the
+    objects.
+
+    Parameters
+    ----------
+    used, known : the different ids of both, ascending; names have no note
+    """
+    if not (len(used) and len(known)) or "U" in (used.dtype.kind, known.dtype.kind):
+        return ()
+    low, high, first, last = *used[[0, -1]].tolist(), *known[[0, -1]].tolist()
+    step = first - low
+    if {low, first} != {0, 1} or (last - high) * step <= 0:
+        return ()
+    change = "add 1 to" if step > 0 else "subtract 1 from"
+    text = f"class ids of detections from {low} on, beside {first} and higher of objects: {change} "
+    text += "them if both name the same classes"
+    return (Note("class-zero", text, len(used), source, adding="once"),)
 
 
 def _lacking(kind: str, names: Sequence[Any], count: int, truth: Truth, things: str) -> str:
