@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import detmap
 from tests.support import builders as make
 from tests.support.running import run
 
@@ -20,6 +21,9 @@ def test_the_summary_says_what_costs_most() -> None:
     outcome = run("diagnose", COCO, RESULTS)
     assert outcome.code == 0
     assert "The largest loss is Cls (right location, wrong class)" in " ".join(outcome.out.split())
+    lines = outcome.out.splitlines()
+    begin = lines.index("Most confused classes at confidence 0.4366 and IoU 0.5")
+    assert lines[begin + 2].split() == ["pentagon", "circle", "4"]
 
 
 def test_thresholds_that_it_would_not_read_are_refused() -> None:
@@ -37,6 +41,7 @@ def test_json_has_every_part() -> None:
     assert content["confusion"]["matrix"]
     assert content["operating_points"][0]["name"] == "micro"
     assert len(content["images"]) == 60
+    assert detmap.diagnose(COCO, RESULTS).to_dict() == content
 
 
 @pytest.mark.slow

@@ -150,6 +150,12 @@ class Diagnosis(Immutable, Tabular):
 
         return [*summary_tables(summary(self)), error_table(self)]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Returns what ``detmap diagnose --format json`` prints."""
+        from detmap.analysis.diagnosis.summary import summary
+
+        return summary(self)
+
     def _repr_html_(self) -> str:
         from detmap.analysis.diagnosis.summary import notebook_html
 

@@ -67,7 +67,10 @@ def confused_table(content: dict[str, Any], percent: bool, most: int = 10) -> Ta
         (names[i], names[j], n) for i, j, n in counts if i != j and max(i, j) < len(names)
     ]
     chosen = sorted(rows, key=lambda row: -row[2])[:most]  # type: ignore[operator]
-    return Table("Most confused classes", ("true", "predicted", "count"), tuple(chosen))
+    score = confusion["confidence"]
+    where = "" if score is None else f"confidence {score:.4g} and "
+    title = f"Most confused classes at {where}IoU {confusion['iou']:g}"
+    return Table(title, ("true", "predicted", "count"), tuple(chosen))
 
 
 def image_table(content: dict[str, Any], percent: bool) -> Table:
