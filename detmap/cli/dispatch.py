@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from detmap import wings
 from detmap.cli import streams
-from detmap.core.base.suggestions import did_you_mean, suggestions
+from detmap.core.base.suggestions import ANYWHERE, did_you_mean, meanings, suggestions
 from detmap.errors import DetmapError
 from detmap.version import __version__
 
@@ -215,7 +215,8 @@ class _Parser(argparse.ArgumentParser):
             name = word.partition("=")[0]
             if name == "--" or (self._subparsers is not None and not name.startswith("-")):
                 break  # the rest is paths, or words of a command
-            if name.startswith("--") and not any(
+            short = re.fullmatch("-[a-zA-Z]", name)
+            if (short or name.startswith("--")) and not any(
                 option.startswith(name) for option in self._option_string_actions
             ):
                 raise DetmapError(self.prog, f"no option {name}", self._proposal(name))
@@ -237,14 +238,32 @@ class _Parser(argparse.ArgumentParser):
 
     def _proposal(self, name: str) -> str:
         """What a wrong option may mean in this command, and where help is."""
-        places = [each.metavar for each in self._get_positional_actions()]
+        places = [str(each.metavar) for each in self._get_positional_actions() if each.metavar]
         options = [each for each in self._option_string_actions if each.startswith("--")]
-        found = suggestions("option", name, [*options, *filter(None, map(str, places))])
-        usage = " ".join([self.prog, *(str(each) for each in places if each)])
+        known = [*options, *places]
+        found = self._elsewhere(name, known) or suggestions("option", name, known)
         if found and found[0] in places:
-            return f"paths have no option: write `{usage}`"
+            return f"paths have no option: write `{self.usage_of_paths()}`"
         hint = f"did you mean {' or '.join(map(repr, found))}? " if found else ""
         return f"{hint}`{self.prog} --help` lists the options"
+
+    def _elsewhere(self, name: str, known: Sequence[str]) -> list[str]:
+        """The first command that has an option, or one of this meaning, that this one lacks."""
+        meant = meanings("option", name)
+        if any(right.partition(" ")[0] in (*known, *ANYWHERE) for right in meant):
+            return []
+        for command in COMMANDS:
+            other = _Parser(prog=f"detmap {command}", add_help=False)
+            import_module(COMMANDS[command].module).add(other)
+            for right in meant or [name]:
+                if right.partition(" ")[0] in other._option_string_actions:
+                    return [f"{other.usage_of_paths()} {right}"]
+        return []
+
+    def usage_of_paths(self) -> str:
+        """The command with its paths: ``detmap eval TRUTH DETECTIONS``."""
+        places = [str(each.metavar) for each in self._get_positional_actions() if each.metavar]
+        return " ".join([self.prog, *places])
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout:

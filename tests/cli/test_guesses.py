@@ -43,6 +43,7 @@ def test_the_bare_command_prints_the_commonest_jobs() -> None:
         ("info", "inspect"),
         ("protocols", "show"),
         ("tide", "diagnose"),
+        ("significance", "compare"),
         ("comapre", "compare"),
         ("reprot", "report"),
     ],
@@ -67,6 +68,7 @@ def test_a_wrong_command_names_the_right_one(word: str, right: str) -> None:
         ("--save-dir", "--output"),
         ("--iou-thr", "--iou"),
         ("--preset", "--protocol"),
+        ("--average", "--best-f1"),
     ],
 )
 def test_a_wrong_option_names_the_right_one(option: str, right: str) -> None:
@@ -109,6 +111,31 @@ def test_a_proposed_command_line_is_followed(tmp_path: Path) -> None:
     assert run("--version").code == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        ("report --conf", "detmap eval TRUTH DETECTIONS --confidence"),
+        ("compare --per-class", "detmap eval TRUTH DETECTIONS --per-class"),
+        ("eval --size", "detmap diagnose TRUTH DETECTIONS"),
+        ("eval --confusion-matrix", "detmap diagnose TRUTH DETECTIONS"),
+        ("ci", "eval TRUTH DETECTIONS --ci"),
+    ],
+)
+def test_what_another_command_does_is_proposed(words: str, right: str) -> None:
+    outcome = run(*words.split(), TRUTH, A)
+    assert (outcome.code, outcome.out, advice(outcome.err)) == (2, "", right)
+    _, command, *options = f"detmap {right.removeprefix('detmap ')}".split()
+    assert all(each in run(command, "--help").out for each in options)
+
+
+@pytest.mark.parametrize("option", ["-o", "--output"])
+def test_the_output_of_a_conversion_is_a_path(option: str, tmp_path: Path) -> None:
+    outcome = run("convert", TRUTH, option, tmp_path / "gt.csv")
+    assert outcome.code == 2
+    assert "detmap convert SRC DST" in outcome.err
+    assert run("convert", TRUTH, tmp_path / "gt.csv").code == 0
+
+
 def test_a_path_too_many_names_the_comparison() -> None:
     outcome = run("eval", TRUTH, A, B)
     assert (outcome.code, outcome.out) == (2, "")
@@ -128,6 +155,7 @@ def test_words_of_the_table_lead_to_commands_options_and_protocols() -> None:
     assert commands <= {*dispatch.COMMANDS, "COMMAND", "--version"}
     assert {*MEANT["protocol"]} <= {*protocol.names(), *protocol.tools()}
     every = "".join(run(name, "--help").out for name in ("eval", "compare", "report", "convert"))
+    every += "detmap"
     assert all(right.partition(" ")[0] in every for right in MEANT["option"])
     for kind, words in MEANT.items():
         for right, text in words.items():

@@ -13,10 +13,11 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "eval TRUTH DETECTIONS --plot FILE": "pr pr-curve curve curves plot",
         "eval TRUTH DETECTIONS --best-f1": "threshold best-threshold f1 conf confidence",
         "eval TRUTH DETECTIONS --per-class": "per-class classwise classes",
+        "eval TRUTH DETECTIONS --ci": "ci confidence-interval intervals bootstrap error-bars",
         "COMMAND --help": "help man usage",
         "--version": "version",
         "doctor": "check lint healthcheck health-check sanity validate-data",
-        "compare": "diff vs ab benchmark versus",
+        "compare": "diff vs ab benchmark versus significance p-value pvalue ttest",
         "diagnose": "analyze analyse analysis errors tide confusion confusion-matrix",
         "inspect": "info describe stats summary ls",
         "show": "protocols list configs formats",
@@ -29,13 +30,18 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "suite": "suites datasets",
     },
     "option": {
+        "detmap diagnose TRUTH DETECTIONS": "size sizes by-size area confusion confusion-matrix cm "
+        "tide error-types",
+        "detmap report TRUTH DETECTIONS -o report.html": "html report",
         "TRUTH": "gt ground-truth groundtruth gt-path ann ann-file annotations target data labels "
         "anno-json truth",
+        "DST": "o out output dst save out-file output-file",
         "DETECTIONS": "dt det dets pred preds predictions pred-path results res res-file pred-json "
         "detections",
         "--confidence": "conf conf-thres conf-thresh conf-threshold score score-thr score-thresh "
         "score-threshold threshold min-score confidence-threshold",
-        "--best-f1": "best-threshold best-conf best-score best f1 optimal-threshold max-f1",
+        "--best-f1": "best-threshold best-conf best-score best f1 optimal-threshold max-f1 "
+        "average micro macro",
         "--per-class": "classwise class-wise per-category per-cls verbose",
         "--iou": "iou-thr iou-thres iou-thresh iou-threshold",
         "--set": "set-cfg cfg-options opts area-rng areas",
@@ -81,6 +87,7 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "openimages-v2": "openimages oid",
         "openimages-challenge": "openimages oid",
         "tide": "tidecv",
+        "torchmetrics": "tm lightning torch",
         "tfod-pascal": "tfod tensorflow",
         "tfod-oidv2": "tfod tensorflow",
         "darknet-0": "darknet yolov4 yolov3",
@@ -178,7 +185,7 @@ IMPORTS: Mapping[str, str] = {
 FUNCTIONS = ("compare", "convert", "diagnose", "doctor", "explain", "report", "reproduce", "tools")
 """Functions of `detmap` that people look for at a result."""
 
-ANYWHERE = ("COMMAND", "--version")
+ANYWHERE = ("COMMAND", "--version", "detmap")
 """Words of a command line that are proposed although they are no commands."""
 
 SHORTEST = 3  # characters of a name that others begin with
@@ -203,6 +210,14 @@ def metric_key(name: str) -> str:
     return key
 
 
+def meanings(kind: str, name: str) -> list[str]:
+    """Returns the names of `MEANT` that a word of another tool means, whether they exist or not."""
+    key = name.casefold().strip("-_ ")
+    if kind in ("command", "option", "protocol"):
+        key = key.replace("_", "-")
+    return [right for right, words in MEANT.get(kind, {}).items() if key in words.split()]
+
+
 def suggestions(kind: str, name: str, known: Iterable[Any]) -> list[str]:
     """Returns the names that a wrong name may mean, best first; empty if none is near.
 
@@ -213,22 +228,16 @@ def suggestions(kind: str, name: str, known: Iterable[Any]) -> list[str]:
     known : the names that exist
     """
     texts = [str(each) for each in known]
-    key = name.casefold().strip("-_ ")
-    if kind in ("command", "option", "protocol"):
-        key = key.replace("_", "-")
     if kind == "metric":
         meant = [each for each in texts if metric_key(each) == metric_key(name)]
     else:
-        words = MEANT.get(kind, {})
-        meant = [
-            each
-            for each in words
-            if key in words[each].split() and each.partition(" ")[0] in (*texts, *ANYWHERE)
-        ]
+        known = (*texts, *ANYWHERE)
+        meant = [each for each in meanings(kind, name) if each.partition(" ")[0] in known]
     if meant:
         return meant
     import difflib  # for messages alone
 
+    key = name.casefold().strip("-_ ")
     folded = {each.casefold().strip("-"): each for each in reversed(texts)}
     begun = [each for each in reversed(folded) if len(key) >= SHORTEST and each.startswith(key)]
     if begun:
