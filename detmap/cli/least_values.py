@@ -7,9 +7,9 @@ import math
 from typing import Any
 
 from detmap.cli import streams
-from detmap.core.base.suggestions import did_you_mean
+from detmap.core.base.suggestions import did_you_mean_value
 from detmap.core.protocol.metric_rows import METRICS
-from detmap.errors import DetmapError, few
+from detmap.errors import DetmapError
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -78,16 +78,6 @@ def _value(result: Any, name: str) -> float:
     for row in result.per_class:
         if of == row["name"] and metric.removeprefix("m") in row:
             return float(row[metric.removeprefix("m")])
-    raise DetmapError("--fail-under", f"there is no {name[:80]}", known_names(result, name))
-
-
-def known_names(result: Any, name: str) -> str:
-    """The metrics and classes of a result, after a proposal for a wrong ``METRIC/CLASS``."""
-    metric, _, of = name.partition("/")
     classes = [row["name"] for row in result.per_class]
-    hint = ""
-    if metric not in result.metrics and f"m{metric}" not in result.metrics:
-        hint = did_you_mean("metric", metric, result.metrics)
-    if of and of not in classes:
-        hint += did_you_mean("class", of, classes)
-    return f"{hint}metrics: {', '.join(result.metrics)}; classes: {few(classes)}"
+    fix = did_you_mean_value(name, result.metrics, classes)
+    raise DetmapError("--fail-under", f"there is no {name[:80]}", fix)

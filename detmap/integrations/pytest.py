@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -83,9 +82,8 @@ def _require_limits(limits: Mapping[str, Any], with_baseline: bool) -> None:
             real = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
             if not real or not math.isfinite(limit):
                 raise DataError(f"{argument}[{name!r}]", f"{limit!r:.80}", "give a number")
-            if argument == "max_drop" and not 0 <= limit <= 1:
-                fix = "give a fraction from 0 to 1: half a point is 0.005"
-                raise DataError(f"max_drop[{name!r}]", f"{limit:g}", fix)
+            if argument == "max_drop":
+                _gate(name, limit)
     if limits["max_drop"] is not None and not with_baseline:
         fix = "give baseline=, or use at_least="
         raise DataError("detection_gate", "max_drop without baseline", fix)
@@ -96,9 +94,9 @@ def _require_limits(limits: Mapping[str, Any], with_baseline: bool) -> None:
 
 def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str]:
     """Returns a line for each value beyond its limit. An undefined value is beyond any limit."""
-    from detmap.core.base.suggestions import did_you_mean
+    from detmap.core.base.suggestions import did_you_mean_value
     from detmap.core.protocol.metric_rows import METRICS
-    from detmap.errors import DataError, few
+    from detmap.errors import DataError
 
     counted = tuple(metric.name for metric in METRICS if metric.unit != "fraction")
     lines, lower = [], argument == "at_most"
@@ -107,8 +105,9 @@ def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str
         values |= {f"{key}/{row['name']}": row[key] for key in row if key not in ("name", "id")}
     for name, limit in limits.items():
         if name not in values:
-            hint = did_you_mean("metric", name.partition("/")[0], result.metrics)
-            raise DataError(argument, f"there is no {name!r}", f"{hint}metrics: {few(values)}")
+            classes = [row["name"] for row in result.per_class]
+            fix = did_you_mean_value(name, result.metrics, classes)
+            raise DataError(argument, f"there is no {name!r}", fix)
         if (name.partition("/")[0] in result.lower_is_better) != lower:
             better, other = ("higher", "at_least") if lower else ("lower", "at_most")
             raise DataError(argument, f"{better} {name} is better", f"use {other}=")
@@ -123,6 +122,13 @@ def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str
     return lines
 
 
+def _gate(name: str, limit: float) -> Any:
+    """The gate of a drop."""
+    from detmap.core.statistics import gate
+
+    return gate.read("fail-if-drop", f"{name}={limit}", f"max_drop[{name!r}]")
+
+
 def _dropped(
     truth: Any, baseline: Any, detections: Any, protocol: Any, drops: Mapping[str, float]
 ) -> list[str]:
@@ -132,8 +138,5 @@ def _dropped(
     comparison = detmap.compare(truth, baseline, detections, protocol=protocol)
     verdicts = []
     for name, limit in drops.items():
-        points = float(100 * Decimal(str(limit)))
-        metric, _, label = name.partition("/")
-        wanted = gate.Gate("fail-if-drop", points, metric, label, place=f"max_drop[{name!r}]")
-        verdicts.append(gate.judge(comparison, wanted, 0.05))
+        verdicts.append(gate.judge(comparison, _gate(name, limit), 0.05))
     return [each.line for each in verdicts if not each.passed]

@@ -40,20 +40,20 @@ def judge(gate: Gate, alpha: float = 0.05, **changes: Any) -> gates.Verdict:
 @pytest.mark.parametrize(
     "text, expected",
     [
-        ("0.5", Gate("k", 0.5)),
+        (".005", Gate("k", 0.5)),
         ("0", Gate("k", 0.0)),
-        ("100", Gate("k", 100.0)),
-        ("AP50=0.5", Gate("k", 0.5, "AP50")),
-        ("AP50/a=b/c=1", Gate("k", 1.0, "AP50", "a=b/c")),
+        (".999", Gate("k", 99.9)),
+        ("AP50=1e-3", Gate("k", 0.1, "AP50")),
+        ("AP50/a=b/c=0.01", Gate("k", 1.0, "AP50", "a=b/c")),
     ],
 )
 def test_a_gate_is_read_as_it_is_written(text: str, expected: Gate) -> None:
     assert gates.read("k", text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "x", "AP=", "-0.1", "100.1", "nan", "AP50", "x" * 81])
+@pytest.mark.parametrize("text", ["", "x", "AP=", "-0.1", "100.1", "nan", "AP50", "x" * 81, "inf"])
 def test_what_is_no_gate(text: str) -> None:
-    with pytest.raises(DataError, match=f"^--k: '{text[:80]}'.* from 0 to 100"):
+    with pytest.raises(DataError, match=f"^--k: '{text[:80]}'.* from 0 to 1"):
         gates.read("k", text)
 
 
@@ -120,12 +120,4 @@ def test_the_line_says_why() -> None:
 def test_a_gate_on_what_is_not_there(gate: Gate, what: str) -> None:
     with pytest.raises(DataError, match=f"^{what}") as error:
         judge(gate)
-    assert str(error.value).endswith("(metrics: AP50, mAP; classes: cat, dog)")
-
-
-def test_twenty_classes_are_named_at_most() -> None:
-    pair = SimpleNamespace(metric="mAP")
-    classes = [SimpleNamespace(metric="AP", name=f"c{i:02}") for i in range(21)]
-    comparison: Any = SimpleNamespace(pairs=[pair], classes=classes)
-    with pytest.raises(DataError, match=r"classes: c00, .*, c19\)$"):
-        gates.judge(comparison, Gate("k", 1.0, "", "cow"), 0.05)
+    assert str(error.value).endswith("metrics: mAP, AP50; classes: cat, dog)")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from detmap.cli import (
@@ -126,32 +125,10 @@ def _plotted(
     return list(results.values())
 
 
-def _points(kind: str, text: str) -> str:
-    """The text of a gate in percentage points, for a fraction: ``AP50=.005`` is ``AP50=0.5``.
-
-    Raises
-    ------
-    DetmapError : no number from 0 to 1
-    """
-    name, equals, number = text.rpartition("=")
-    try:
-        limit = Decimal(number.strip())
-    except InvalidOperation:
-        limit = Decimal(-1)
-    limit = limit if limit.is_finite() else Decimal(-1)
-    if not 0 <= limit < 1:  # 1 would allow every drop, and is meant as one point
-        fix = "give a fraction from 0 to 1: .005, AP50=.005 or AP50/person=.01"
-        if 1 <= limit <= 100:
-            noun = "point is" if limit == 1 else "points are"
-            fix = f"{limit} {noun} {name}{equals}{(limit / 100).normalize():f}"
-        raise DetmapError(f"--{kind}", f"{text[:80]!r} is not a fraction", fix)
-    return f"{name}{equals}{(100 * limit).normalize():f}"
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Read, match, compare, print, check the gates."""
     wanted = [
-        gates.read(kind, _points(kind, text))
+        gates.read(kind, text)
         for kind in gates.KINDS
         for text in getattr(arguments, kind.replace("-", "_"))
     ]

@@ -198,6 +198,7 @@ _METRIC_WORDS = (
     (r"^(a[pr])0?50?95$", r"\1"),
     (r"^(a[pr])0?5$", r"\g<1>50"),
     (r"^(a[pr])075$", r"\g<1>75"),
+    (r"^ar$", "ar100"),
 )
 """mAP50, map_50 and AP@.5 are one metric; AP, mAP and mAP@0.5:0.95 another one."""
 
@@ -251,6 +252,20 @@ def did_you_mean(kind: str, name: str, known: Iterable[Any]) -> str:
     named = list(map(repr, found))
     listed = " or ".join((", ".join(named[:-1]), named[-1])) if named[1:] else "".join(named)
     return f"did you mean {listed}? " if found else ""
+
+
+def did_you_mean_value(name: str, metrics: Iterable[Any], classes: Iterable[Any]) -> str:
+    """Returns the proposal for a wrong ``METRIC/CLASS``, and a list of what there is."""
+    from detmap.errors import few
+
+    metric, _, of = name.partition("/")
+    known, named = list(map(str, metrics)), list(map(str, classes))
+    hint = ""
+    if metric and metric not in known and f"m{metric}" not in known:
+        hint = did_you_mean("metric", metric, known)
+    if of and of not in named:
+        hint += did_you_mean("class", of, named)
+    return f"{hint}metrics: {', '.join(known)}; classes: {few(named)}"
 
 
 def missing(name: object, known: Iterable[Any]) -> KeyError:

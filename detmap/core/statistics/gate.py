@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
+from detmap.core.base.suggestions import did_you_mean_value
 from detmap.core.statistics.comparison import Comparison, Pair
 from detmap.core.statistics.formulas.quantiles import student
 from detmap.errors import DataError
@@ -43,30 +45,34 @@ class Verdict:
     line: str
 
 
-def read(kind: str, text: str) -> Gate:
-    """Parse a gate: ``0.5``, ``AP50=0.5`` or ``AP50/person=1``, in percentage points.
+def read(kind: str, text: str, place: str = "") -> Gate:
+    """Parse a gate: ``.005``, ``AP50=.005`` or ``AP50/person=.01``, in fractions.
 
     Raises
     ------
-    DataError : the value is not a number from 0 to 100; 0 for ``require-within``: no drop is
-        smaller
+    DataError : the value is not a number from 0 to below 1, which would allow every drop; 0 for
+        ``require-within``: no drop is smaller
     """
-    of, _, number = text.rpartition("=")
+    of, equals, number = text.rpartition("=")
     metric, _, name = of.partition("/")
+    where = place or f"--{kind}"
     try:
-        points = float(number)
-    except ValueError:
-        points = math.nan
-    if not 0 <= points <= 100:
-        fix = "give percentage points from 0 to 100: 0.5, AP50=0.5 or AP50/person=1"
-        raise DataError(f"--{kind}", f"{text[:80]!r}", fix)
-    if not points and kind == "require-within":
+        limit = Decimal(number.strip())
+    except InvalidOperation:
+        limit = Decimal("nan")
+    if not limit.is_finite() or not 0 <= limit < 1:
+        fix = "give a fraction from 0 to 1: .005, AP50=.005 or AP50/person=.01"
+        if limit.is_finite() and 1 <= limit <= 100:
+            noun = "point is" if limit == 1 else "points are"
+            fix = f"{limit} {noun} {of}{equals}{(limit / 100).normalize():f}"
+        raise DataError(where, f"{text[:80]!r} is not a fraction", fix)
+    if not limit and kind == "require-within":
         what = "a drop cannot be smaller than 0 points"
         fix = (
             "give the largest drop to accept, above 0; --fail-if-drop 0 fails on a significant one"
         )
-        raise DataError(f"--{kind}", f"{text[:80]!r}: {what}", fix)
-    return Gate(kind, points, metric, name)
+        raise DataError(where, f"{text[:80]!r}: {what}", fix)
+    return Gate(kind, float(100 * limit), metric, name, place)
 
 
 def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
@@ -132,10 +138,10 @@ def _pair(comparison: Comparison, gate: Gate) -> Pair:
     else:
         pairs = [one for one in comparison.pairs if one.metric == metric]
     if not pairs:
-        known = sorted({one.metric for one in comparison.pairs})
+        known = dict.fromkeys(one.metric for one in comparison.pairs)
         classes = sorted({one.name for one in comparison.classes})
         of = f"{metric}/{gate.name}" if gate.name else metric
-        fix = f"metrics: {', '.join(known)}; classes: {', '.join(classes[:20])}"
+        fix = did_you_mean_value(of, known, classes)
         raise DataError(gate.place or f"--{gate.kind}", f"there is no {of}", fix)
     first = comparison.pairs[0]
     return next(one for one in pairs if (one.a, one.b) == (first.a, first.b))
