@@ -142,6 +142,7 @@ def compare_matches(
     return Comparison(
         tuple(names),
         maker.values(),
+        maker.intervals(),
         tuple(pairs),
         tuple(maker.classes()),
         tuple(maker.leaderboard(pairs)),

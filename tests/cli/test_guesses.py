@@ -184,11 +184,18 @@ def test_a_wrong_protocol_names_one_that_works(name: str) -> None:
 
 
 def test_wrong_metrics_and_classes_in_options() -> None:
-    for given, right in (("mAP50=.1", "AP50=.1"), ("AP/cirle=.1", "AP/circle=.1")):
+    for given, right in (
+        ("mAP50=.1", "AP50=.1"),
+        ("AP/cirle=.1", "AP/circle=.1"),
+        ("AP/Star=.1", "AP/star=.1"),
+        ("AR=.1", "AR100=.1"),
+    ):
         outcome = run("eval", TRUTH, A, "--fail-under", given)
         assert outcome.code == 2
         assert advice(outcome.err) in right
         assert run("eval", TRUTH, A, "--fail-under", right).code == 0
+        outcome = run("compare", TRUTH, A, A, "--fail-if-drop", given)
+        assert (outcome.code, advice(outcome.err) in right) == (2, True)
     outcome = run("eval", TRUTH, A, "--classes", "cirle")
     assert advice(outcome.err) == "circle"
     assert run("eval", TRUTH, A, "--classes", "circle").code == 0
@@ -231,6 +238,7 @@ def test_compare_begins_with_the_verdict(tmp_path: Path) -> None:
     assert f"{100 * pair.difference:+.1f} AP" in first or f"{-100 * pair.difference:+.1f}" in first
     assert header.split()[:3] == ["metric", "contours", "template"]
     assert row.split()[:3] == ["AP", *(f"{each:.4f}" for each in comparison.values["AP"])]
+    assert outcome.out.count("p-value") + outcome.err.count("p-value") == 1  # 60 images
     same = run("compare", TRUTH, A, A).out.splitlines()[0]
     assert same.startswith("No difference: AP is")
     three = run("compare", TRUTH, A, B, A, "--names", "a,b,c").out
@@ -241,6 +249,13 @@ def test_compare_begins_with_the_verdict(tmp_path: Path) -> None:
     assert "AP50" in latex
     markdown = run("compare", TRUTH, A, B, "--format", "markdown").out
     assert "| detector | AP | AP50 |" in markdown
+    rows = [line for line in markdown.splitlines() if line.startswith("| ")]
+    assert [row.split(" | ")[0] for row in rows[1:]] == [
+        *("| contours", "| template", "| template - contours")
+    ]
+    own = comparison.intervals["AP"][0]
+    assert f"{own.value:.3f} ({own.low:.3f} to {own.high:.3f})" in rows[1]
+    assert f"({pair.low:+.3f} to {pair.high:+.3f})" in rows[3]
     assert "**" in markdown
     pairs = run("compare", TRUTH, A, B, "--table", "pairs").out
     assert "adjusted p" in pairs

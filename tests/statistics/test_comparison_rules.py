@@ -51,7 +51,9 @@ def comparison(names: str = "xy", **changes: Any) -> Comparison:
     board = of.leaderboard(pairs)
     method: Any = (0.05, "t", "holm", 7, of.units, "signature", of.notes())
     values = {"AP": (0.5, NAN)}
-    return Comparison(of.names, values, tuple(pairs), tuple(of.classes()), tuple(board), *method)
+    return Comparison(
+        of.names, values, of.intervals(), tuple(pairs), tuple(of.classes()), tuple(board), *method
+    )
 
 
 def test_pairs_are_differences_of_the_estimates() -> None:

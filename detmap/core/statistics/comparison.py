@@ -19,10 +19,10 @@ from detmap.core.output.cell_text import or_none
 from detmap.core.output.table import Style, Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol.protocol_digest import protocol_digest
-from detmap.core.statistics.estimates import Difference
+from detmap.core.statistics.estimates import Difference, Interval
 from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.formulas import multiple_comparisons as multiple
-from detmap.core.statistics.refusals import LEAST_OF_TEST
+from detmap.core.statistics.refusals import LEAST_OF_TEST, LEAST_UNITS
 from detmap.core.statistics.sampling_units import Units
 from detmap.core.statistics.subsets import PARTS
 from detmap.core.tables import Note
@@ -97,7 +97,7 @@ class Comparison(Tabular):
 
     Parameters
     ----------
-    names : of the detectors; values : metric to the values of all detectors
+    names : of the detectors; values, intervals : metric to those of all detectors
     pairs : one per pair of detectors and metric
     classes : one per pair of detectors, class and metric, lowest adjusted p-value first
     leaderboard : (name, value, letters) by the first metric, best first; the differences between
@@ -109,6 +109,7 @@ class Comparison(Tabular):
 
     names: tuple[str, ...]
     values: dict[str, tuple[float, ...]]
+    intervals: dict[str, tuple[Interval, ...]]
     pairs: tuple[Pair, ...]
     classes: tuple[ClassPair, ...]
     leaderboard: tuple[tuple[str, float, str], ...]
@@ -281,6 +282,11 @@ class Maker:
             for q, name in enumerate(self.metrics)
         }
 
+    def intervals(self) -> dict[str, tuple[Interval, ...]]:
+        """Metric to the confidence intervals of all detectors."""
+        every = [each.estimates.intervals(1 - self.alpha) for each in self.evaluated]
+        return dict(zip(self.metrics, zip(*every, strict=True), strict=False))
+
     def pairs(self) -> list[Pair]:
         """One `Pair` per pair of detectors and metric; p-values adjusted per metric."""
         adjusted = [
@@ -346,7 +352,10 @@ class Maker:
         """Caveats."""
         if self.units.n >= LEAST_OF_TEST:
             return ()
-        text = f"{self.units.noun} are fewer than {LEAST_OF_TEST}: no p-value is printed"
+        least, lacking = LEAST_OF_TEST, "p-values"
+        if self.units.n < LEAST_UNITS:
+            least, lacking = LEAST_UNITS, "intervals and p-values"
+        text = f"{self.units.noun} are fewer than {least}: too few for {lacking}"
         return (Note("few-images", text, self.units.n),)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from detmap.core.output.table import Bold, Cell, PValue, Style, Table
 from detmap.core.protocol.metric_rows import METRICS
-from detmap.core.statistics.refusals import LEAST_OF_TEST
+from detmap.core.statistics.refusals import LEAST_UNITS
 
 if TYPE_CHECKING:
     from detmap.core.statistics.comparison import ClassPair, Comparison, Pair
@@ -27,7 +27,8 @@ def verdict(comparison: Comparison) -> str:
     if math.isnan(pair.difference):
         return f"{pair.metric} is undefined: no class has a ground-truth object."
     if math.isnan(pair.low):
-        why = f": {pair.why_not}" if pair.why_not else ""
+        told = pair.why_not and comparison.units.n >= LEAST_UNITS  # else a note has the reason
+        why = f": {pair.why_not}" if told else ""
         return f"{pair.b} - {pair.a} is {change} {pair.metric}, without an interval{why}."
     interval = f"{level} {_points(pair.low)} to {_points(pair.high)}"
     if pair.difference == 0 and not pair.se > 0:
@@ -77,10 +78,10 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     rows = [
         (each.metric, *comparison.values[each.metric], *_change(each)) for each in comparison.pairs
     ]
-    reasons = dict.fromkeys(each.why_not for each in comparison.pairs if each.why_not)
-    lines = [f"no interval or p-value of some metrics: {reason}" for reason in list(reasons)[:1]]
-    if all(math.isnan(each.p) for each in comparison.pairs) and not reasons:
-        lines = [f"no p-values: fewer than {LEAST_OF_TEST} {comparison.units.noun}"]
+    reasons = [each.why_not for each in comparison.pairs if each.why_not]
+    if comparison.units.n < LEAST_UNITS:
+        reasons = []  # a note has it
+    lines = [f"no interval or p-value of some metrics: {reason}" for reason in reasons[:1]]
     metrics = _full(Table("", header, tuple(rows), tuple(lines), name="metrics"))
     moved = [each for each in comparison.classes if each.difference != 0][:SHOWN]
     if not moved:
@@ -144,10 +145,10 @@ def _undefined(cell: Cell) -> bool:
 
 
 def paper_table(comparison: Comparison, style: Style) -> Table:
-    """Returns detectors x metrics with intervals of the difference to the first detector; the best
-    value of each metric is bold.
+    """Returns detectors x metrics with intervals, the best value of each metric in bold; then the
+    differences to the first detector with theirs.
     """
-    first, *_ = comparison.names
+    first, *others = comparison.names
     lower = lower_is_better(comparison)
     metrics = list(comparison.values)[:NAMED]
     pairs = {(each.b, each.metric): each for each in comparison.pairs if each.a == first}
@@ -157,17 +158,24 @@ def paper_table(comparison: Comparison, style: Style) -> Table:
         for metric in metrics:
             values = [each for each in comparison.values[metric] if not math.isnan(each)]
             best = (min if metric in lower else max)(values, default=math.nan)
-            value, pair = comparison.values[metric][i], pairs.get((name, metric))
-            text = _number(value, style)
-            if pair is not None and not math.isnan(pair.low):
-                low, high = (_number(each, style, "+") for each in (pair.low, pair.high))
-                text = f"{text} ({low} to {high})"
+            value, own = comparison.values[metric][i], comparison.intervals[metric][i]
+            text = _with_interval((value, own.low, own.high), style)
             cells.append(Bold(text) if value == best else text)
         rows.append(tuple(cells))
-    level = f"{100 * (1 - comparison.alpha):g} %"
-    below = f"in parentheses: {level} interval of the difference to {first}"
+    for name in others:
+        mine = [pairs[name, metric] for metric in metrics]
+        changes = [
+            _with_interval((each.difference, each.low, each.high), style, "+") for each in mine
+        ]
+        rows.append((f"{name} - {first}", *changes))
+    below = f"in parentheses: {100 * (1 - comparison.alpha):g} % intervals"
     lines = (below, comparison.signature)
     return Table("", ("detector", *metrics), tuple(rows), lines, name="detectors")
+
+
+def _with_interval(numbers: tuple[float, float, float], style: Style, sign: str = "") -> str:
+    value, low, high = (_number(each, style, sign) for each in numbers)
+    return value if math.isnan(numbers[1]) else f"{value} ({low} to {high})"
 
 
 def _number(value: float, style: Style, sign: str = "") -> str:
