@@ -158,7 +158,7 @@ class RankingResult:
         digest = hashlib.sha256(
             json.dumps(ranking_rules.to_dict(self.rules), sort_keys=True).encode()
         ).hexdigest()[:12]
-        state = ";".join(f"{key}={value}" for key, value in self._changes.items()) or "stock"
+        state = ";".join(f"{key}={value}" for key, value in self._changes.items()) or "default"
         return "|".join(
             (
                 f"rank:{self.rules.name}.{self.rules.version}",

@@ -71,7 +71,7 @@ ARm     0.50:0.95  medium       100  0.6935
 ARl     0.50:0.95  large        100  0.6621
 60 images, 299 objects, 2840 detections, lowest score 0.22
 at IoU 0.5: 242 TP, 2573 FP, 25 ignored, 57 missed
-coco-bbox.2|stock|proto:(digest)|data:(digest)|detmap:(version)
+coco-bbox.2|default|proto:(digest)|data:(digest)|detmap:(version)
 """
 
 SAMPLE_IN_FULL = """\
@@ -96,7 +96,7 @@ star       5  59.95  80.43       46        1267  37  1229        1       9
 triangle   6  59.48  71.93       57         155  41   113        1      16
 60 images, 299 objects, 2840 detections, lowest score 0.22
 at IoU 0.5: 242 TP, 2592 FP, 6 ignored, 57 missed
-voc2012.3|stock|proto:(digest)|data:(digest)|detmap:(version)
+voc2012.3|default|proto:(digest)|data:(digest)|detmap:(version)
 """
 
 
@@ -297,7 +297,7 @@ def test_markdown_is_a_pipe_table() -> None:
         "|---|---|---|---:|---:|",
         "| AP | 0.50:0.95 | all | 100 | 0.4478 |",
     ]
-    assert lines[-1].startswith("- coco-bbox.2|stock|")
+    assert lines[-1].startswith("- coco-bbox.2|default|")
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def on_a_terminal(*argv: object) -> tuple[str, str]:
 def test_a_terminal_gets_a_table_and_progress() -> None:
     out, err = on_a_terminal("eval", COCO, RESULTS)
     assert "0.4478" in out
-    assert re.search(r"^coco-bbox\.2\|stock\|", out, re.MULTILINE)
+    assert re.search(r"^coco-bbox\.2\|default\|", out, re.MULTILINE)
     assert err.startswith("reading ")
 
 
@@ -377,7 +377,7 @@ def test_every_protocol_of_boxes_runs_on_the_sample() -> None:
     for name in BOXES:
         content, loaded = as_json("-p", name), protocols.load(name)
         assert content["protocol"]["name"] == name
-        assert content["signature"].startswith(f"{name}.{loaded.version}|stock|")
+        assert content["signature"].startswith(f"{name}.{loaded.version}|default|")
         rows = [row.name for row in loaded.rows()[0]]
         assert list(content["metrics"])[: len(rows)] == rows
         assert len(content["metrics"]) == len(rows) or loaded.evaluation.extra
@@ -462,7 +462,7 @@ SETTINGS = {
         METRICS,
         'ap.integrator="all_points";mean.undefined="one"',
     ),
-    "the stock value": (["limits.max_dets=[100,10,1]"], METRICS, "stock"),
+    "the default value": (["limits.max_dets=[100,10,1]"], METRICS, "default"),
 }
 
 
@@ -587,7 +587,7 @@ def test_demo_copies_the_sample(tmp_path: Path) -> None:
 def test_demo_shows_the_signatures() -> None:
     out = run("demo").out
     assert out.startswith("the bundled sample: 60 images, 326 objects, 6 classes\n")
-    assert out.count("|stock|") == 6
+    assert out.count("|default|") == 6
 
 
 # ---- parity

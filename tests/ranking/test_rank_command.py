@@ -88,7 +88,7 @@ def test_table_of_a_csv_pair(files: tuple[Path, Path]) -> None:
     assert lines[7].split() == ["cat", "2", "4", "0.7500", "0.6250", "0.6667", "0.9"]
     assert lines[8].split() == ["dog", "4", "4", "1.0000", "-", "1.0000", "0.1"]
     assert lines[10] == "4 samples, 3 classes, 7 positive labels"
-    assert lines[11].startswith("rank:plain.1|stock|proto:")
+    assert lines[11].startswith("rank:plain.1|default|proto:")
     assert done.err.splitlines() == [
         "note: 1 class has no negative sample: its AUC is left out of the mean: dog",
         "note: 4 scores are shared with another sample of their class: ranked together",

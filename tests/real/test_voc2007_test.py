@@ -42,6 +42,6 @@ def test_published_numbers_come_out(voc2007: Path, truth: detmap.Truth, detector
 
 def test_the_default_protocol_is_that_of_the_year(voc2007: Path, truth: detmap.Truth) -> None:
     result = detmap.evaluate(voc2007 / "VOCdevkit" / "VOC2007", voc2007 / "detector-8603")
-    assert result.signature.startswith("voc2007.3|stock|")
+    assert result.signature.startswith("voc2007.3|default|")
     expected = VOC2007["detector-8603", "voc2007"][-1].value
     assert round(100 * result.metrics["mAP"], 4) == expected

@@ -140,7 +140,7 @@ def _two(a: Run, b: Run) -> Verdict:
     won, lost = (int(each.sum()) for each in one_only(a, b))
     facts = [
         Fact(
-            f"{metric}, A and B",
+            f"{metric} (A | B)",
             f"{a.metric(metric).text} | {b.metric(metric).text}",
             f"B - A {apart}",
         ),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.base import atomic_files as files
-from detmap.core.base.suggestions import did_you_mean
+from detmap.core.base.suggestions import did_you_mean, proposes_arguments
 from detmap.core.curves import aggregation, operating_points
 from detmap.core.curves.operating_points import Points
 from detmap.core.matching.matches import Matches
@@ -33,6 +33,7 @@ PANELS = ("classes", "subsets", "iou", "f1")
 """Names of the panels of a result; several results have ``detectors`` and ``f1``."""
 
 
+@proposes_arguments
 def plot(
     results: Any,
     path: str | Path | None = None,

@@ -21,7 +21,7 @@ from detmap.core.base.sums import add_integers
 from detmap.core.output.cell_text import or_none
 from detmap.core.protocol import Protocol
 from detmap.core.results.result import Result
-from detmap.core.results.signature import environment
+from detmap.core.results.signature import current, environment
 from detmap.errors import DataError, ProtocolError
 
 PIECE = 1 << 20  # bytes
@@ -329,8 +329,8 @@ def is_same(path: str | Path, known: Mapping[str, Any]) -> bool:
 
 def short(signature: str) -> str:
     """Returns a short signature: protocol, version, changes, first digits of both digests."""
-    name, state, *rest = signature.split("|")
+    name, state, *rest = current(signature).split("|")
     parts = dict(part.split(":", 1) for part in rest if ":" in part)
-    state = "" if state == "stock" else f" ({state})"
+    state = "" if state == "default" else f" ({state})"
     digests = "/".join(parts.get(key, "")[:6] for key in ("proto", "data"))
     return f"{name}{state} {digests}"

@@ -20,7 +20,7 @@ from detmap.core.results.receipt import (
     sealed,
     short,
 )
-from detmap.core.results.signature import environment, signature
+from detmap.core.results.signature import current, environment, signature
 from detmap.version import __version__
 
 
@@ -29,7 +29,7 @@ def contradictions(receipt: Receipt) -> list[tuple[str, str, str]]:
     content, rules = receipt.content, receipt.protocol
     version = content["environment"].get("detmap", "absent")
     whole = signature(rules, content["data"]).removesuffix(__version__) + version
-    stated, computed = content["signature"].split("|"), whole.split("|")
+    stated, computed = current(content["signature"]).split("|"), whole.split("|")
     parts = {"protocol": "", "state": "", "proto": "proto:", "data": "data:"}
     parts |= {"environment.detmap": "detmap:"}
     if len(stated) == len(computed) == len(parts):

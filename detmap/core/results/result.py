@@ -59,7 +59,7 @@ class Result(MetricAccess, Tabular):
     [45, 37, 39]
     >>> recall, precision, score = result.curve("circle", iou=0.75)
     >>> result.signature.split("|")[:2]  # protocol and its changes
-    ['coco-bbox.2', 'stock']
+    ['coco-bbox.2', 'default']
 
     Parameters
     ----------
@@ -284,6 +284,7 @@ class Result(MetricAccess, Tabular):
         limit = self.protocol.max_dets()[-1] if max_dets is None else max_dets
         return class_scores.whole_curve(self.matches, k, a, t, limit, self.weights)
 
+    @proposes_arguments
     def intervals(
         self,
         level: float = 0.95,
@@ -408,6 +409,7 @@ class Result(MetricAccess, Tabular):
 
         return slices.per_image(*self._rows(iou))
 
+    @proposes_arguments
     def operating_point(self, threshold: float, *, iou: float | None = None) -> Operating:
         """Returns precision, recall, F1, TP, FP and FN of detections at or above a score."""
         return self._operating("operating_point", iou, threshold)
@@ -417,6 +419,7 @@ class Result(MetricAccess, Tabular):
         """Returns `operating_point` at a confidence: ``result.at(confidence=0.5).micro``."""
         return self.operating_point(confidence, iou=iou)
 
+    @proposes_arguments
     def best_f1(self, *, iou: float | None = None) -> Operating:
         """Returns the score threshold of the highest F1, per class and overall.
 
@@ -442,6 +445,7 @@ class Result(MetricAccess, Tabular):
         points: Operating = getattr(operating_points, rule)(*self._rows(iou), value)
         return points
 
+    @proposes_arguments
     def plot(
         self,
         path: str | Path | None = None,

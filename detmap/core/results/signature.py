@@ -1,6 +1,6 @@
 """The signature: one line that identifies protocol, data and version.
 
-``coco-bbox.2|stock|proto:8c1f…|data:51ab…|detmap:0.1.0``
+``coco-bbox.2|default|proto:8c1f…|data:51ab…|detmap:0.1.0``
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def signature(protocol: Protocol, data: str) -> str:
     if protocol.changes:
         state = ";".join(f"{key}={value}" for key, value in protocol.changes)
     else:
-        state = "stock" if protocol.stock else "custom"
+        state = "default" if protocol.stock else "custom"
     return "|".join(
         (
             f"{protocol.name}.{protocol.version}",
@@ -27,6 +27,11 @@ def signature(protocol: Protocol, data: str) -> str:
             f"detmap:{__version__}",
         )
     )
+
+
+def current(text: str) -> str:
+    """Returns a signature in the words of this version: ``default`` was ``stock``."""
+    return text.replace("|stock|", "|default|", 1)
 
 
 def environment() -> dict[str, str]:

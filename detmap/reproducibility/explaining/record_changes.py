@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from detmap.core.results.signature import current
 from detmap.errors import few
 from detmap.reproducibility.explaining.records import Record
 from detmap.reproducibility.explaining.switches import changed
@@ -241,7 +242,7 @@ def _group_notes(notes: Any) -> dict[str, list[tuple[str, str]]]:
 
 def _unversioned(signature: str) -> list[str]:
     """The parts of a signature without detmap's version."""
-    return [part for part in signature.split("|") if not part.startswith("detmap:")]
+    return [part for part in current(signature).split("|") if not part.startswith("detmap:")]
 
 
 def _shown(value: Any) -> str:

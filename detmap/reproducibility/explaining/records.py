@@ -10,6 +10,7 @@ from detmap.core.protocol import Protocol, from_dict, load
 from detmap.core.protocol.protocol_digest import protocol_digest
 from detmap.core.results.receipt import Receipt
 from detmap.core.results.receipt_contradictions import contradictions
+from detmap.core.results.signature import current
 from detmap.errors import DataError, ProtocolError
 
 
@@ -100,13 +101,13 @@ def is_signature(text: str) -> bool:
 
 def _signed(text: str, where: str) -> dict[str, str]:
     """The parts of a signature by name."""
-    parts = text.strip().split("|")
+    parts = current(text.strip()).split("|")
     named = dict(part.split(":", 1) for part in parts[2:] if ":" in part)
     if len(parts) < 5 or {"proto", "data", "detmap"} - named.keys():
         raise DataError(
             where,
             f"{text[:60]!r} is not a signature",
-            "give the signature line of a result, such as voc2012.3|stock|proto:..|data:..",
+            "give the signature line of a result, such as voc2012.3|default|proto:..|data:..",
         )
     state = [part for part in parts[1:] if not part.startswith(("proto:", "data:", "detmap:"))]
     return {
@@ -123,7 +124,7 @@ def _rules(parts: Mapping[str, str]) -> Protocol | None:
         rules = load(name)
         if parts["state"] == "custom":
             return None
-        if parts["state"] != "stock":
+        if parts["state"] != "default":
             pairs = (each.partition("=") for each in parts["state"].split(";"))
             rules = rules.override({key: value for key, _, value in pairs})
     except ProtocolError:

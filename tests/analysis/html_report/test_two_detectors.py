@@ -68,7 +68,7 @@ def test_the_first_screen_is_of_the_better_detector(letter: str) -> None:
     assert low < value < high
     assert verdict.better(both).name == "B"
     shown = facts(made)
-    assert shown["AP, A and B"][0] == ("52.4 | 60.9" if letter == "B" else "60.9 | 52.4")
+    assert shown["AP (A | B)"][0] == ("52.4 | 60.9" if letter == "B" else "60.9 | 52.4")
     assert shown[f"what limits {letter} most"][1] == "Miss: +33.2 AP50 if all 168 cases are fixed"
     hardest = ("2 to 3", "recall 50 %, 60 of 120 objects")
     assert shown[f"hardest for {letter}: objects per image"] == hardest

@@ -399,7 +399,7 @@ def test_what_makes_no_sense_is_refused(known: Path, tmp_path: Path) -> None:
     [
         *("", "{", "[]", "null", "[" * 100_000, '{"receipt": 1}', '{"signature": 3}', "NaN"),
         '{"signature": "x", "metrics": {}}',
-        '{"signature": "a.1|stock|proto:1|data:1|detmap:1", "metrics": {"AP": "x"}, "counts": {},'
+        '{"signature": "a.1|default|proto:1|data:1|detmap:1", "metrics": {"AP": "x"}, "counts": {},'
         ' "protocol": {}, "notes": [], "environment": {}}',
         '{"receipt": 1, "metrics": {"AP": NaN}}',
         '{"receipt": 1e999}',
@@ -439,7 +439,7 @@ def test_an_explanation_is_short_in_a_notebook() -> None:
 
 def test_the_number_of_other_data_is_unknown() -> None:
     """The number of the files at hand was told as that of the signature."""
-    line = "coco-bbox.2|stock|proto:162e893f053e|data:{}|detmap:0.1.0"
+    line = "coco-bbox.2|default|proto:162e893f053e|data:{}|detmap:0.1.0"
     told = "its number is unknown; coco-bbox on these files"
     done = run("explain", COCO, FIRST, "--signature", line.format("0123456789ab"))
     assert told in " ".join(done.out.split())
@@ -450,7 +450,7 @@ def test_the_number_of_other_data_is_unknown() -> None:
 def test_a_signature_whose_changes_were_changed() -> None:
     """It was told as "they differ by the same data, rules and versions"."""
     own = json.loads(run("eval", COCO, FIRST, "--format", "json").out)["signature"]
-    told = run("explain", COCO, FIRST, "--signature", own.replace("|stock|", "|iou.cap=0.5|"))
+    told = run("explain", COCO, FIRST, "--signature", own.replace("|default|", "|iou.cap=0.5|"))
     assert told.code == 1
     assert (
         "they differ by an edit: of the same data and rules, one of the two was changed" in told.out
@@ -458,10 +458,10 @@ def test_a_signature_whose_changes_were_changed() -> None:
 
 
 def test_a_signature_of_rules_that_are_not_known() -> None:
-    assert signature_record("nobody.1|stock|proto:0|data:0|detmap:0").rules is None
+    assert signature_record("nobody.1|default|proto:0|data:0|detmap:0").rules is None
     assert signature_record("voc2012.3|custom|proto:0|data:0|detmap:0").rules is None
     assert signature_record("voc2012.3|iou.cap=x|proto:0|data:0|detmap:0").rules is None
-    done = run("explain", COCO, FIRST, "--signature", "nobody.1|stock|proto:0|data:0|detmap:0")
+    done = run("explain", COCO, FIRST, "--signature", "nobody.1|default|proto:0|data:0|detmap:0")
     assert done.code == 1
     assert "no step-by-step explanation" in done.err
 
