@@ -23,7 +23,7 @@ from detmap.core.adapters.coco import records
 from detmap.core.adapters.inspection import Inspection
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.core.base import open_files
-from detmap.core.base.suggestions import did_you_mean
+from detmap.core.base.suggestions import Function, proposes_arguments
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import prepare
 from detmap.core.tables import Detections, Note, Truth
@@ -49,6 +49,11 @@ DETECTION_OPTIONS = {
 """Options of the command line, and those of `detmap.read_detections`."""
 
 
+def takes_reading(function: Function) -> Function:
+    """Decorates a public function that takes the options of reading; see `proposes_arguments`."""
+    return proposes_arguments(function, (*TRUTH_OPTIONS, *DETECTION_OPTIONS))
+
+
 class Inputs(NamedTuple):
     """What was read; `truths` is the ground truth as each protocol reads it."""
 
@@ -59,7 +64,6 @@ class Inputs(NamedTuple):
 
 
 def read(
-    where: str,
     truth: Any,
     detections: Any,
     protocol: Protocol | str | None,
@@ -70,31 +74,18 @@ def read(
 
     Parameters
     ----------
-    where : name of the function, for messages
     truth, detections, protocol, settings : as in `detmap.evaluate`
     reading : `TRUTH_OPTIONS` and `DETECTION_OPTIONS`
 
     Raises
     ------
-    TypeError : another option
     DataError : invalid input
     """
-    require_options(where, reading)
     given = truth_options(reading)
     table, rules = read_truth_and_protocol(truth, protocol, settings, **given)
     found = detections_of(detections, table, rules, reading)
     table = extended(table, found)
     return Inputs(table, found, rules, truth_by_protocol(truth, table, rules, **given))
-
-
-def require_options(where: str, reading: Mapping[str, Any]) -> None:
-    """Raises `TypeError` for an option that is not one of reading."""
-    known = (*TRUTH_OPTIONS, *DETECTION_OPTIONS)
-    for name in reading:
-        if name not in known:
-            hint = did_you_mean("parameter", name, known)
-            what = f"{where}() got an unexpected keyword argument {name!r}"
-            raise TypeError(f"{what}; {hint}the options of reading are {', '.join(known)}")
 
 
 def truth_options(reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,6 +103,7 @@ def detections_of(
     return read_detections(given, truth, **how, **({} if rules is None else options_of(rules)))
 
 
+@takes_reading
 def inspect(
     source: Any, truth: Any = None, protocol: Protocol | str | None = None, **reading: Any
 ) -> Inspection:
@@ -133,13 +125,13 @@ def inspect(
     ------
     DataError : nothing can be read, or the options do not fit
     """
-    require_options("inspect", reading)
     rules = None if protocol is None else prepare(protocol)
     how = {own: reading[name] for name, own in DETECTION_OPTIONS.items() if name in reading}
     how |= {} if rules is None else options_of(rules)
     return inspection.inspect_source(source, truth, rules, truth_options(reading), how)
 
 
+@takes_reading
 def convert(
     source: Any,
     output: str | Path,
@@ -172,7 +164,6 @@ def convert(
     ------
     DetmapError : invalid input, an output that exists or lies in the input, an unknown format
     """
-    require_options("convert", reading)
     target = _target(output, to)
     place = Path(output)
     _refuse_place(place, (source, truth), force)
@@ -214,7 +205,9 @@ def _refuse_place(output: Path, inputs: Iterable[Any], force: bool) -> None:
                 raise DetmapError(str(output), what, "choose a path outside of it")
     if os.path.lexists(output) and not (force or output.is_dir()):
         what = "is a link to another place" if output.is_symlink() else "exists"
-        raise DetmapError(str(output), what, "choose another path, or replace it with --force")
+        raise DetmapError(
+            str(output), what, "choose another path, or --force (in Python force=True)"
+        )
 
 
 def _is_coco(path: Path, reading: dict[str, Any]) -> bool:

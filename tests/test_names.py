@@ -56,6 +56,6 @@ def test_the_names_of_reading_are_those_of_commands_and_receipts() -> None:
 
 
 def test_a_wrong_parameter_names_the_right_one() -> None:
-    with pytest.raises(TypeError, match="did you mean 'truth_format'"):
+    with pytest.raises(TypeError, match="write truth_format="):
         detmap.inspect(make.SHAPES, trut_format="voc")
     assert detmap.inspect(make.SHAPES, truth_format="voc")["images"] == 60

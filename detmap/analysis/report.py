@@ -19,12 +19,13 @@ from detmap.core.tables import Detections, Truth
 from detmap.core.tables.extension import extended
 from detmap.errors import DataError, DetmapError, few
 from detmap.evaluate import read_truth_and_protocol
-from detmap.files import detections_of, require_options, truth_options
+from detmap.files import detections_of, takes_reading, truth_options
 
 FORMATS = ("html", "md", "pdf", "png")
 Say = Callable[[str], None]
 
 
+@takes_reading
 def report(
     truth: Any,
     detections: Any,
@@ -70,7 +71,6 @@ def report(
     ------
     DetmapError : invalid input, a missing package, or the write fails
     """
-    require_options("report", reading)
     kind = kind_of_file(output, format)
     table, rules = read_truth_and_protocol(truth, protocol, settings, **truth_options(reading))
     require_protocol(rules)

@@ -13,7 +13,7 @@ from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol
 from detmap.core.results.result_tables import overlaps
 from detmap.core.tables import Detections
-from detmap.files import read
+from detmap.files import read, takes_reading
 from detmap.reproducibility.parity import restated_tools
 from detmap.reproducibility.reproducing.printed_numbers import Wanted, parse
 
@@ -57,6 +57,7 @@ class ToolNumbers(Tabular):
         return [Table(self.title, header, self.rows, lines, name="tools")]
 
 
+@takes_reading
 def tools(
     truth: Any,
     detections: Any,
@@ -87,7 +88,7 @@ def tools(
     DataError : invalid input
     """
     wanted = None if near is None else parse(str(near), "near")
-    inputs = read("tools", truth, detections, protocol, settings, reading)
+    inputs = read(truth, detections, protocol, settings, reading)
     names = [only] if isinstance(only, str) else only
     return tool_numbers(inputs.truths, inputs.detections, inputs.protocol, names, wanted, threads)
 

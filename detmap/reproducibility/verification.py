@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from detmap.cli import receipt_files
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.protocol.metric_rows import BY_NAME
 from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
@@ -45,6 +46,7 @@ class Verification:
         return self.sentence
 
 
+@proposes_arguments
 def verify(
     receipt: str | Path,
     truth: str | Path | None = None,

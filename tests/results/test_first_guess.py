@@ -243,6 +243,15 @@ def test_other_functions_name_keywords_too(result: detmap.Result) -> None:
         "write protocol=": lambda: detmap.Evaluator(iou_type="bbox"),  # type: ignore[call-arg]
         "the arguments are truth, ": lambda: detmap.compare(TRUTH, a=A, b=B),  # type: ignore
         "write threads=...": lambda: detmap.match(TRUTH, A, workers=2),  # type: ignore[call-arg]
+        "write output=...": lambda: detmap.report(TRUTH, A, out="r.html"),
+        "write start=...": lambda: detmap.explain(TRUTH, A, from_="coco-bbox"),  # type: ignore
+        "write end=...": lambda: detmap.explain(TRUTH, A, to="voc2012"),  # type: ignore
+        "write iou=...": lambda: detmap.diagnose(TRUTH, A, iou_thr=0.5),  # type: ignore
+        "write source=...": lambda: detmap.inspect(path=TRUTH),
+        "write names=...": lambda: detmap.compare(TRUTH, A, B, labels="ab"),  # type: ignore
+        "write panels=...": lambda: result.plot(kind="pr"),  # type: ignore[call-arg]
+        "write level=...": lambda: result.intervals(alpha=0.1),  # type: ignore[call-arg]
+        "unknown, class_names": lambda: detmap.tools(TRUTH, A, metric="AP"),
     }
     for advice, call in calls.items():
         with pytest.raises(TypeError, match="has no argument") as refused:

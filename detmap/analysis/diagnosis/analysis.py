@@ -18,6 +18,7 @@ from detmap.core.base.arguments import is_number
 from detmap.core.base.crowding import limit_compared
 from detmap.core.base.immutable import Immutable, blank, keep, own
 from detmap.core.base.parallel import each_batch
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches
 from detmap.core.matching.scope import clipped, objects_that_take_part
@@ -173,6 +174,7 @@ OF_DETECTIONS = ("same", "same_object", "other", "other_object", "twin", "took",
 OF_OBJECTS = ("by", "to_find", "near", "reach")
 
 
+@proposes_arguments
 def diagnose(
     truth: Truth | TruthByProtocol | str | Path,
     detections: Detections | str | Path,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from detmap.analysis.doctor.clock import Clock
 from detmap.analysis.doctor.quick_checks import is_suspicious
 from detmap.analysis.doctor.repair import BARE, NO_DETECTION, Repair
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Finding, Findings
 from detmap.core.tables import Detections, Truth
@@ -40,6 +41,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'detmap.analysis.doctor' has no attribute {name!r}")
 
 
+@proposes_arguments
 def doctor(
     truth: Truth | str | Path,
     detections: Given,

@@ -18,6 +18,7 @@ from detmap.core.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.core.adapters.joining.unknown_policy import ClassNames as ClassNames
 from detmap.core.adapters.joining.unknown_policy import Policy, named_classes
 from detmap.core.adapters.joining.unknown_policy import policy as unknown_policy
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.overlaps import kind_of
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.named_columns import named_columns, named_flags
@@ -28,6 +29,7 @@ FORMATS = tuple(row.name for row in registry.FORMATS)
 BOX_FORMATS = box_conventions.FORMATS
 
 
+@proposes_arguments
 def read_truth(
     path: Any,
     *,
@@ -153,6 +155,7 @@ def _noted(truth: Truth, notes: tuple[Note, ...]) -> Truth:
     return replace(truth, notes=(*truth.notes, *notes)) if notes else truth
 
 
+@proposes_arguments
 def read_detections(
     path: Any,
     truth: Truth,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -131,6 +131,7 @@ MEANT: Mapping[str, Mapping[str, str]] = {
 """By kind of name: the right name, and the words that people write for it."""
 
 ARGUMENTS: Mapping[str, str] = {
+    "names": "labels detectors models",
     "truth": "gt ground_truth groundtruth target targets gts y_true annotations labels coco_gt",
     "detections": "dt det dets pred preds prediction predictions result results y_pred coco_dt",
     "protocol": "preset rules style tool benchmark metric_type",
@@ -138,10 +139,17 @@ ARGUMENTS: Mapping[str, str] = {
     "classes": "cls class_ids category_ids cat_ids labels",
     "confidence": "conf score conf_thres conf_threshold confidence_threshold score_threshold "
     "score_thr threshold thr",
-    "names": "labels detectors models",
     "box_format": "format bbox_format in_fmt detections_box_format truth_box_format",
     "panels": "kind panel curve what",
     "threads": "workers n_jobs num_workers jobs",
+    "output": "out o path save file filename save_path output_file",
+    "path": "out output o save file filename save_path fname",
+    "source": "path file input src data",
+    "start": "from from_ protocol a base before",
+    "end": "to other b after",
+    "iou": "iou_thr iou_thres iou_thresh iou_threshold pos_threshold",
+    "level": "alpha ci confidence confidence_level",
+    "number": "value target published ap",
 }
 """Arguments, and the words that people write for them."""
 
@@ -278,10 +286,13 @@ def missing(name: object, known: Iterable[Any]) -> KeyError:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def proposes_arguments(function: Function) -> Function:
-    """Decorates a public function: a wrong keyword ends in a `TypeError` with the right one."""
+def proposes_arguments(function: Function, more: Sequence[str] = ()) -> Function:
+    """Decorates a public function: a wrong keyword ends in a `TypeError` with the right one.
+
+    `more` are the keywords that it takes besides its own.
+    """
     code = function.__code__
-    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    known = (*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *more)
 
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:

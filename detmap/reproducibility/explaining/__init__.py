@@ -14,7 +14,7 @@ import numpy as np
 
 from detmap.core.adapters import options_of, read_detections
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
-from detmap.core.base.suggestions import metric_key
+from detmap.core.base.suggestions import metric_key, proposes_arguments
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches
 from detmap.core.overlaps import kind_of
@@ -38,6 +38,7 @@ EVALUATIONS = 8
 __all__ = ["SWITCHES", "ClassMove", "Decided", "Explanation", "Step", "Switch", "explain"]
 
 
+@proposes_arguments
 def explain(
     truth: Any,
     detections: Any,

@@ -29,6 +29,7 @@ from detmap.core.protocol.protocol_digest import protocol_digest
 from detmap.core.statistics.ties import evaluated
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError, DetmapError
+from detmap.files import takes_reading
 from detmap.reproducibility.parity.restated_tools import MatchedLast, count_pairs, limit_crowds
 from detmap.reproducibility.reproducing import changed_rules
 from detmap.reproducibility.reproducing.changed_inputs import Supposition, suppositions
@@ -177,6 +178,7 @@ class Search(Tabular):
         return [Table(title, header, tuple(rows), below, name="rules")]
 
 
+@takes_reading
 def reproduce(
     number: str | float,
     truth: Any,
@@ -222,7 +224,7 @@ def reproduce(
     if depth not in (0, 1, 2):
         raise DataError("reproduce: depth", f"{depth!r}", "give 0, 1 or 2")
     if not isinstance(truth, TruthByProtocol):
-        read = inputs.read("reproduce", truth, detections, protocol, settings, reading)
+        read = inputs.read(truth, detections, protocol, settings, reading)
         truth, detections = read.truths, read.detections
     truths: TruthByProtocol = truth
     limit_crowds("reproduce", truths.first, detections, EVALUATIONS)

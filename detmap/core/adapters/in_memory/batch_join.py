@@ -105,8 +105,8 @@ class Joiner:
         categories, found, objects = self.categories, batch.found, batch.objects
         if categories is None and objects is not None:
             categories, known = classes_of(batch.labels())
-            ids = np.unique(found.label), np.unique(objects.label)
-            notes = unknown_policy.off_by_one(*ids, "predictions")
+            used, there = np.unique(found.label), np.unique(objects.label)
+            notes = unknown_policy.off_by_one(used, there, "predictions")
             batch = replace(batch, notes=(*batch.notes, *notes))
             found = replace(found, label=_places(known, found.label))
             objects = replace(objects, label=_places(known, objects.label))

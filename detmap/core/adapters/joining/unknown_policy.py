@@ -414,7 +414,7 @@ def off_by_one(used: NDArray[Any], known: NDArray[Any], source: str) -> tuple[No
     """
     if not (len(used) and len(known)) or "U" in (used.dtype.kind, known.dtype.kind):
         return ()
-    low, high, first, last = *used[[0, -1]].tolist(), *known[[0, -1]].tolist()
+    low, high, first, last = (int(each) for ends in (used, known) for each in ends[[0, -1]])
     step = first - low
     if {low, first} != {0, 1} or (last - high) * step <= 0:
         return ()
