@@ -239,12 +239,12 @@ def test_a_known_id_beside_an_unknown_name_names_both_fields(tmp_path: Path) -> 
     assert "--unknown drop" in error.value.fix
     found = detmap.read_detections(file, truth, unknown="drop")
     assert found.image.tolist() == [0, 1]
-    used = [note.count for note in found.notes if "name is used" in note.text]
+    used = [note.count for note in found.notes if note.code == "image-by-file-name"]
     dropped = [note.count for note in found.notes if note.code == "image-unknown"]
     assert (used, dropped) == ([1], [1])
     make.write(file, rows[:2])
     notes = detmap.read_detections(file, truth, unknown="drop").notes
-    assert not any("name is used" in note.text for note in notes)
+    assert not any(note.code == "image-by-file-name" for note in notes)
 
 
 def test_a_name_before_an_upload_is_known(tmp_path: Path) -> None:

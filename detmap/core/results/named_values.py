@@ -35,7 +35,10 @@ class NamedValues(dict[str, Any]):
 
 
 class ClassRows(list[dict[str, Any]]):
-    """One row per class, by position or by the name of the class: ``rows["lamp"]["AP"]``."""
+    """One row per class, by position or by the name of the class: ``rows["lamp"]["AP"]``.
+
+    ``list(rows)`` is a plain list, which ``torch.load`` reads with ``weights_only=True``.
+    """
 
     @overload
     def __getitem__(self, key: SupportsIndex | str, /) -> dict[str, Any]: ...

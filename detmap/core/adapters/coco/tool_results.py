@@ -303,10 +303,11 @@ def _choose_imageid_of(
     for row, at in zip(rows, meant, strict=True):
         name = row["file_name"] if at < 0 else lookup.files[at]
         row["image_id"] = name if strange else lookup.ids[at]
-    text = "detections have an image_id that differs from their file_name in the ground truth: the"
+    text = "detections have a file_name that has another id than their image_id in the ground truth"
+    cause = " (Ultralytics writes the number of the stem)" if by_stem else ""
     n_joined = n_differing - n_lost  # the reader reports the others
     notes = (
-        Note("image-by-file-name", f"{text} file name is used", n_joined, shown(path)),
+        Note("image-by-file-name", f"{text}{cause}: joined by file_name", n_joined, shown(path)),
     ) * bool(n_joined)
     return "image_id" if listed else "file_name", notes
 
