@@ -10,7 +10,7 @@ from typing import Any
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
-from detmap.core.protocol import Protocol
+from detmap.core.protocol import NEWEST, Protocol
 from detmap.core.results.result_tables import overlaps
 from detmap.core.tables import Detections
 from detmap.files import read, takes_reading
@@ -105,8 +105,9 @@ def tool_numbers(
     known = restated_tools.MatchedLast(truths, detections, threads)
     stock = known.result(rules)
     metric, value = restated_tools.headline(stock)
-    found = restated_tools.compare_tools(known, rules, only)
-    rows = [(rules.name, metric, overlaps(rules, stock.rows[0]), value, 0.0, "compared with")]
+    newest = None if only is None else [NEWEST.get(each, each) for each in only]
+    found = restated_tools.compare_tools(known, rules, newest)
+    rows = [(rules.name, metric, overlaps(rules, stock.rows[0]), value, 0.0, "reference")]
     rows += [
         (row.tool, row.metric, row.iou, row.value, row.difference, row.remark) for row in found
     ]

@@ -175,6 +175,13 @@ def test_a_family_is_its_newest_version_and_says_so(name: str, newest: str) -> N
     assert newest == max(versions, default=newest)
 
 
+def test_a_family_among_tools_is_its_newest_version() -> None:
+    for only in ("ultralytics", ["ultralytics"]):
+        assert detmap.tools(TRUTH, A, only=only).rows[1][0] == "ultralytics-8.4"
+    outcome = run("tools", TRUTH, A, "--only", "ultralitics")
+    assert (outcome.code, advice(outcome.err)) == (2, "ultralytics")
+
+
 @pytest.mark.parametrize("name", ["detectron2", "mmdet", "yolov8", "detr", "coc", "voc-2007"])
 def test_a_wrong_protocol_names_one_that_works(name: str) -> None:
     outcome = run("eval", TRUTH, A, "-p", name)
@@ -194,8 +201,6 @@ def test_wrong_metrics_and_classes_in_options() -> None:
         assert outcome.code == 2
         assert advice(outcome.err) in right
         assert run("eval", TRUTH, A, "--fail-under", right).code == 0
-        outcome = run("compare", TRUTH, A, A, "--fail-if-drop", given)
-        assert (outcome.code, advice(outcome.err) in right) == (2, True)
     outcome = run("eval", TRUTH, A, "--classes", "cirle")
     assert advice(outcome.err) == "circle"
     assert run("eval", TRUTH, A, "--classes", "circle").code == 0

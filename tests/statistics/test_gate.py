@@ -109,6 +109,12 @@ def test_the_line_says_why() -> None:
     )
 
 
+def test_a_gate_proposes_the_right_name() -> None:
+    for gate, right in ((Gate("k", 1.0, "mAP50"), "AP50"), (Gate("k", 1.0, "", "Dog"), "dog")):
+        with pytest.raises(DataError, match=f"did you mean '{right}'"):
+            judge(gate)
+
+
 @pytest.mark.parametrize(
     "gate, what",
     [

@@ -70,7 +70,8 @@ def confused_table(content: dict[str, Any], percent: bool, most: int = 10) -> Ta
     score = confusion["confidence"]
     where = "" if score is None else f"confidence {score:.4g} and "
     title = f"Most confused classes at {where}IoU {confusion['iou']:g}"
-    return Table(title, ("true", "predicted", "count"), tuple(chosen))
+    lines = () if chosen else ("no object is detected as another class",)
+    return Table(title, ("true", "predicted", "count"), tuple(chosen), lines)
 
 
 def image_table(content: dict[str, Any], percent: bool) -> Table:

@@ -96,7 +96,7 @@ def load(name_or_path: str | Path) -> Protocol:
     own = Path(name_or_path)
     stock = "/" not in str(name_or_path) and own.suffix != ".toml"
     if stock and str(name_or_path) not in {*names(), *tools()}:
-        known = [*names(), *tools()]
+        known = [*NEWEST, *names(), *tools()]
         from detmap.core.base.suggestions import did_you_mean  # for messages alone
 
         hint = did_you_mean("protocol", str(name_or_path), known)

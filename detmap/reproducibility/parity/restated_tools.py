@@ -59,7 +59,7 @@ NOTHING = {
 
 WORDS = {
     "ties": "ties: NumPy's unstable sort ordered tied scores; the number holds for this NumPy and "
-    "processor; for fiftyone, an index of the tool decided",
+    "processor; FiftyOne breaks ties by its internal order",
     "boxes": "boxes: detmap implements this tool for boxes only",
     "crowded": "crowded: more boxes overlap than detmap lists for the rules of this tool",
     "stops": "stops: the tool itself fails on such input",
