@@ -98,3 +98,19 @@ def test_a_pipe_in_place_of_any_path_is_refused_at_once(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match="a pipe, not a file"):
             read()
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a", "a.json"])
+def test_content_decides_the_format_and_not_the_name(tmp_path: Path, name: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    rows = [make.detection(score=0.5), make.detection(score=0.25, bbox=[1, 2, 30, 40])]
+    truth, file = read_truth(make.write(tmp_path / "gt.json", make.instances())), tmp_path / name
+    frame = pandas.DataFrame(rows)
+    make.write(file, rows)
+    known = read_detections(file, truth)
+    for write in (lambda: frame.to_csv(file, index=False), lambda: frame.to_parquet(file)):
+        write()
+        found = read_detections(file, truth)
+        assert found.boxes.tolist() == known.boxes.tolist()
+        assert found.score.tolist() == [0.5, 0.25]

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from detmap.benchmarks.shared.mat_file import read_variables
 from detmap.core.adapters import text_fields
+from detmap.core.adapters.format_rows import begins_as_json
 from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import label_files
@@ -62,7 +63,8 @@ def vid_looks(path: Path) -> int:
 
 def detections_look(path: Path) -> int:
     """See `detmap.core.adapters.format_rows.Looks`."""
-    return int(not path.is_dir() and path.suffix.lower() == ".txt")
+    text = not path.is_dir() and path.suffix.lower() == ".txt"
+    return int(text and not begins_as_json(path))
 
 
 def read_det(path: Path) -> Truth:

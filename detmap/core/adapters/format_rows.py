@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from detmap.core.base import open_files
 from detmap.core.tables import Detections, Truth
 
 Place = Literal["a file", "a folder", "a file or a folder"]
@@ -69,6 +70,24 @@ def file_if_asked(path: Path) -> int:
 def file_with(*suffixes: str) -> Looks:
     """Matches files with one of these suffixes, ignoring case."""
     return lambda path: 2 * (not path.is_dir() and path.suffix.lower() in suffixes)
+
+
+def begins_as_json(path: Path) -> bool:
+    """Whether a regular file begins as JSON, whatever its name."""
+    return path.is_file() and open_files.head(path, 64).lstrip()[:1] in (b"{", b"[")
+
+
+def sheet_file(look: str, *suffixes: str) -> Looks:
+    """Scores files by a function of their content; of JSON it is not asked, and of others that
+    cannot be read twice the suffix decides.
+    """
+
+    def looks(path: Path) -> int:
+        if not path.is_file():
+            return file_with(*suffixes)(path)
+        return 0 if begins_as_json(path) else int(lazy(look)(path, suffixes))
+
+    return looks
 
 
 def file_like(suffix: str, look: str) -> Looks:

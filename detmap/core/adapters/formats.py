@@ -11,7 +11,15 @@ from detmap import wings
 from detmap.core.adapters.format_rows import Format as Format
 from detmap.core.adapters.format_rows import Looks as Looks
 from detmap.core.adapters.format_rows import Place as Place
-from detmap.core.adapters.format_rows import any_file, file_with, folder_like, folder_or, lazy, row
+from detmap.core.adapters.format_rows import (
+    any_file,
+    file_with,
+    folder_like,
+    folder_or,
+    lazy,
+    row,
+    sheet_file,
+)
 
 
 def predictions(path: Path) -> int:
@@ -19,7 +27,9 @@ def predictions(path: Path) -> int:
     return 2 * (path.name.lower() == "predictions.json")
 
 
-CSV, PARQUET = file_with(".csv", ".tsv"), file_with(".parquet", ".pq")
+SHEETS = "detmap.core.adapters.tabular.csv_parquet"
+CSV = sheet_file(f"{SHEETS}:csv_looks", ".csv", ".tsv")
+PARQUET = sheet_file(f"{SHEETS}:parquet_looks", ".parquet", ".pq")
 TEXT = "detmap.core.adapters.text_per_image.cartucho_rafaelpadilla"
 CORE: tuple[Format, ...] = (
     row(

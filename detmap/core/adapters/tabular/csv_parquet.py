@@ -30,6 +30,8 @@ from detmap.errors import DataError, few
 
 IMAGE = ("imageid", "image", "filename", "imagename", "imagepath", "img", "imgid", "file", "path")
 WIDTH = ("width", "imagewidth", "imgwidth", "w")
+BOX = ("xmin", "x1", "x", "left", "cx", "xcenter", "bbox", "box", "boxes")
+"""Columns of which a sheet of boxes has one."""
 HEIGHT = ("height", "imageheight", "imgheight", "h")
 
 _IGNORED = re.compile(r"[\s_.\-]+")
@@ -274,6 +276,25 @@ def is_of_image(file: Path) -> bool:
         return False
     names = {spelled(name.strip().strip('"')) for name in re.split("[,;\t]", head)}
     return bool(names & {"confidence", "score", "conf"}) and not names & set(IMAGE)
+
+
+def csv_looks(path: Path, suffixes: Sequence[str]) -> int:
+    """See `detmap.core.adapters.format_rows.Looks`: a CSV file, by suffix or by its header, which
+    names an image, a class or score, and a box.
+    """
+    head = open_files.head(path, 1 << 12)
+    if head.startswith(_PARQUET):
+        return 0
+    if path.suffix.lower() in suffixes:
+        return 2
+    line = head.decode("utf-8", "replace").partition("\n")[0]
+    names = {spelled(name.strip().strip('"')) for name in re.split("[,;\t]", line)}
+    return 2 * (len(names) > 3 and bool(names & set(IMAGE)) and bool(names & set(BOX)))
+
+
+def parquet_looks(path: Path, suffixes: Sequence[str]) -> int:
+    """See `detmap.core.adapters.format_rows.Looks`: a Parquet file, by its first bytes."""
+    return 2 * (path.suffix.lower() in suffixes or open_files.head(path, 4) == _PARQUET)
 
 
 def _read_csv(path: Path, content: str, delimiter: str, header: Sequence[str] = ()) -> Sheet:
