@@ -40,6 +40,15 @@ def test_the_first_output_is_what_the_command_prints(monkeypatch: pytest.MonkeyP
     assert outcome.out + outcome.err == block_of("coco-bbox: COCO detection")
 
 
+def test_the_second_output_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    command, _, head = block_of(".venv/bin/detmap compare").partition(" | head -")
+    truth, both, *options = command.split()[2:]
+    begin, names = both.removesuffix("}").split("{")
+    outcome = run("compare", truth, *(begin + name for name in names.split(",")), *options)
+    assert outcome.out.splitlines()[: int(head)] == block_of("contours is better").splitlines()
+
+
 def test_the_signature_of_changed_rules_is_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     sample = ("datasets/shapes/instances_test.json", "datasets/shapes/detections/template.json")
