@@ -336,3 +336,13 @@ def test_labels_that_are_off_by_one_get_a_note(by: int, word: str) -> None:
         notes = [str(each) for each in result.notes if each.code == "class-zero"]
         assert len(notes) == bool(word)
         assert word in "".join(notes)
+
+
+def test_predictions_without_ids_are_in_the_order_of_targets_with_ids() -> None:
+    box = {"boxes": [[0, 0, 9, 9]], "labels": [1]}
+    truth = [{**box, "image_id": i} for i in (3, 7)] + [{**box, "image_id": 9, "labels": [2]}]
+    found = [{**box, "scores": [0.9]}, {**box, "scores": [0.8]}, {**truth[2], "scores": [0.7]}]
+    del found[2]["image_id"]
+    assert detmap.evaluate(truth, found)["AP50"] == pytest.approx(1)
+    with pytest.raises(detmap.DataError, match="image_id: missing"):
+        detmap.evaluate(truth[::-1], found[::-1])

@@ -23,7 +23,8 @@ from detmap.core.tables.extension import with_axes, with_classes
 from detmap.errors import DataError
 
 SOURCE = "list of images"
-"""`Truth.source` of a ground truth of images without ids, which are numbered from 0."""
+"""`Truth.source` of a ground truth whose images are in the order of the list: numbered from 0, or
+with ascending ids."""
 
 SHAPES = ("boxes", "masks", "keypoints", "polygons")
 
@@ -122,10 +123,10 @@ def read_truth(
     own_numbers = [each for each in named[1] if each != "area"]
     shape_reader = kind_of("boxes" if shapes == "boxes" else shapes).reader
     reader = Reader(None, form, own_roles, own_numbers, shapes=shape_reader)
-    ids, numbered = identify([{}] * len(images), images, set(), None, None)
+    ids, _ = identify([{}] * len(images), images, set(), None, None)
     objects, _ = reader.read_targets(images, np.full((len(images), 2), np.nan))
     truth = _with_files(reader.truth_table(ids, objects), ids, images)
-    source = SOURCE if numbered else "list of images with ids"
+    source = SOURCE if (ids[1:] > ids[:-1]).all() else f"{SOURCE} in another order"
     return replace(truth, source=source, named=not is_nameless(truth))
 
 
@@ -135,8 +136,8 @@ def read_detections(
     """Reads detections from a list of images.
 
     Images without ``image_id`` and file are those of a ground truth that is such a list, in its
-    order. Labels are ids or names of the classes. A class that such a list of ground truth lacks is
-    added to it, without objects.
+    order, if its own ids ascend. Labels are ids or names of the classes. A class that such a list
+    of ground truth lacks is added to it, without objects.
 
     Raises
     ------
@@ -149,7 +150,8 @@ def read_detections(
         if len(images) != len(truth.images):
             what = f"{len(images)} images, but {len(truth.images)} in the ground truth"
             raise DataError("detections", what, "give one entry per image, in the same order")
-        images = [{**each, "image_id": i} for i, each in enumerate(images)]
+        ids_in_order = truth.images.ids.tolist()
+        images = [{**each, "image_id": i} for i, each in zip(ids_in_order, images, strict=True)]
     if from_list and policy.class_names is None:
         truth = _with_classes(truth, images)
     readers = [kind.reader for kind in KINDS if kind.reader is not None]
