@@ -23,7 +23,7 @@ from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import choose_protocol, prepare
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
-from detmap.core.tables.extension import extended
+from detmap.core.tables.extension import extended, with_class_names
 from detmap.errors import DataError
 
 
@@ -211,12 +211,13 @@ def _read(
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth, **how, **options_of(rules))
+        truth = extended(truth, detections)
     elif any(how[name] is not None for name in how if name not in ("unknown", "class_key")) or (
         how["unknown"] != "error"
     ):
         what = "has no effect: the detections have been read already"
         raise DataError("evaluate: unknown, class_names", what, "pass it to `read_detections`")
-    truth, detections = rules.classes.rename(extended(truth, detections), detections)
+    truth, detections = rules.classes.rename(with_class_names(truth, detections), detections)
     if images is not None or classes is not None:
         from detmap.core.matching import selected_classes
 

@@ -28,7 +28,7 @@ from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol, load
 from detmap.core.protocol.default_protocol import choose_protocol
 from detmap.core.tables import BoxFormat, Detections, Truth, boxes_as
-from detmap.core.tables.extension import extended
+from detmap.core.tables.extension import extended, with_class_names
 from detmap.core.tables.grouping import group as grouped
 from detmap.core.tables.grouping import group_images
 from detmap.errors import DataError
@@ -208,12 +208,13 @@ def diagnose(
     truths, truth, rules = _read_truth(truth, protocol, settings)
     if not isinstance(detections, Detections):
         detections = read_detections(detections, truth, **options_of(rules))
+        truth = extended(truth, detections)
     require_protocol(rules)
     tide = replace(load("tide"), classes=rules.classes)
     for_tide = rules.classes.rename(extended(truths.table(tide), detections), detections)
     rules = rules.override({"iou.thresholds": [iou], "limits.max_dets": _highest(rules)})
     truth, detections = clipped(
-        *rules.classes.rename(extended(truth, detections), detections), rules
+        *rules.classes.rename(with_class_names(truth, detections), detections), rules
     )
     memory.require(120 * len(detections) + 60 * len(truth), "diagnose", "the diagnosis")
     main = rules.subsets[rules.subset()]

@@ -54,6 +54,11 @@ class Categories(Immutable):
             and np.array_equal(self.ids, other.ids)
         )
 
+    @property
+    def are_numbers(self) -> bool:
+        """Whether the classes have numbers alone: each name is the id."""
+        return list(self.names) == list(map(str, self.ids.tolist()))
+
     def take(self, classes: NDArray[Any]) -> Categories:
         """Selects classes by ascending positions."""
         chosen = classes.tolist()

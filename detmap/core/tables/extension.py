@@ -74,6 +74,16 @@ def with_axes(table: Table, images: Images, categories: Categories) -> Table:
     )
 
 
+def with_class_names(truth: Truth, like: Detections) -> Truth:
+    """Returns a ground truth whose classes have numbers alone with the classes of detections that
+    have names; others as they are.
+    """
+    own, given = truth.categories, like.categories
+    if own.are_numbers and not given.are_numbers:
+        return with_axes(truth, truth.images, given)
+    return truth
+
+
 def extended_by_all(truth: Truth, tables: Mapping[str, Detections]) -> tuple[Truth, list[Note]]:
     """Returns the ground truth with the images and classes that the detections of any detector
     added, and a note for each detector that lacks some of these classes.
@@ -87,7 +97,8 @@ def extended_by_all(truth: Truth, tables: Mapping[str, Detections]) -> tuple[Tru
     every = truth
     for table in tables.values():
         every = extended(every, table)
-    known = {*with_axes(truth, truth.images, every.categories).categories.names}
+    own = positions(every.categories.ids, truth.categories.ids)  # all are there
+    known = {every.categories.names[k] for k in own.tolist()}
     used = {
         name: {table.categories.names[k] for k in np.unique(table.label).tolist()} - known
         for name, table in tables.items()

@@ -16,7 +16,7 @@ from detmap.core.adapters.in_memory.batch_rows import Reader
 from detmap.core.adapters.in_memory.batch_tables import Known, identify
 from detmap.core.adapters.in_memory.batches import Fields
 from detmap.core.adapters.joining import image_names, unknown_policy
-from detmap.core.adapters.joining.unknown_policy import Policy, is_nameless
+from detmap.core.adapters.joining.unknown_policy import Policy
 from detmap.core.overlaps import KINDS, kind_of
 from detmap.core.tables import Categories, Detections, Truth
 from detmap.core.tables.extension import with_axes, with_classes
@@ -127,7 +127,7 @@ def read_truth(
     objects, _ = reader.read_targets(images, np.full((len(images), 2), np.nan))
     truth = _with_files(reader.truth_table(ids, objects), ids, images)
     source = SOURCE if (ids[1:] > ids[:-1]).all() else f"{SOURCE} in another order"
-    return replace(truth, source=source, named=not is_nameless(truth))
+    return replace(truth, source=source, named=not truth.categories.are_numbers)
 
 
 def read_detections(
@@ -164,7 +164,7 @@ def read_detections(
         ids, _ = identify(images, [{}] * len(images), set(), None, known)
     table = reader.detection_table(reader.read(ids, images, []), truth)
     notes = table.notes
-    if from_list and is_nameless(truth):
+    if from_list and truth.categories.are_numbers:
         used, known_ids = (truth.categories.ids[np.unique(each.label)] for each in (table, truth))
         notes += unknown_policy.off_by_one(used, known_ids, SOURCE)
     return replace(table, source="list of images", notes=notes)
@@ -189,7 +189,7 @@ def _with_classes(truth: Truth, images: Sequence[Fields]) -> Truth:
     like = truth.categories
     if names and not ids:
         like = with_classes(like, sorted(names))
-    elif ids and like.names == tuple(map(str, like.ids.tolist())):
+    elif ids and like.are_numbers:
         every = np.union1d(like.ids, np.array(sorted(ids)))
         like = Categories(every, tuple(map(str, every.tolist())))
     return with_axes(truth, truth.images, like)

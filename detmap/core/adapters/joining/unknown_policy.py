@@ -276,7 +276,7 @@ def named_classes(truth: Truth, policy: Policy) -> tuple[Truth, Policy]:
     Raises `DataError` for a class without a name, and two of one name.
     """
     given, ids = policy.class_names, truth.categories.ids.tolist()
-    if given is None or truth.scope is not None or not is_nameless(truth):
+    if given is None or truth.scope is not None or not truth.categories.are_numbers:
         return truth, policy
     if {*given.values()} & {*truth.categories.names}:  # names of VOC, which are numbers
         return truth, policy
@@ -291,11 +291,6 @@ def named_classes(truth: Truth, policy: Policy) -> tuple[Truth, Policy]:
         raise DataError(policy.source, "two classes share a name", "give each class one name")
     named = with_axes(truth, truth.images, Categories(known, names))
     return named, policy._replace(class_names=None)
-
-
-def is_nameless(truth: Truth) -> bool:
-    """Checks if the classes of a ground truth have numbers alone: each name is the id."""
-    return list(truth.categories.names) == list(map(str, truth.categories.ids.tolist()))
 
 
 def positions_by_unique_name(truth: Truth, source: str) -> dict[str, int]:
@@ -351,7 +346,7 @@ def refusal(
         fix = "check that this is the annotated split, and the path of its annotations"
         what = f"{_lacking(kind, names, count, truth, things)}; the ground truth has no objects"
         return DataError(where, what, fix)
-    if kind == "class" and is_nameless(truth) and isinstance(names[0], str):
+    if kind == "class" and truth.categories.are_numbers and isinstance(names[0], str):
         has = f"the ground truth has only class numbers: name them, --class-names FILE; {has}"
     if counted_from_zero(names, truth.categories) and kind == "class":
         fix = (
