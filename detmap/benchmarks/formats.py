@@ -39,7 +39,7 @@ FORMATS: tuple[Format, ...] = (
         lazy("detmap.benchmarks.hrsc_dior.files:read_truth"),
         lazy("detmap.benchmarks.dota.files:read_detections"),
         options=("shapes", "split"),
-        what="HRSC2016 and DIOR-R: a folder of XML; detections as for dota",
+        what="HRSC2016, DIOR-R, roLabelImg: a folder of XML; detections as for dota",
     ),
     row(
         "coco-wholebody",

@@ -107,6 +107,12 @@ FILES: dict[str, tuple[str, bytes, str, str]] = {
         "Label Studio CSV",
         "export JSON or COCO",
     ),
+    "kaggle": (
+        "a.csv",
+        b"image_id,PredictionString\n7,cat 0.9 1 2 3 4 cat 0.8 5 6 7 8\n",
+        "Kaggle's PredictionString",
+        "one row per box",
+    ),
     "keras": ("a.txt", b"a b.jpg 1,2,3.5,4,0 5,6,7,8,1\n", "keras-yolo3", "panlabel"),
 }
 
@@ -125,6 +131,9 @@ def test_folders_are_described(tmp_path: Path) -> None:
     make.write(tmp_path / "tf" / "train.tfrecord", b"x")
     with pytest.raises(DataError, match="a TFRecord file, which detmap does not read"):
         detmap.read_truth(tmp_path / "tf")
+    make.write(tmp_path / "blanks" / "a.txt", "stop sign 0.5 1 2 3 4\n")
+    with pytest.raises(DataError, match=r"blanks in class names, .*\(write names without"):
+        detmap.read_truth(tmp_path / "blanks")
     make.write(tmp_path / "odd" / "a.foo", b"x")
     with pytest.raises(DataError, match=r"no folder Annotations; the folder has 1 .foo file"):
         detmap.read_truth(tmp_path / "odd")

@@ -1,4 +1,4 @@
-"""Files of rotated boxes: DOTA, HRSC2016, DIOR-R and columns; what is wrong in them, and where."""
+"""Files of rotated boxes: DOTA, HRSC2016, DIOR-R, roLabelImg, columns; wrong ones, and where."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 import detmap
 from detmap import DataError, read_detections, read_truth
+from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from tests.support import builders as make
 
 BOX = "0 0 10 0 10 5 0 5"
@@ -31,6 +32,11 @@ SIDES = "".join(
     )
 )
 DIOR = f"<annotation><object><name>ship</name><robndbox>{SIDES}</robndbox></object></annotation>"
+
+ROLABELIMG = (
+    "<annotation><object><type>robndbox</type><name>ship</name><robndbox><cx>5</cx><cy>2.5</cy>"
+    "<w>10</w><h>5</h><angle>0</angle></robndbox></object></annotation>"
+)
 
 
 def dota(folder: Path, **files: str) -> Path:
@@ -57,18 +63,31 @@ def test_a_box_is_the_same_in_every_form(tmp_path: Path) -> None:
     for stem, text in (("a", HRSC), ("b", hard)):
         make.write(tmp_path / "hrsc" / "Annotations" / f"{stem}.xml", text)
         make.write(tmp_path / "dior" / f"{stem}.xml", DIOR)
+        make.write(tmp_path / "ro" / f"{stem}.xml", ROLABELIMG)
     found = results(tmp_path, ship=f"a .9 {BOX}\nb .8 {BOX}\na .7 {FAR}\n")
-    for place in (label, *(tmp_path / name for name in ("five.csv", "eight.csv", "hrsc", "dior"))):
+    for place in (
+        label,
+        *(tmp_path / name for name in ("five.csv", "eight.csv", "hrsc", "dior", "ro")),
+    ):
         truth = read_truth(place)
         assert truth.area.tolist() == [50, 50]
         assert truth.boxes.tolist() == [[0, 0, 10, 5]] * 2
-        assert truth.difficult.tolist() == [False, place.name != "dior"]
+        assert truth.difficult.tolist() == [False, place.name not in ("dior", "ro")]
         assert truth.categories.names == ("ship",)
         number = detmap.evaluate(truth, read_detections(found, truth)).counts()
-        wanted = (2, 1, 0) if place.name == "dior" else (1, 1, 1)
+        wanted = (2, 1, 0) if place.name in ("dior", "ro") else (1, 1, 1)
         assert (number["tp"], number["fp"], number["ignored"]) == wanted
     assert read_truth(tmp_path / "hrsc").images.width.tolist() == [99, 99]
     assert read_truth(label).images.ids.tolist() == ["a", "b", "c"]
+
+
+def test_the_angle_of_rolabelimg_is_clockwise(tmp_path: Path) -> None:
+    """A corner is where its canvas draws it: (cx - w/2 cos + h/2 sin, cy - h/2 cos - w/2 sin)."""
+    make.write(tmp_path / "a.xml", ROLABELIMG.replace("<angle>0", "<angle>0.3"))
+    shapes = read_truth(tmp_path).shapes
+    assert isinstance(shapes, RotatedBoxes)
+    across, down = 5 * np.cos(0.3) - 2.5 * np.sin(0.3), 2.5 * np.cos(0.3) + 5 * np.sin(0.3)
+    assert np.isclose(shapes.corners().reshape(4, 2), [5 - across, 2.5 - down]).all(axis=1).any()
 
 
 def test_splits_of_hrsc(tmp_path: Path) -> None:

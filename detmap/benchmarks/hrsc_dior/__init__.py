@@ -1,1 +1,1 @@
-"""HRSC2016 and DIOR-R: folders of XML with rotated boxes."""
+"""HRSC2016, DIOR-R and roLabelImg: folders of XML with rotated boxes."""

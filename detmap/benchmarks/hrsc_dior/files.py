@@ -1,9 +1,11 @@
-"""Reads folders of XML with rotated boxes, one file per image: HRSC2016 and DIOR-R.
+"""Reads folders of XML with rotated boxes, one file per image: HRSC2016, DIOR-R and roLabelImg.
 
-HRSC2016 has five numbers per object, all objects of which are of the class ``ship``; DIOR-R has
-four corners and the name of a class. Detections come in any other format of rotated boxes.
+HRSC2016 has five numbers per object, and all its objects are of the class ``ship``. DIOR-R has four
+corners, and roLabelImg five numbers (its angle is in radians, clockwise in the image), both with
+the name of a class. Detections come in any other format of rotated boxes.
 
-Source: mmrotate datasets/hrsc.py (b030f38), datasets/dior.py (d50ab76).
+Source: mmrotate datasets/hrsc.py (b030f38), datasets/dior.py (d50ab76); roLabelImg, the corners
+that its canvas draws.
 """
 
 from __future__ import annotations
@@ -65,6 +67,15 @@ KINDS = (
     ),
     Kind(
         "annotation",
+        b"<cx>",
+        "object",
+        "robndbox",
+        ("cx", "cy", "w", "h", "angle"),
+        "name",
+        ("size", "width", "height"),
+    ),
+    Kind(
+        "annotation",
         b"<robndbox>",
         "object",
         "robndbox",
@@ -107,7 +118,7 @@ def read_truth(path: Path, shapes: str = "boxes", split: str | None = None) -> T
         files = _listed(path, files, split)
     kind = next((kind for file in files if (kind := _kind(file))), None)
     if kind is None:
-        what = "no XML of HRSC2016 (HRSC_Image) or DIOR-R (robndbox)"
+        what = "no XML of HRSC2016 (HRSC_Image), DIOR-R or roLabelImg (robndbox)"
         raise DataError(shown(path), what, "give the folder of the annotations")
     rows, sides, names, places, flags, image = [], [], [], [], [], []
     for i, file in enumerate(files):

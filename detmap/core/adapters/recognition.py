@@ -162,6 +162,13 @@ COLUMNS: tuple[tuple[tuple[str, ...], Seen], ...] = (
         ),
     ),
     (("objects",), Seen("rows of a Hugging Face data set with objects", CONVERT)),
+    (
+        ("PredictionString",),
+        Seen(
+            "Kaggle's PredictionString (several boxes in a cell)",
+            "write one row per box, with the columns image,class,score,xmin,ymin,xmax,ymax",
+        ),
+    ),
 )
 VERTEX = Seen("import CSV of Vertex AI", CONVERT)
 YOLO_KERAS = Seen("lists of keras-yolo3 (path x1,y1,x2,y2,class ...)", _panlabel("yolo-keras"))
@@ -170,6 +177,13 @@ MOT = Seen(
     "write CSV with the header image,class,x,y,w,h,score and the file name of each frame's image",
 )
 MOT_ROW = re.compile(r"\d+, *-?\d+(?:, *-?[\d.]+(?:[eE][-+]?\d+)?){5}(?:, *-1){3}")
+BLANKS = Seen(
+    "text of one file per image with blanks in class names",
+    "write names without blanks (stop_sign), in ground truth and detections alike",
+)
+BLANKS_ROW = re.compile(
+    r"[^\W\d]\S*(?: [^\W\d]\S*)+(?: [01]?\.\d+)?(?: -?[\d.]+){4}(?: difficult)?"
+)
 MARKED_FOLDERS: tuple[tuple[str, Seen], ...] = (
     ("*.tfrecord*", TFRECORD),
     ("meta.json", Seen("a project of Supervisely", f"export COCO, or {CONVERT}")),
@@ -317,8 +331,10 @@ def _recognize_folder(path: Path) -> Seen | None:
     texts = [file for file in files if file.suffix.lower() in (".txt", ".csv", ".xml")]
     if any(map(_is_utf16, texts[:TEXTS_LOOKED_AT])):
         return Seen("a folder with text in UTF-16", UTF16.fix)
-    if texts and _recognize_file(texts[0]) is MOT:
-        return Seen(f"a folder with {MOT.name}", MOT.fix)
+    kinds = {_recognize_file(text) for text in texts[:TEXTS_LOOKED_AT]}
+    for seen in (MOT, BLANKS):
+        if seen in kinds:
+            return Seen(f"a folder with {seen.name}", seen.fix)
     files = [file for file in files if file.suffix.lower() in (".json", ".jsonl", ".ndjson")]
     for file in files[:FILES_LOOKED_AT]:
         one = None if any(readings(file).values()) else _recognize_file(file)
@@ -373,8 +389,9 @@ def _recognize_lines(text: str) -> Seen | None:
         return VERTEX
     if re.fullmatch(r"\S.*?(?: -?[\d.]+(?:,-?[\d.]+){3},\d+)+", first):
         return YOLO_KERAS
-    if MOT_ROW.fullmatch(first):
-        return MOT
+    for form, seen in ((MOT_ROW, MOT), (BLANKS_ROW, BLANKS)):
+        if form.fullmatch(first):
+            return seen
     names = {cell.strip(' "') for cell in re.split("[,;\t]", first)}
     return next((seen for marks, seen in COLUMNS if names >= set(marks)), None)
 
