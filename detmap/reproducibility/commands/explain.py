@@ -44,8 +44,8 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--metric",
         metavar="NAME",
-        help="Compare AP, or AP at one IoU (AP50), under the rules of both (default: the first "
-        "metric of each).",
+        help="Compare AP, or AP at one IoU (AP50), under the rules of both; or `first`, the first "
+        "metric of each (default: the same, or AP at an IoU threshold that both have).",
     )
     command.add_argument(
         "--shapley",
@@ -60,7 +60,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="Set the seed of the sampled orders (default: 0).",
     )
     options.add_threads(command)
-    options.add_outputs(command, "parts", "steps", "classes", "decided")
+    options.add_outputs(command, "parts", "steps", "sentences", "classes", "decided")
 
 
 def run(arguments: argparse.Namespace) -> int:

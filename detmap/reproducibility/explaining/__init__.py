@@ -25,13 +25,15 @@ from detmap.core.tables.extension import extended
 from detmap.core.tables.grouping import positions
 from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol, summarize
-from detmap.reproducibility.explaining import input_changes
+from detmap.reproducibility.explaining import input_changes, sentences
 from detmap.reproducibility.explaining.deciding_examples import Side, classes_moved, decided, number
 from detmap.reproducibility.explaining.shapley import averaged
 from detmap.reproducibility.explaining.steps import ClassMove, Decided, Explanation, Step, walk
 from detmap.reproducibility.explaining.switches import SWITCHES, Switch, between, changed
 from detmap.reproducibility.parity.restated_tools import MatchedOnce, headline, limit_crowds
 
+FIRST = "first"
+"""The first metric of each protocol, in place of the name of a metric."""
 EVALUATIONS = 8
 """Evaluations that compare every pair of an image and class, about."""
 
@@ -72,8 +74,9 @@ def explain(
         protocol of the ground truth's format
     other_truth, other_detections : the other input; the same by default
     settings : changed keys of both protocols
-    metric : ``AP``, or AP at one IoU (``AP50``), under the rules of both protocols (default: the
-        first metric of each)
+    metric : ``AP``, or AP at one IoU (``AP50``), under the rules of both protocols; or ``first``,
+        the first metric of each (default: the same, or if these are at different IoU thresholds,
+        AP at one that both have)
     shapley : also average each switch over the orders of all switches: all orders if up to eight
         switches matter, else 64 random orders
     seed : of the random orders
@@ -86,7 +89,8 @@ def explain(
     """
     path, known = truth, truth.first if isinstance(truth, TruthByProtocol) else truth
     table, first = read_truth_and_protocol(known, start, settings)
-    first = _restricted(first, metric)
+    if end is None:
+        first = _restricted(first, metric)
     if not isinstance(detections, Detections):
         detections = _read(detections, table, first)
     if (other_truth is None and other_detections is None) == (end is None):
@@ -98,24 +102,44 @@ def explain(
     if end is None:
         other = _other(table, detections, other_truth, other_detections, first)
         return _explain_inputs((table, detections), other, first, shapley=shapley, seed=seed)
-    last = _restricted(prepare(end, settings), metric)
+    last = prepare(end, settings)
+    common = _common_metric(first, last) if metric is None else metric
+    first, last = (_restricted(rules, common) for rules in (first, last))
     truths = path if isinstance(path, TruthByProtocol) else truth_by_protocol(path, table, first)
     found = _explain_rules(
         truths, detections, first, last, shapley=shapley, seed=seed, threads=threads
     )
-    if metric is None:
+    if common is None or common == FIRST:
         return found
     steps = [each for each in found.steps if each.name != "headline" or each.change]
-    return replace(found, steps=tuple(steps))  # both ends have the metric
+    chosen = f"{common}: both protocols have it, and their first metrics are at other thresholds"
+    remark = "" if metric else chosen
+    return replace(found, steps=tuple(steps), remark=remark)  # both ends have the metric
+
+
+def _common_metric(one: Protocol, two: Protocol) -> str | None:
+    """AP at an IoU threshold of both, if the first metrics are AP at different thresholds."""
+    if {one.evaluation.rule, two.evaluation.rule} != {"matching"}:
+        return None
+    rows = [each.rows()[0][0] for each in (one, two)]
+    used = [
+        {round(iou, 6) for iou in each.axes().thresholds} if row.iou is None else {row.iou}
+        for each, row in zip((one, two), rows, strict=True)
+    ]
+    known = set(one.axes().thresholds) & set(two.axes().thresholds)
+    whole = sorted(each for each in known if round(each * 100, 6) % 1 == 0)
+    if {row.kind for row in rows} != {"AP"} or used[0] == used[1] or not whole:
+        return None
+    return f"AP{round(100 * (0.5 if 0.5 in whole else whole[0]))}"
 
 
 def _restricted(rules: Protocol, metric: str | None) -> Protocol:
-    """A protocol with one metric; None: as it is."""
-    if metric is None:
+    """A protocol with one metric; None, `FIRST`: as it is."""
+    if metric is None or metric == FIRST:
         return rules
     key = re.fullmatch(r"ap(\d\d)?", metric_key(metric))
     if key is None:
-        fix = "choose AP, or AP at one IoU such as AP50"
+        fix = "choose AP, AP at one IoU such as AP50, or first, the first metric of each"
         raise DataError("explain: metric", f"{metric!r:.40} is not an AP", fix)
     rules.rows()  # a benchmark's own rule is refused by name
     main = rules.subsets[rules.subset()]
@@ -161,9 +185,12 @@ def _explain_rules(
             values[taken] = number(known[FLAGS_READ in taken].result(between(first, last, taken)))
         return values[taken]
 
-    parts = [(each.switch.name, each.switch.title, str(each)) for each in changed(first, last)]
+    switches = changed(first, last)
+    parts = [(each.switch.name, each.switch.title, str(each)) for each in switches]
     parts = [*_flags_read(*tables), *parts]
     steps, orders = walk(parts, value), 0
+    words = {each.switch.name: sentences.of(each.keys) for each in switches}
+    steps = tuple(replace(each, sentence=words.get(each.name, "")) for each in steps)
     if shapley and steps:
         steps, orders = averaged(steps, value, seed)
     one, two = (

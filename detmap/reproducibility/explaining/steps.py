@@ -30,6 +30,7 @@ class Step:
     change : exact difference from the number before
     shapley : mean change over the orders of all steps; None if not computed
     error : standard error of that mean; 0 if exact
+    sentence : what changes, in words; "" for parts of an input
     """
 
     name: str
@@ -39,6 +40,7 @@ class Step:
     change: Fraction
     shapley: Fraction | None = None
     error: float = 0.0
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class Explanation(Tabular):
     decided : up to five detections or objects with different match results
     seed, orders : of sampled Shapley values; orders is 0 for exact ones
     shared : share of the smaller list of detections that the other input has too
+    remark : about the choice of the metric
     """
 
     start: str
@@ -109,6 +112,7 @@ class Explanation(Tabular):
     seed: int = 0
     orders: int = 0
     shared: float = 1.0
+    remark: str = ""
 
     @property
     def total(self) -> Fraction:
@@ -135,6 +139,7 @@ class Explanation(Tabular):
                     "switch": step.name,
                     "title": step.title,
                     "detail": step.detail,
+                    "sentence": step.sentence,
                     "value": step.value,
                     "change": float(step.change),
                     "exact_change": str(step.change),
@@ -166,7 +171,7 @@ class Explanation(Tabular):
         }
 
     def tables(self) -> list[Table]:
-        """Steps, classes and detections as tables."""
+        """Steps, their sentences, classes and detections as tables."""
         averaged = any(step.shapley is not None for step in self.steps)
         rows: list[tuple[Any, ...]] = [("", self.start, self.before, None)]
         rows += [(step.title, step.detail, step.value, float(step.change)) for step in self.steps]
@@ -177,11 +182,14 @@ class Explanation(Tabular):
             extra.append((None, None))
             rows = [(*row, *more) for row, more in zip(rows, extra, strict=True)]
             header = (*header, "shapley", "error")
-        lines = []
+        lines = [self.remark] * bool(self.remark)
         if averaged and self.orders:
             lines.append(f"shapley: mean over {self.orders} orders, seed {self.seed}")
         title = f"from {self.start} ({self.metric[0]}) to {self.end} ({self.metric[1]})"
         found = [Table(title, header, tuple(rows), tuple(lines), name="steps")]
+        said = [(float(each.change), each.sentence) for each in self.steps if each.change]
+        if any(sentence for _, sentence in said):
+            found.append(Table("", ("change", "in words"), tuple(said), name="sentences"))
         if self.classes:
             moved = tuple((c.name, c.before, c.after, c.change) for c in self.classes)
             head = ("class", "before", "after", "change")

@@ -16,7 +16,7 @@ from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
 from detmap.evaluate import summarize
-from detmap.reproducibility.explaining import explain
+from detmap.reproducibility.explaining import FIRST, explain
 from detmap.reproducibility.explaining.records import Record
 from detmap.reproducibility.explaining.steps import Explanation, Step, exact
 from detmap.reproducibility.parity.restated_tools import headline
@@ -63,7 +63,8 @@ def explained(
     if one.rules is None or other.rules is None:
         raise DataError("explain", "the rules of one result are unknown", "give a receipt")
     last = waypoints[-1]
-    found = explain(last.truths or last.truth, last.detections, one.rules, other.rules, **how)
+    inputs = last.truths or last.truth, last.detections
+    found = explain(*inputs, one.rules, other.rules, metric=FIRST, **how)
     start = found.before if len(waypoints) == 1 else _value(waypoints[0], one.rules)
     before = start if one.number is None else one.number
     after = found.after if other.number is None else other.number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,8 +15,9 @@ import detmap
 from detmap.core import protocol
 from detmap.core.base.resources import folder
 from detmap.core.overlaps.box_edges import written
+from detmap.core.protocol.keys import table
 from detmap.reproducibility import explaining
-from detmap.reproducibility.explaining import shapley
+from detmap.reproducibility.explaining import sentences, shapley
 from detmap.reproducibility.explaining.deciding_examples import GONE
 from detmap.reproducibility.explaining.record_changes import compared
 from detmap.reproducibility.explaining.records import signature_record
@@ -49,11 +51,43 @@ def test_every_rule_belongs_to_one_switch() -> None:
     assert sorted(keys) == sorted(set(protocol.keys()) - prose)
 
 
+def test_every_key_has_a_sentence() -> None:
+    for row in table():
+        one = [(row.name, '"a"', '"b"')]
+        assert not re.search(r"[{}]|: ", sentences.of(one)), row.name
+        assert sentences.of(one).endswith(" b instead of a") or row.name == "subsets"
+    gone = sentences.of([("matching.neutral.crowd", '"absorb"', "null")])
+    assert gone == "crowd objects match one detection and count instead of any number of detections"
+
+
+@pytest.mark.parametrize(
+    "start, end, metric",
+    [
+        ("voc2012", "coco-bbox", "AP50"),
+        ("coco-bbox", "crowdhuman", "AP50"),
+        ("coco-bbox", "lvis", "AP"),
+        ("pycocotools", "fiftyone", "AP"),
+        ("voc2012", "ultralytics-8.4", "mAP"),
+    ],
+)
+def test_like_is_compared_with_like(start: str, end: str, metric: str, tables: Any) -> None:
+    found = detmap.explain(*tables, start, end)
+    assert found.metric[0] == metric
+    assert bool(found.remark) == (metric == "AP50")
+    ends = [detmap.evaluate(*tables, name) for name in (start, end)]
+    if not start.startswith("voc"):
+        assert found.before == ends[0][metric]
+    assert all(step.sentence for step in found.steps)
+    steps, words = found.tables()[:2]
+    assert len(steps.lines) == bool(found.remark)
+    assert len(words.rows) == sum(bool(step.change) for step in found.steps)
+
+
 @pytest.mark.parametrize("start, end", PAIRS)
 def test_the_ends_are_those_of_an_evaluation_and_the_steps_add_up(
     start: str, end: str, tables: Any
 ) -> None:
-    found = detmap.explain(*tables, start, end)
+    found = detmap.explain(*tables, start, end, metric="first")
     before, after = (headline(detmap.evaluate(*tables, name)) for name in (start, end))
     assert (found.before, found.after) == (before, after)
     assert found.total == Fraction(after) - Fraction(before)
