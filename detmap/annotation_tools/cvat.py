@@ -48,8 +48,8 @@ VIDEO = "export it as CVAT for images 1.1 or COCO 1.0: this is CVAT for video"
 
 def looks(path: Path) -> int:
     """See `detmap.core.adapters.format_rows.Looks`."""
-    file = path / NAME if path.is_dir() else path
-    if file.suffix.lower() != ".xml" or not file.is_file():
+    file = path / NAME if open_files.is_folder(path) else path
+    if file.suffix.lower() != ".xml" or not open_files.is_file(file):
         return 0
     head = open_files.head(file, 1 << 12)
     return 3 * (b"<annotations" in head and b"<track" not in head)

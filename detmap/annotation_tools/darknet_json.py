@@ -20,6 +20,7 @@ from detmap.annotation_tools.export_tables import Export
 from detmap.core.adapters import box_conventions
 from detmap.core.adapters.coco import record_errors
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base import open_files
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
@@ -48,7 +49,7 @@ class _Frame(msgspec.Struct, gc=False):
 
 def looks(path: Path) -> int:
     """See `detmap.core.adapters.format_rows.Looks`."""
-    if path.is_dir() or path.suffix.lower() != ".json":
+    if path.suffix.lower() != ".json" or open_files.is_folder(path):
         return 0
     try:
         record = record_errors.first_record(path)

@@ -25,6 +25,7 @@ from detmap.annotation_tools.export_tables import Export
 from detmap.core.adapters.coco import record_errors
 from detmap.core.adapters.joining import image_names
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base import open_files
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError, few
@@ -102,7 +103,7 @@ def detections_look(path: Path) -> int:
 
 
 def _first(path: Path) -> Mapping[str, Any]:
-    if path.is_dir() or path.suffix.lower() != ".json":
+    if path.suffix.lower() != ".json" or open_files.is_folder(path):
         return {}
     try:
         return record_errors.first_record(path)

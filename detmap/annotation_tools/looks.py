@@ -11,13 +11,12 @@ from pathlib import Path
 
 from detmap.core.adapters import folder_files
 from detmap.core.adapters.coco import record_errors
-from detmap.core.base import open_files
+from detmap.core.base.open_files import is_file, is_folder, plain_head
 from detmap.errors import DataError
 
 FIFTYONE, CREATEML = "labels.json", "_annotations.createml.json"
 SUPERVISELY, MMDET = "ann", "preds"  # folders
 METADATA, PARQUET = "metadata.jsonl", (".parquet", ".pq")
-HEAD = 1 << 16  # bytes of a file that are looked at
 FILES_LOOKED_AT = 40
 _FIFTYONE = rb'\{\s*("classes"\s*:\s*(null|\[\s*[\]"])|"labels"\s*:\s*\{\s*"[^"]*"\s*:\s*(null|\[))'
 _VIA = re.compile(
@@ -26,29 +25,29 @@ _VIA = re.compile(
 _VOTT = re.compile(rb'"(videoSettings|activeLearningSettings|assets)"\s*:\s*\{')
 
 
-def head(path: Path) -> bytes:
-    """Returns the first bytes of JSON, without spaces; none if the file cannot be read."""
-    return open_files.plain_letters(open_files.head(path, HEAD).lstrip())
-
-
 MAY_BE: Mapping[str, Callable[[Path], bool]] = {
     "roboflow": lambda path: path.name.startswith("_annotations."),
     "retinanet_csv": lambda path: path.suffix.lower() == ".csv",
     "cvat": lambda path: path.suffix.lower() == ".xml",
-    "labelme": lambda path: b'"shapes"' in head(path),
-    "darknet_json": lambda path: b'"frame_id"' in head(path),
-    "label_studio": lambda path: head(path)[:1] == b"[" and b'"image_id"' not in head(path)[:4096],
+    "labelme": lambda path: b'"shapes"' in plain_head(path),
+    "darknet_json": lambda path: b'"frame_id"' in plain_head(path),
+    "label_studio": lambda path: _is_list_of_others(plain_head(path)[:4096]),
 }
+
+
+def _is_list_of_others(begin: bytes) -> bool:
+    """Checks for a list whose records are not those of COCO results."""
+    return begin[:1] == b"[" and b'"image_id"' not in begin
 
 
 def may_be(path: Path, module: str) -> bool:
     """Checks if a path needs a look by a module, which imports its reader."""
-    return path.is_dir() or MAY_BE[module](path)
+    return is_folder(path) or MAY_BE[module](path)
 
 
 def file_in(path: Path, name: str) -> Path:
     """Returns the file itself, or the one of this name in a folder."""
-    return path / name if path.is_dir() else path
+    return path / name if is_folder(path) else path
 
 
 def _first_keys(path: Path) -> set[str]:
@@ -61,35 +60,35 @@ def _first_keys(path: Path) -> set[str]:
 
 def fiftyone(path: Path) -> int:
     """Matches labels.json of FiftyOneImageDetectionDataset, or its folder."""
-    begin = head(file_in(path, FIFTYONE))
+    begin = plain_head(file_in(path, FIFTYONE))
     may_be = b'"classes"' in begin or b'"labels"' in begin  # else the pattern is not compiled
     return 3 * bool(may_be and re.match(_FIFTYONE, begin))
 
 
 def createml(path: Path) -> int:
     """Matches a list of images with annotations, or Roboflow's folder."""
-    if path.is_dir():
-        return 3 * (path / CREATEML).is_file()
+    if is_folder(path):
+        return 3 * is_file(path / CREATEML)
     keys = _first_keys(path)
     return 3 * (keys >= {"image", "annotations"} or keys >= {"imagefilename", "annotation"})
 
 
 def via(path: Path) -> int:
     """Matches an export or a project of VIA."""
-    return 3 * bool(not path.is_dir() and _VIA.match(head(path)))
+    return 3 * bool(not is_folder(path) and _VIA.match(plain_head(path)))
 
 
 def vott(path: Path) -> int:
     """Matches an export of VoTT."""
-    begin = b"" if path.is_dir() else head(path)
+    begin = b"" if is_folder(path) else plain_head(path)
     return 3 * bool(begin[:1] == b"{" and _VOTT.search(begin))
 
 
 def supervisely(path: Path) -> int:
     """Matches a project, a data set, or its folder of annotations."""
-    folders = supervisely_folders(path) if path.is_dir() else []
+    folders = supervisely_folders(path) if is_folder(path) else []
     files = [folder_files.first(each, ".json") for each in folders]
-    begin = next((head(file) for file in files if file is not None), b"")
+    begin = next((plain_head(file) for file in files if file is not None), b"")
     return 3 * (b'"objects"' in begin and b'"size"' in begin)
 
 
@@ -116,7 +115,7 @@ def ultralytics_json(path: Path) -> int:
 def mmdet_predictions(path: Path) -> int:
     """Matches a folder of mmdetection's predictions, or the folder above it."""
     first = folder_files.first(mmdet_folder(path), ".json")
-    begin = b"" if first is None else head(first)
+    begin = b"" if first is None else plain_head(first)
     return 3 * (begin[:1] == b"{" and b'"labels"' in begin and b'"scores"' in begin)
 
 
@@ -127,11 +126,11 @@ def mmdet_folder(path: Path) -> Path:
 
 def huggingface(path: Path) -> int:
     """Matches metadata.jsonl and Parquet with ``objects``, and folders of them."""
-    if path.is_dir():
+    if is_folder(path):
         return 3 * bool(huggingface_splits(path))
     if path.suffix.lower() in PARQUET:
         return 3 * _has_objects(path)
-    begin = head(path) if path.suffix.lower() == ".jsonl" else b""
+    begin = plain_head(path) if path.suffix.lower() == ".jsonl" else b""
     return 3 * (b'file_name"' in begin and b'"objects"' in begin)
 
 

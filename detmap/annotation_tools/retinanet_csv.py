@@ -67,7 +67,7 @@ def read_detections(
 
 
 def _first_row(path: Path) -> list[str]:
-    if path.is_dir() or path.suffix.lower() != ".csv":
+    if path.suffix.lower() != ".csv" or open_files.is_folder(path):
         return []
     text = open_files.head(path, LOOKED_AT).decode("utf-8", "replace").lstrip("\r\n")
     try:

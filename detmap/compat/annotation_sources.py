@@ -26,7 +26,7 @@ Tree = dict[str, Any]
 
 SCORE, CAPTION = b'"score"', b'"caption"'
 """Keys; a plain file has no escapes, so whoever has one of them has its bytes."""
-LEAST_SIZE = 1 << 20
+LEAST_SIZE = 1 << 10
 """Bytes; of smaller files dicts are made at once."""
 
 
@@ -34,11 +34,8 @@ class HeldText(scan_json.JsonFile):
     """A file whose text is in memory, so that later changes to the file have no effect."""
 
     def __init__(self, path: str, text: bytes) -> None:
-        self.path, self.size, self._bytes = Path(path), len(text), np.frombuffer(text, np.uint8)
-
-    def read(self, at: int, size: int) -> NDArray[np.uint8]:
-        """Reads up to `size` bytes from position `at`, (n,) uint8."""
-        return self._bytes[at : at + size]
+        self.path, self.size = Path(path), len(text)
+        self.hold(text)
 
 
 class Instances:

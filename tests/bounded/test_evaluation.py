@@ -245,6 +245,8 @@ def test_what_does_not_fit_by_the_estimate(
     path = write(tmp_path, form, rows)
     n_rows = row_estimates.estimated_rows(path)
     assert n_rows > 0
+    assert form != "list" or automatic_bound.automatic(path) is None
+    monkeypatch.setattr(automatic_bound, "SPARE", 0)
     for free, chosen in ((needed * n_rows, False), (needed * n_rows - 1, True)):
         monkeypatch.setattr(automatic_bound.memory, "available", lambda free=free: free)
         assert (automatic_bound.automatic(path) is not None) == chosen

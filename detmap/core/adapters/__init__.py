@@ -18,6 +18,7 @@ from detmap.core.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.core.adapters.joining.unknown_policy import ClassNames as ClassNames
 from detmap.core.adapters.joining.unknown_policy import Policy, named_classes
 from detmap.core.adapters.joining.unknown_policy import policy as unknown_policy
+from detmap.core.base import open_files
 from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.overlaps import kind_of
 from detmap.core.protocol import Protocol
@@ -333,9 +334,10 @@ def read_images(path: str | Path, truth: Truth, image_key: str | None = None) ->
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Converts `OSError` to `DataError`."""
+    """Looks once at each path, and converts `OSError` to `DataError`."""
     try:
-        yield
+        with open_files.seeing():
+            yield
     except OSError as error:
         raise DataError(
             str(error.filename or path),

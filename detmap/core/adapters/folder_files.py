@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from detmap.core.adapters.joining import image_names
-from detmap.core.base.open_files import shown, unreadable_folder
+from detmap.core.base.open_files import is_folder, shown, unreadable_folder
 from detmap.core.tables import Note
 from detmap.core.tables.notes import listed_names
 from detmap.errors import DataError, few
@@ -145,7 +145,7 @@ def _fits(name: str, suffixes: tuple[str, ...]) -> bool:
 def _entries(folder: Path) -> Iterator[str]:
     """Yields the names in a folder, in no order; none without a folder."""
     try:
-        if folder.is_dir():
+        if is_folder(folder):
             with os.scandir(folder) as entries:
                 yield from (entry.name for entry in entries)
     except OSError as error:

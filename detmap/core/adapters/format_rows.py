@@ -59,7 +59,7 @@ def lazy(place: str) -> Callable[..., Any]:
 
 def any_file(path: Path) -> int:
     """Matches any file."""
-    return int(not path.is_dir())
+    return int(not open_files.is_folder(path))
 
 
 def file_if_asked(path: Path) -> int:
@@ -69,7 +69,7 @@ def file_if_asked(path: Path) -> int:
 
 def file_with(*suffixes: str) -> Looks:
     """Matches files with one of these suffixes, ignoring case."""
-    return lambda path: 2 * (not path.is_dir() and path.suffix.lower() in suffixes)
+    return lambda path: 2 * (path.suffix.lower() in suffixes and not open_files.is_folder(path))
 
 
 def begins_as_json(path: Path) -> bool:
@@ -97,7 +97,7 @@ def file_like(suffix: str, look: str) -> Looks:
 
 def folder_or(file: Looks, folder: str) -> Looks:
     """Scores files by `file` and folders by the function of a place."""
-    return lambda path: lazy(folder)(path) if path.is_dir() else file(path)
+    return lambda path: lazy(folder)(path) if open_files.is_folder(path) else file(path)
 
 
 def folder_like(look: str) -> Looks:

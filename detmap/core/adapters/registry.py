@@ -117,12 +117,13 @@ def choose_noted(
         return row, ()
     with open_files.looking():
         sure = [looks(row)(path) for row in rows]
-    here = "a folder" if path.is_dir() else "a file"
+        is_folder = open_files.is_folder(path)
+    here = "a folder" if is_folder else "a file"
     for row, each in zip(rows, sure, strict=True):
         fits = each or (max(sure) <= 1 and here in row.place)
         if row.name == preferred and fits and each != FOREIGN:
             return row, ()
-    alone = path.is_dir() or path.suffix.lower() == ".txt"  # one label file is no JSON
+    alone = is_folder or path.suffix.lower() == ".txt"  # one label file is no JSON
     for row in rows if alone and max(sure) < MARKED else ():
         if row.name == preferred:  # and it is a file, or for one label file a folder
             what = f"{here}, but the benchmark's format {row.name} is {row.place}"
@@ -142,7 +143,7 @@ def choose_noted(
     others = [
         row.name
         for row, each in zip(rows, sure, strict=True)
-        if path.is_dir() and row != best[0] and each >= MARKED
+        if is_folder and row != best[0] and each >= MARKED
     ]
     return best[0], () if preferred else _rivals(best[0].name, others, path)
 

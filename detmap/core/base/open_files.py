@@ -40,6 +40,8 @@ times smaller, and reading JSON takes 10 times its bytes.
 """
 MOST_TIMES = 200  # as large in memory as on disk: a Parquet file
 
+HEAD = 1 << 16  # bytes of a file that are looked at
+MARK = b"\xef\xbb\xbf"  # of the byte order
 SMALL = 1 << 14  # bytes of a file, a protocol or a list, that nobody has to ask memory for
 
 
@@ -106,8 +108,23 @@ class _Block:
         self.thread, self.known = threading.get_ident(), set[tuple[int, int]]()
 
 
+class _Look:
+    """What was seen of a path: its mode, 0 if there is nothing; its first bytes, as they are and as
+    `plain_head` returns them, None before they are asked for.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        try:
+            self.mode = os.stat(path).st_mode
+        except (OSError, ValueError):
+            self.mode = 0
+        self.begin: bytes | None = None
+        self.plain: bytes | None = None
+
+
 _blocks: list[_Block] = []  # that are open, of all threads
 _looking: set[int] = set()  # threads
+_seen: dict[int, dict[str | Path, _Look]] = {}  # by thread
 
 
 @contextmanager
@@ -130,10 +147,41 @@ def looking() -> Iterator[None]:
     outer = thread in _looking
     _looking.add(thread)
     try:
-        yield
+        with seeing():
+            yield
     finally:
         if not outer:
             _looking.discard(thread)
+
+
+@contextmanager
+def seeing() -> Iterator[None]:
+    """In this block `is_folder`, `is_file`, `head` and `plain_head` ask the system once a path."""
+    thread = threading.get_ident()
+    outer = thread in _seen
+    _seen.setdefault(thread, {})
+    try:
+        yield
+    finally:
+        if not outer:
+            del _seen[thread]
+
+
+def _look(path: str | Path) -> _Look:
+    seen = _seen.get(threading.get_ident())
+    if seen is None:
+        return _Look(path)
+    return seen.get(path) or seen.setdefault(path, _Look(path))
+
+
+def is_folder(path: str | Path) -> bool:
+    """Checks for a folder, as `Path.is_dir`."""
+    return stat.S_ISDIR(_look(path).mode)
+
+
+def is_file(path: str | Path) -> bool:
+    """Checks for a regular file, as `Path.is_file`."""
+    return stat.S_ISREG(_look(path).mode)
 
 
 def was_read(path: str | Path) -> bool:
@@ -195,9 +243,26 @@ def read_bytes(
 
 def head(path: str | Path, size: int) -> bytes:
     """Returns the first bytes of a file, without byte order mark; none if it cannot be read."""
+    if size > HEAD:
+        return _head(path, size)
+    look = _look(path)
+    if look.begin is None:
+        look.begin = _head(path, HEAD) if stat.S_ISREG(look.mode) else b""
+    return look.begin[:size]
+
+
+def plain_head(path: str | Path) -> bytes:
+    """Returns the first `HEAD` bytes of JSON with `plain_letters`, and without spaces before it."""
+    look = _look(path)
+    if look.plain is None:
+        look.plain = plain_letters(head(path, HEAD).lstrip())
+    return look.plain
+
+
+def _head(path: str | Path, size: int) -> bytes:
     try:
         with opened(path) as file:
-            return file.read(0, size).removeprefix(b"\xef\xbb\xbf")
+            return file.read(0, size + len(MARK)).removeprefix(MARK)[:size]
     except (DataError, OSError):
         return b""
 

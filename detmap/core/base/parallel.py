@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -132,7 +132,7 @@ def map_ordered(
 ) -> Iterator[Outcome]:
     """Yields ``work(item)`` for every item, in order, with a bounded number of pending calls."""
     threads = n_threads(threads)
-    if threads == 1:
+    if threads == 1 or (isinstance(items, Sized) and len(items) < 2):
         yield from map(work, items)
         return
     under_way: deque[Future[Outcome]] = deque()

@@ -5,11 +5,13 @@ A wheel holds them inside the package, a checkout beside it.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2]
 
 
+@cache  # the package does not change while it runs
 def folder(name: str) -> Path:
     """Returns the folder ``configs`` or ``datasets`` of this installation."""
     inside = PACKAGE / "_data" / name

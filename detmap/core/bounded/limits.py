@@ -14,6 +14,8 @@ from detmap.errors import DataError
 
 IN_MEMORY = 180  # bytes per detection of an evaluation without a bound
 READ_WHOLE = 150  # bytes per detection that a Parquet file adds while it is read
+SHORTEST_RECORD = 40  # bytes of JSON per detection
+SPARE = 8 << 20  # bytes of memory that are always there
 SHARE = 0.8  # of the available memory that a bound takes if the user gives none
 MATCHED = 240  # bytes of memory that matching takes per detection, at its peak
 TOGETHER = 1 << 20  # detections that are matched, or ranked, at a time; more are not faster
@@ -47,13 +49,20 @@ def automatic(path: str | Path, protocol: Protocol | None = None) -> int | None:
 
     None if it fits, or if the path or the protocol has no evaluation in parts.
     """
-    n_rows, free = row_estimates.estimated_rows(path), memory.available()
     is_json = Path(path).suffix.lower() in row_estimates.JSON
+    if is_json and os.path.isfile(path) and _most_bytes(path) < SPARE:
+        return None
+    n_rows, free = row_estimates.estimated_rows(path), memory.available()
     if free is None or n_rows * (IN_MEMORY + (0 if is_json else READ_WHOLE)) <= free:
         return None
     if protocol is not None and not protocol.supports("bounded memory"):
         return None
     return int(SHARE * free) + memory.resident()
+
+
+def _most_bytes(path: str | Path) -> int:
+    """Returns the memory that an evaluation of a JSON file takes at most."""
+    return os.path.getsize(path) // SHORTEST_RECORD * IN_MEMORY
 
 
 def require_reading(bound: int, reading: int) -> None:

@@ -30,7 +30,7 @@ def run_lengths(mask: NDArray[np.bool_]) -> dict[str, Any]:
 def map_slices(work: Callable[[slice], Made], n_rows: int, at_once: int) -> list[Made]:
     """Returns what `work` makes of slices of the rows, in several threads if there are many."""
     slices = [slice(at, min(at + at_once, n_rows)) for at in range(0, n_rows, at_once)]
-    return list(map_ordered(work, slices, 1 if len(slices) < 2 else None))
+    return list(map_ordered(work, slices))
 
 
 def offsets(rows: Sequence[Any]) -> NDArray[np.int64]:

@@ -59,6 +59,7 @@ def _stems(place: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in place.glob("*.toml")))
 
 
+@cache
 def shipped(name: str) -> Path | None:
     """The file of a shipped protocol, of a benchmark or of a tool; None if there is none."""
     places = (folder("configs"), folder("configs") / TOOLS)

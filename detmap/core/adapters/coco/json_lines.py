@@ -20,6 +20,7 @@ from detmap.core.base import json_faults, memory, open_files
 from detmap.core.base.open_files import InputFile, shown
 from detmap.errors import DataError
 
+START = 4096  # bytes that most first records end in
 FIRST_LINE = 1 << 22  # bytes that are searched for the first record
 PIECE = 1 << 23  # bytes of text that are read at a time
 MOST_RECORD = 1 << 26  # bytes of one record
@@ -47,7 +48,7 @@ class Text:
 
 def start(file: InputFile) -> tuple[int, bytes]:
     """Returns the position of the first character, and some text from there on."""
-    text = file.read(0, 4096)
+    text = file.read(0, START)
     bare = text.removeprefix(BOM).lstrip(SPACE)
     return len(text) - len(bare), bare
 
@@ -66,10 +67,10 @@ def first_record(text: bytes) -> dict[str, Any] | None:
 
 def first_of_file(path: Path) -> Mapping[str, Any]:
     """Returns the first record of a results list or of JSON lines, {} if not found quickly."""
-    with open_files.opened(path) as file:
-        begin, head = start(file)
-        if head[:1] == b"{":
-            return first_record(head) or first_record(file.read(begin, FIRST_LINE)) or {}
+    head = open_files.head(path, START).lstrip(SPACE)
+    if head[:1] == b"{":
+        found = first_record(head)
+        return found or first_record(open_files.head(path, FIRST_LINE).lstrip(SPACE)) or {}
     return record_errors.first_record(path)
 
 

@@ -264,9 +264,8 @@ def least_runs(segmentations: Iterable[Any]) -> dict[str, int]:
 
 def first_record(path: Path) -> Mapping[str, Any]:
     """Returns the first record of a results list, {} if it cannot be found quickly."""
-    for size in (1 << 12, 1 << 18, 1 << 22):
-        with open_files.opened(path) as file:
-            record = first_of_list(file.read(0, size))
+    for size in (1 << 12, open_files.HEAD, 1 << 22):
+        record = first_of_list(open_files.head(path, size))
         if record is not None:
             return record
     return {}

@@ -22,7 +22,9 @@ from detmap.core.adapters.coco.scan_columns import Columns, GrowingColumns, Piec
 from detmap.core.base import memory, open_files
 from detmap.core.base.parallel import map_ordered
 
-LEAST_SIZE = 1 << 20  # smaller files are not worth it
+LEAST_SIZE = 1 << 10  # smaller files are not worth it
+HELD = 1 << 20  # bytes of a file that is read at once
+SPACE = b" \t\n\r"
 PIECE = 4 << 20
 SMALL_PIECE = 1 << 16  # for what is beside the records
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is handed back
@@ -63,9 +65,16 @@ class JsonFile:
 
     def __init__(self, file: open_files.InputFile) -> None:
         self.file, self.path, self.size = file, file.path, file.size
+        self.hold(file.read(0, file.size) if file.size <= HELD else None)
+
+    def hold(self, text: bytes | None) -> None:
+        """Keeps the whole text in memory, or None."""
+        self._held, self._bytes = text, np.frombuffer(text or b"", dtype=np.uint8)
 
     def read(self, at: int, size: int) -> NDArray[np.uint8]:
         """Reads up to `size` bytes from `at` on, (n,) uint8."""
+        if self._held is not None:
+            return self._bytes[at : at + size]
         return np.frombuffer(self.file.read(at, size), dtype=np.uint8)
 
     def byte(self, at: int) -> tuple[int, int]:
@@ -74,6 +83,10 @@ class JsonFile:
         """
         from detmap.kernels.scanning.json_skip import skip_space
 
+        if self._held is not None:
+            while at < self.size and self._held[at] in SPACE:
+                at += 1
+            return at, self._held[at] if at < self.size else -1
         while at < self.size:
             piece = self.read(at, 4096)
             place = skip_space(piece, 0)
@@ -265,7 +278,8 @@ def scan_list(
         free.put(buffer)
         if last:
             del buffer, free, scan_piece  # the last references to the buffers
-            memory.give_back("reading")
+            if file.size > HELD:
+                memory.give_back("reading")
             return whole.columns(more=bool(more)), end
     raise HandBack
 
