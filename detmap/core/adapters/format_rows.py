@@ -74,7 +74,7 @@ def file_with(*suffixes: str) -> Looks:
 
 def begins_as_json(path: Path) -> bool:
     """Whether a regular file begins as JSON, whatever its name."""
-    return path.is_file() and open_files.head(path, 64).lstrip()[:1] in (b"{", b"[")
+    return open_files.is_file(path) and open_files.head(path, 64).lstrip()[:1] in (b"{", b"[")
 
 
 def sheet_file(look: str, *suffixes: str) -> Looks:
@@ -83,7 +83,7 @@ def sheet_file(look: str, *suffixes: str) -> Looks:
     """
 
     def looks(path: Path) -> int:
-        if not path.is_file():
+        if not open_files.is_file(path):
             return file_with(*suffixes)(path)
         return 0 if begins_as_json(path) else int(lazy(look)(path, suffixes))
 
