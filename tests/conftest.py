@@ -78,25 +78,29 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Another place can run what one place cannot: it has the data, or a browser."""
     text = "run the tests that a run with --junitxml=FILE skipped; write it with ="
-    parser.addoption("--skipped-in", metavar="FILE", help=text)
+    parser.addoption("--skipped-in", metavar="FILE", action="append", default=[], help=text)
 
 
 def skipped_in(report: Path) -> set[tuple[str, str]]:
-    """Module and function of skipped tests; other parameters may be there in another place."""
+    """Module and function of skipped tests; "" for a whole module. Other parameters may be there in
+    another place.
+    """
     cases = ElementTree.parse(report).iter("testcase")
     skipped = [case.attrib for case in cases if case.find("skipped") is not None]
-    return {(case["classname"], case["name"].partition("[")[0]) for case in skipped}
+    names = [(case["classname"], case["name"].partition("[")[0]) for case in skipped]
+    return {(module or name, name if module else "") for module, name in names}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Function]) -> None:
     """Select what another run skipped, if asked."""
-    if report := config.getoption("--skipped-in"):
+    if reports := config.getoption("--skipped-in"):
         chosen: list[pytest.Function] = []
         others: list[pytest.Function] = []
-        skipped = skipped_in(report)
+        skipped = set[tuple[str, str]]().union(*map(skipped_in, reports))
         for item in items:
-            name = item.module.__name__, item.originalname
-            (chosen if name in skipped else others).append(item)
+            module = item.module.__name__
+            known = {(module, item.originalname), (module, "")} & skipped
+            (chosen if known else others).append(item)
         config.hook.pytest_deselected(items=others)
         items[:] = chosen
 
