@@ -301,7 +301,7 @@ def test_the_command_line_evaluates_masks(
 ) -> None:
     truth, results = files(tmp_path, some("segm"))
     assert main(["eval", str(truth), str(results), "-p", "coco-segm"]) == 0
-    assert "coco-segm.1|stock" in capsys.readouterr().out
+    assert "coco-segm.1|default" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["segm", "keypoints"])
