@@ -130,8 +130,8 @@ def in_shell(shell: str, block: str, desk: Path, command: str) -> subprocess.Com
     """A block, as pasted into a shell where `detmap` is this command; zsh as it is when somebody
     pastes there: a ``#`` begins no comment.
     """
-    folder = desk / "bin"
-    folder.mkdir(exist_ok=True)
+    folder = desk / ".venv" / "bin"  # as the README's first command makes it
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "detmap").write_text(f"#!/bin/sh\n{command}\n")
     (folder / "detmap").chmod(0o755)
     environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
