@@ -29,7 +29,7 @@ from detmap.core.protocol.default_protocol import prepare
 from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.extension import extended
 from detmap.errors import DataError, DetmapError
-from detmap.evaluate import read_truth_and_protocol
+from detmap.evaluate import held, read_truth_and_protocol
 
 TRUTH_OPTIONS = {
     "split": "split",
@@ -82,6 +82,7 @@ def read(
     DataError : invalid input
     """
     given = truth_options(reading)
+    truth, detections = held(truth), held(detections)
     table, rules = read_truth_and_protocol(truth, protocol, settings, **given)
     found = detections_of(detections, table, rules, reading)
     table = extended(table, found)
@@ -168,7 +169,13 @@ def convert(
     place = Path(output)
     _refuse_place(place, (source, truth), force)
     table: Truth | Detections
-    table = known = read_truth(source if truth is None else truth, **truth_options(reading))
+    try:
+        table = known = read_truth(source if truth is None else truth, **truth_options(reading))
+    except DataError as error:
+        if truth is None and _are_detections(source):
+            fix = "detections need their ground truth: --truth TRUTH (in Python truth=...)"
+            raise DataError(error.where, "are detections", fix) from None
+        raise
     shapes: conversion.ShapeKeys = {}
     if truth is not None:
         table = detections_of(source, known, None, reading)
@@ -182,6 +189,16 @@ def convert(
         )
         lost = (*lost, Note("lost-class-names", text, len(table.categories), table.source))
     return replace(table, notes=(*table.notes, *lost))
+
+
+def _are_detections(source: Any) -> bool:
+    """Whether the formats of a path are those of detections alone."""
+    from detmap.core.adapters import recognition  # only an error needs it
+
+    if not isinstance(source, str | os.PathLike) or not os.path.exists(source):
+        return False
+    read = recognition.readings(Path(source))
+    return bool(read["detections"]) and not read["truth"]
 
 
 def _target(output: str | Path, to: str | None) -> str:

@@ -1325,8 +1325,8 @@ OPTIONS = {
     "an output in no folder": (
         ["-o", "no/such/file"],
         "no/such/file",
-        "cannot be written: No such file",
-        "write to another place",
+        "there is no folder of that name",
+        "create the folder first",
     ),
     "an output that is a folder": (
         ["-o", "VOC2007"],
@@ -1344,7 +1344,7 @@ def test_bad_options_are_refused(options: list[str], where: str, what: str, fix:
 
 USAGE = {
     "an unknown command": (["no command"], "no command 'no command'"),
-    "no detections": (["eval", "gt.json"], "the following arguments are required: DETECTIONS"),
+    "no detections": (["eval", "gt.json"], "DETECTIONS is missing"),
     "an unknown option": (["eval", "gt.json", "dt.json", "--fast"], "no option --fast"),
     "an unknown format": (
         ["eval", "gt.json", "dt.json", "--format", "no format"],

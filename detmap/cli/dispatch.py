@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from detmap import wings
 from detmap.cli import streams
-from detmap.core.base.suggestions import ANYWHERE, did_you_mean, meanings, suggestions
+from detmap.core.base.suggestions import ANYWHERE, did_you_mean, meanings, metric_key, suggestions
 from detmap.errors import DetmapError
 from detmap.version import __version__
 
@@ -202,6 +202,7 @@ def _spelled_out(word: str, after: str) -> str:
     return word if after in choices else f"{word}={choices[0]}"
 
 
+METRICS = ("ap", "ap50", "ap75", "ar100")  # as `metric_key` returns them
 CHOICE = re.compile(r"argument (?:.*/)?(\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)")
 """The message of argparse about a value that is none of the choices."""
 
@@ -220,7 +221,16 @@ class _Parser(argparse.ArgumentParser):
                 option.startswith(name) for option in self._option_string_actions
             ):
                 raise DetmapError(self.prog, f"no option {name}", self._proposal(name))
+            self._refuse_ambiguous(name)
         return super().parse_known_args(args, namespace)
+
+    def _refuse_ambiguous(self, name: str) -> None:
+        """Raises `DetmapError` for the beginning of several options."""
+        known = self._option_string_actions
+        begun = [each for each in known if each.startswith(name)] if name.startswith("--") else []
+        if name not in known and len({id(known[each]) for each in begun}) > 1:
+            fix = f"write one of {', '.join(begun)}; `{self.prog} --help` describes them"
+            raise DetmapError(self.prog, f"{name} begins several options", fix)
 
     def error(self, message: str) -> NoReturn:
         """Ends with the usage; a path too many gets a proposal."""
@@ -228,6 +238,10 @@ class _Parser(argparse.ArgumentParser):
         if extra != message:
             fix = "`detmap compare TRUTH A B` compares detectors; quote names that have blanks"
             raise DetmapError("arguments", f"{extra[:200]!r}: more paths than expected", fix)
+        lacking = message.removeprefix("the following arguments are required: ")
+        if lacking != message:
+            fix = f"write `{self.usage_of_paths()}`; `{self.prog} --help` describes it"
+            raise DetmapError(self.prog, f"{lacking} is missing", fix)
         found = CHOICE.fullmatch(message)
         if found is not None:
             option, value, listed = found.groups()
@@ -242,6 +256,10 @@ class _Parser(argparse.ArgumentParser):
         options = [each for each in self._option_string_actions if each.startswith("--")]
         known = [*options, *places]
         found = self._elsewhere(name, known) or suggestions("option", name, known)
+        if found and found[0].startswith(f"{self.prog} "):
+            return f"`{found[0]}` prints it without an option"
+        if metric_key(name) in METRICS:
+            return "metrics have no option: `detmap eval` prints all, --fail-under AP50=V tests one"
         if found and found[0] in places:
             return f"paths have no option: write `{self.usage_of_paths()}`"
         hint = f"did you mean {' or '.join(map(repr, found))}? " if found else ""

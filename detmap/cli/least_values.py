@@ -36,7 +36,9 @@ def read(text: str | None) -> dict[str, float]:
             value = math.nan
         if not name or not 0 <= value <= _highest(name):
             what = f"{part[:40]!r} is not METRIC=V with V from 0 to 1"
-            fix = "write METRIC=FRACTION, such as AP=.40, or METRIC/CLASS=FRACTION"
+            fix = "write METRIC=FRACTION, such as AP=.40 or mAP=.40, or METRIC/CLASS=FRACTION"
+            if name and 1 < value <= 100:
+                fix = f"write the fraction: {name}={value / 100:g}"
             raise DetmapError("--fail-under", what, fix)
         least[name] = value
     return least

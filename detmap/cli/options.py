@@ -225,7 +225,8 @@ def protocol(text: str) -> str:
     if os.path.exists(text) and not (os.path.isfile(text) or os.path.isdir(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a regular file")
     if text in protocols.NEWEST:
-        streams.say(f"note: {text} is evaluated as {protocols.NEWEST[text]}, the newest version\n")
+        newest = ", the newest version" * any(map(str.isdigit, protocols.NEWEST[text]))
+        streams.say(f"note: {text} is evaluated as {protocols.NEWEST[text]}{newest}\n")
     return protocols.NEWEST.get(text, text)
 
 
@@ -239,7 +240,12 @@ def count(text: str) -> int:
 
 def whole(text: str) -> int:
     """A whole number from 0."""
-    return 0 if text == "0" else count(text)
+    if text == "0":
+        return 0
+    try:
+        return count(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(str(error).replace("at least 1", "at least 0")) from None
 
 
 def fraction(text: str) -> float:

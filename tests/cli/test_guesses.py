@@ -83,9 +83,9 @@ def test_a_wrong_option_names_the_right_one(option: str, right: str) -> None:
     ("option", "right", "shown"),
     [
         ("--json", "--format json", '"AP50": 0.605'),
-        ("--metric", "--table metrics", "AP50 0.50 all"),
+        ("--metrics", "--table metrics", "AP50 0.50 all"),
         ("--latex", "--format latex", "AP50 & 0.50"),
-        ("--max-dets", "--set limits.max_dets=[1,10,100]", "AP50       0.50       all"),
+        ("--max-dets", "--set limits.max_dets=[1,10,300]", "AP50       0.50       all"),
         ("--iou-thresholds", "--set iou.thresholds=[0.5]", "AP50       0.50       all"),
         ("--csv", "--output FILE.csv", ""),
     ],
@@ -128,6 +128,61 @@ def test_what_another_command_does_is_proposed(words: str, right: str) -> None:
     assert all(each in run(command, "--help").out for each in options)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("eval --ap50", "detmap eval` prints all, --fail-under AP50=V tests one"),
+        ("eval --verbose", "`detmap eval --help` lists the options"),
+        ("diagnose --confusion-matrix", "`detmap diagnose TRUTH DETECTIONS` prints it"),
+        ("diagnose --confusion", "write one of --confusion-rule, --confusion-score"),
+        ("reproduce --value", "write `detmap reproduce NUMBER TRUTH DETECTIONS`"),
+        ("reproduce", "write `detmap reproduce NUMBER TRUTH DETECTIONS`"),
+        ("eval --fail-under mAP=60", "write the fraction: mAP=0.6"),
+        ("eval --seed -1", "'-1' is not a whole number of at least 0"),
+    ],
+)
+def test_what_is_printed_or_lacking_is_said(words: str, said: str) -> None:
+    command, *options = words.split()
+    outcome = run(command, TRUTH, A, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert said in outcome.err
+
+
+def test_the_number_of_reproduce_is_first() -> None:
+    outcome = run("reproduce", TRUTH, A, "60.5")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "`detmap reproduce 72.1 TRUTH DETECTIONS`" in outcome.err
+
+
+def test_a_wrong_path_names_one_beside_it(tmp_path: Path) -> None:
+    for wrong, near in ((TRUTH.with_suffix(".jsn"), TRUTH), (TRUTH.parent / "instances", TRUTH)):
+        outcome = run("eval", wrong, A)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert f"did you mean {near}?" in outcome.err
+    outcome = run("eval", tmp_path / "nothing here", A)
+    assert outcome.err.splitlines()[1] == "  fix: check the path"
+
+
+def test_detections_are_converted_with_their_ground_truth(tmp_path: Path) -> None:
+    outcome = run("convert", A, tmp_path / "a.csv")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "detections need their ground truth: --truth TRUTH" in outcome.err
+    assert run("convert", A, tmp_path / "a.csv", "--truth", TRUTH).code == 0
+    assert run("eval", TRUTH, tmp_path / "a.csv").out
+
+
+def test_a_conversion_to_yolo_is_read_as_it_is(tmp_path: Path) -> None:
+    truth, found = tmp_path / "truth", tmp_path / "found"
+    assert run("convert", TRUTH, truth, "--to", "yolo").code == 0
+    assert run("convert", A, found, "--to", "yolo", "--truth", TRUTH).code == 0
+    outcome = run("eval", truth, found)
+    sizes = truth / "sizes.csv"
+    assert outcome.code == 0
+    assert outcome.out == run("eval", truth, found, "--image-sizes", sizes).out
+    (truth / "images").mkdir()  # then the sizes are those of the images
+    assert run("eval", truth, found).code == 2
+
+
 @pytest.mark.parametrize("option", ["-o", "--output"])
 def test_the_output_of_a_conversion_is_a_path(option: str, tmp_path: Path) -> None:
     outcome = run("convert", TRUTH, option, tmp_path / "gt.csv")
@@ -154,7 +209,9 @@ def test_words_of_the_table_lead_to_commands_options_and_protocols() -> None:
     commands = {right.partition(" ")[0] for right in MEANT["command"]}
     assert commands <= {*dispatch.COMMANDS, "COMMAND", "--version"}
     assert {*MEANT["protocol"]} <= {*protocol.names(), *protocol.tools()}
-    every = "".join(run(name, "--help").out for name in ("eval", "compare", "report", "convert"))
+    every = "".join(
+        run(name, "--help").out for name in ("eval", "compare", "report", "convert", "reproduce")
+    )
     every += "detmap"
     assert all(right.partition(" ")[0] in every for right in MEANT["option"])
     for kind, words in MEANT.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -13,10 +14,12 @@ from detmap.core.adapters.formats import Looks as Looks
 from detmap.core.adapters.formats import Place as Place
 from detmap.core.base import open_files
 from detmap.core.base.open_files import shown
+from detmap.core.base.suggestions import suggestions
 from detmap.core.tables import Note
 from detmap.core.tables.notes import listed_names
 from detmap.errors import DataError
 
+MOST_NAMES = 10_000  # of a folder, among which a similar one is looked for
 MARKED, FOREIGN = 2, -2  # of `Looks`: marks of the format, and marks of another one
 
 
@@ -49,17 +52,37 @@ def checked_path(path: Any) -> Path:
     """Returns an existing path, or raises `DataError`."""
     if not isinstance(path, str | os.PathLike):
         raise not_a_path(path)
+    if path == "":
+        raise DataError("path", "is an empty string", "give the path of a file or folder")
     place = Path(path)
     try:
         os.stat(place)
     except FileNotFoundError:
-        raise DataError(shown(place), "no such file or folder", "check the path") from None
+        fix = f"{_similar(place)}check the path"
+        raise DataError(shown(place), "no such file or folder", fix) from None
     except (OSError, ValueError) as error:
         what = getattr(error, "strerror", None) or error
         raise DataError(
             shown(place), f"cannot be read: {what}", "check the path and its permissions"
         ) from None
     return place
+
+
+def _similar(place: Path) -> str:
+    """A proposal of what is there instead of a path that is not; "" if nothing is similar."""
+    folder = next((each for each in place.parents if each.is_dir()), None)
+    if folder is None:
+        return ""
+    wanted = place.parts[len(folder.parts)] if folder != Path() else place.parts[0]
+    try:
+        with os.scandir(folder) as found:
+            names = sorted(each.name for each in islice(found, MOST_NAMES))
+    except OSError:
+        return ""
+    near = suggestions("path", wanted, names)[:1] or [
+        each for each in names if Path(each).stem == Path(wanted).stem
+    ]
+    return f"did you mean {shown(folder / near[0])}? " if near else ""
 
 
 def not_a_path(thing: Any) -> DataError:

@@ -312,6 +312,8 @@ def _explained(path: str | Path) -> Iterator[None]:
 
 
 def _refused(path: str | Path, error: OSError | ValueError) -> DetmapError:
+    if isinstance(error, FileNotFoundError):
+        return DetmapError(str(path), "there is no folder of that name", "create the folder first")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return DetmapError(
         str(path), f"cannot be written: {reason}", "write to another place, or make room"

@@ -29,6 +29,9 @@ def detector_names(detectors: Sequence[Any]) -> list[str]:
         if len(set(names)) == len(names) and all(names):
             given = iter(names)
             return _unique([next(given) if part else "" for part in parts])
+    names = [Path(each).name if part else "" for each, part in zip(detectors, parts, strict=True)]
+    if len(set(names)) == len(names):  # a file and a folder of one stem
+        return _unique(names)
     return _unique(["/".join(reversed(part)) for part in parts])
 
 

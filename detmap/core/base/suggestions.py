@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 MEANT: Mapping[str, Mapping[str, str]] = {
     "command": {
@@ -42,21 +42,22 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "score-threshold threshold min-score confidence-threshold",
         "--best-f1": "best-threshold best-conf best-score best f1 optimal-threshold max-f1 "
         "average micro macro",
-        "--per-class": "classwise class-wise per-category per-cls verbose",
+        "--per-class": "classwise class-wise per-category per-cls",
         "--iou": "iou-thr iou-thres iou-thresh iou-threshold",
         "--set": "set-cfg cfg-options opts area-rng areas",
+        "NUMBER": "value target published number",
         "--set iou.thresholds=[0.5]": "iou-thrs iou-thresholds",
-        "--set limits.max_dets=[1,10,100]": "max-det max-dets maxdets max-detections",
+        "--set limits.max_dets=[1,10,300]": "max-det max-dets maxdets max-detections",
         "--format json": "json",
-        "--table metrics": "metric metrics",
+        "--table metrics": "metrics",
         "--format latex": "latex tex",
         "--format markdown": "markdown md",
         "--output FILE.csv": "csv excel xlsx to-csv",
         "--to": "format output-format",
         "--ci": "bootstrap confidence-interval confidence-intervals intervals bars error-bars",
-        "--threads": "workers jobs n-jobs num-workers processes device",
+        "--threads": "workers jobs n-jobs num-workers processes",
         "--output": "out save output-file out-file project save-dir",
-        "--protocol": "preset style metric-type tool mode rules benchmark",
+        "--protocol": "preset style metric metric-type iou-type tool mode rules benchmark",
         "--class-names": "names class-map label-map",
         "--classes": "cls class category categories cat-ids",
         "--images": "images-dir img-dir image-dir img-folder imgs",
@@ -103,7 +104,8 @@ MEANT: Mapping[str, Mapping[str, str]] = {
     },
     "python": {
         "evaluate": "eval score val map mean_average_precision coco_eval evaluate_detections",
-        "read_truth": "load read read_coco load_truth read_ground_truth",
+        "read_truth": "load read read_coco load_truth read_ground_truth load_dataset from_coco",
+        "Matches": "load_result load_results load_matches",
         "read_detections": "loadres load_res load_detections read_predictions",
         "doctor": "check healthcheck",
         "diagnose": "tide errors",
@@ -118,8 +120,9 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "to_frame": "to_pandas df dataframe to_df pandas",
         "confusion_matrix": "confusion cm confusion_matrices",
         "best_f1": "best_threshold f1 best_conf max_f1",
-        "at": "at_confidence threshold at_threshold",
-        "curve": "pr_curve curves precision recall",
+        "at": "at_confidence threshold at_threshold f1_score precision recall",
+        "curve": "pr_curve curves precisions recalls",
+        "counts": "tp fp fn true_positives false_positives",
         "intervals": "ci bootstrap confidence_interval",
         "to_latex": "to_tex latex",
         "to_json": "json",
@@ -132,6 +135,10 @@ MEANT: Mapping[str, Mapping[str, str]] = {
 
 ARGUMENTS: Mapping[str, str] = {
     "names": "labels detectors models",
+    "image_id": "image_ids img_id img_ids image_index",
+    "category_id": "labels label class_id class_ids category_ids classes cls class_index",
+    "boxes": "bbox bboxes box xyxy xywh",
+    "score": "scores conf confidence confidences",
     "truth": "gt ground_truth groundtruth target targets gts y_true annotations labels coco_gt",
     "detections": "dt det dets pred preds prediction predictions result results y_pred coco_dt",
     "protocol": "preset rules style tool benchmark metric_type",
@@ -161,6 +168,16 @@ SETTINGS: Mapping[str, str] = {
     "max_detection_thresholds",
 }
 """Arguments of a protocol, and the words that people write for them."""
+
+READ: Mapping[str, str] = {
+    "read_truth(..., image_sizes=...)": "image_sizes img_sizes sizes image_size",
+    "read_truth(..., split=...)": "split image_set",
+    "read_truth(..., format=...)": "truth_format gt_format",
+    "read_truth(..., box_format=...)": "truth_box_format",
+    "read_detections(..., format=...)": "detections_format dt_format pred_format",
+    "read_detections(..., box_format=...)": "detections_box_format",
+}
+"""Functions that read inputs of `detmap.evaluate`, and the arguments that people write for them."""
 
 RETURNED: Mapping[str, str] = {
     "at(confidence=0.5)": "conf score conf_thres score_threshold confidence conf_threshold "
@@ -193,9 +210,62 @@ IMPORTS: Mapping[str, str] = {
 FUNCTIONS = ("compare", "convert", "diagnose", "doctor", "explain", "report", "reproduce", "tools")
 """Functions of `detmap` that people look for at a result."""
 
+ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
+    "Result": {"detmap.diagnose(...)": "tide errors error_analysis"},
+    "Comparison": {
+        'comparison["AP"].difference': "delta diff difference change gain",
+        'comparison["AP"].p': "p p_value pvalue p_values significance",
+        "better": "winner best",
+        "verdict": "result conclusion significant",
+        "pairs": "pair differences results",
+        "values": "metrics",
+    },
+    "Pair": {
+        "p": "p_value pvalue significant",
+        "difference": "delta diff change value",
+        "low": "interval ci lower",
+        "high": "interval ci upper",
+        "se": "std stderr standard_error",
+    },
+    "Diagnosis": {
+        "detmap.diagnose(...).to_dict()": "costs gains errors tide best_f1 recall precision f1",
+        "counts()": "false_positives false_negatives fp fn tp kinds",
+        "detmap.evaluate(...).confusion_matrix()": "confusion matrix confusion_matrix cm",
+        'detmap.evaluate(...)["AP"]': "ap map ap50 map50 metrics",
+        "tables()": "table",
+    },
+    "Confusion": {
+        "array": "values cm confusion confusion_matrix data to_numpy numpy",
+        "classes": "names labels class_names",
+        "confidence": "threshold conf score",
+    },
+    "Evaluator": {
+        "compute()": "result results metrics evaluate map ap ap50 value values summary summarize",
+        "update": "add add_batch append process __call__ step",
+        "reset()": "clear",
+    },
+    "Truth": {
+        "label": "labels classes category_ids class_ids",
+        "boxes": "bbox bboxes xyxy xywh",
+        "images.ids": "image_ids ids image_id img_ids",
+        "categories.names": "names class_names classes categories_names",
+        "image": "image_index image_indices",
+        "roles": "crowd iscrowd difficult",
+        "attributes": "area areas",
+    },
+    "Detections": {
+        "label": "labels classes category_ids class_ids",
+        "boxes": "bbox bboxes xyxy xywh",
+        "score": "scores confidence confidences conf",
+        "image": "image_ids image_index image_id",
+    },
+}
+"""By class: its attributes, and the words that people write for them."""
+
 ANYWHERE = ("COMMAND", "--version", "detmap")
 """Words of a command line that are proposed although they are no commands."""
 
+CLOSE = 0.65  # similarity of names, of difflib
 SHORTEST = 3  # characters of a name that others begin with
 
 _METRIC_WORDS = (
@@ -251,7 +321,9 @@ def suggestions(kind: str, name: str, known: Iterable[Any]) -> list[str]:
     begun = [each for each in reversed(folded) if len(key) >= SHORTEST and each.startswith(key)]
     if begun:
         return [folded[each] for each in begun[:3]]
-    return [folded[each] for each in difflib.get_close_matches(key[:200], folded, n=1)]
+    return [
+        folded[each] for each in difflib.get_close_matches(key[:200], folded, n=1, cutoff=CLOSE)
+    ]
 
 
 def did_you_mean(kind: str, name: str, known: Iterable[Any]) -> str:
@@ -283,6 +355,36 @@ def missing(name: object, known: Iterable[Any]) -> KeyError:
     return KeyError(f"there is no {name!s:.80}; {hint}the names are {', '.join(names)}")
 
 
+def missing_attribute(thing: Any, name: str, metrics: Iterable[str] = ()) -> AttributeError:
+    """Returns the error for an attribute that an object lacks, with the one that may be meant.
+
+    metrics : names of the metrics that the object has as items
+    """
+    own = type(thing).__name__
+    text = f"{own!r} object has no attribute {name!r}"
+    if name.startswith("_"):
+        return AttributeError(text)
+    known = [each for each in dir(thing) if not each.startswith("_")]
+    found = (
+        [f"detmap.{name}(...)"] * (name in FUNCTIONS)
+        or _meaning(ATTRIBUTES.get(own, {}), name)
+        or suggestions("result", name, known)
+        or [f'{own.lower()}["{each}"]' for each in suggestions("metric", name, metrics)]
+    )
+    return AttributeError(f"{text}; did you mean {' or '.join(found)}?" if found else text)
+
+
+class ProposesNames:
+    """Base class: the error for a wrong attribute proposes the right one."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker would accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing_attribute(self, name)
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -310,6 +412,10 @@ def _wrong_argument(function: Callable[..., Any], name: str, known: tuple[str, .
     own = [each for each in known if each != "self"]
     found = [f"{each}=..." for each in _meaning(ARGUMENTS, name) if each in own]
     found += [each for each in _meaning(SETTINGS, name) if each.partition("=")[0] in own]
+    if called == "convert" and name in ("detections", *ARGUMENTS["detections"].split()):
+        found = ["convert(detections, output, truth=...)"]
+    if "truth" in own and not found:
+        found += [f"detmap.{each}" for each in _meaning(READ, name)]
     if called == "evaluate":
         found += [f"evaluate(...).{each}" for each in _meaning(RETURNED, name)]
     found = found or [f"{each}=..." for each in suggestions("argument", name, own)]

@@ -252,7 +252,7 @@ class Protocol(Immutable, Value):
             raise ProtocolError(
                 where,
                 f"{shown} is not among iou.thresholds",
-                f"choose one of {self.iou.thresholds}",
+                f"choose one of {self.iou.thresholds}, or set iou.thresholds",
             )
         return place
 

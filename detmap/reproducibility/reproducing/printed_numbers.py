@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 
@@ -47,6 +48,9 @@ def parse(text: str, where: str = "reproduce") -> Wanted:
     """
     digits = text.strip().removesuffix("%").strip()
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{0,12})?|\.[0-9]{1,12}", digits):
+        if os.path.exists(digits):
+            fix = "the number is first: `detmap reproduce 72.1 TRUTH DETECTIONS`"
+            raise DataError(where, f"{text!r:.40} is a path where the number is needed", fix)
         raise DataError(where, f"{text!r:.40} is not a number", "give it as printed, such as 72.1")
     value, after = float(digits), len(digits.partition(".")[2])
     fraction = value <= 1 and after > 0 and "%" not in text

@@ -87,10 +87,12 @@ def read_truth(path: Path, split: str | None = None, image_sizes: Path | None = 
     ----------
     path : the file or folder
     split : default ``val`` if present, else ``test``
-    image_sizes : CSV file of image sizes; default: from the image headers
+    image_sizes : CSV file of image sizes; default: from the image headers, or without a folder
+        ``images`` from ``sizes.csv``, as `detmap.convert` writes it
 
     Raises `DataError` for invalid paths, files and rows.
     """
+    image_sizes = image_sizes or _written_sizes(path)
     found_by = darknet_data if darknet_data.is_root(path) else data_yaml
     data = found_by.find(path, split, image_sizes)
     width, height = _sizes(data, image_sizes)
@@ -215,6 +217,13 @@ def _labels(
 
 
 # --- rows -----------------------------------------------------------------------------------------
+
+
+def _written_sizes(path: Path) -> Path | None:
+    """The sizes.csv of a data set without images; None if there is none."""
+    root = path if path.is_dir() else path.parent
+    sizes = root / "sizes.csv"
+    return sizes if sizes.is_file() and not (root / "images").exists() else None
 
 
 def _sizes(split: data_yaml.Split, path: Path | None) -> image_sizes.Sizes:
