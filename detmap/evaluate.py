@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -82,6 +82,10 @@ def evaluate(
     """
     how: dict[str, Any] = {"unknown": unknown, "class_names": class_names}
     how |= {"image_key": image_key, "class_key": class_key}
+    for name, chosen in (("images", images), ("classes", classes)):
+        if isinstance(chosen, Sized) and len(chosen) == 0:
+            raise DataError(f"evaluate: {name}", "is empty", f"select {name}, or leave it out")
+    truth, detections = held(truth), held(detections)
     truth, protocol, settings = _read_boxes(truth, protocol, settings, how, box_format)
     whole = images is None and classes is None
     if memory is not None and not whole:
@@ -186,6 +190,7 @@ def match(
     """
     how: dict[str, Any] = {"unknown": unknown, "class_names": class_names}
     how |= {"image_key": image_key, "class_key": class_key}
+    truth, detections = held(truth), held(detections)
     truth, protocol, settings = _read_boxes(truth, protocol, settings, how, box_format)
     tables = _read(truth, detections, protocol, settings, None, classes, how)
     if images is None:
@@ -224,6 +229,11 @@ def _read(
         tables = truth, detections, rules
         return selected_classes.select(tables, images, classes, how["class_key"])
     return truth, detections, rules
+
+
+def held(given: Any) -> Any:
+    """Returns what an iterator yields as a list, since it can be read once; others as they are."""
+    return list(given) if isinstance(given, Iterator) and not hasattr(given, "read") else given
 
 
 def _read_boxes(

@@ -614,7 +614,7 @@ def test_the_same_image_in_two_updates_or_two_evaluators() -> None:
         one.update([predicted], [annotated])
     with pytest.raises(MergeError, match="more than one part"):
         one.merge(other)
-    with pytest.raises(MergeError, match="more than one part"):
+    with pytest.raises(MergeError, match="the same evaluator twice"):
         one.merge(one)
     assert len(one) == 1
     with pytest.raises(MergeError, match="classes differ"):

@@ -20,7 +20,7 @@ from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import pairs
 from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
 from detmap.core.base import crowding, memory
-from detmap.core.base.arguments import is_number
+from detmap.core.base.arguments import fraction
 from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.curves.operating_points import require_score
 from detmap.core.output.table import Table
@@ -218,8 +218,7 @@ def confusion(
         best = best_f1(diagnosis).score
         chosen = -np.inf if np.isnan(best) else best
     least = (diagnosis.iou if how.iou is None else how.iou) if iou is None else iou
-    if not is_number(least) or np.isnan(least):
-        raise DataError("confusion: iou", repr(least), "give a number")
+    least = fraction("confusion: iou", least)
     score = diagnosis.detections.score
     chosen = require_score("confusion: confidence", chosen, score)
     listed = score > chosen if how.strict[0] else score >= chosen

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.adapters import box_conventions, registry
+from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import UNKNOWN as UNKNOWN
 from detmap.core.adapters.joining.unknown_policy import ClassNames as ClassNames
 from detmap.core.adapters.joining.unknown_policy import Policy, named_classes
@@ -221,10 +222,12 @@ def read_detections(
         truth, policy = _policy(truth, given, protocol_unknown, protocol_classes)
         read = partial(read_detections, truth=truth, **options)
         return python_objects.read_detections(path, truth, policy, read, options)
-    with detection_reader(Path(path), truth, **options) as reader:
-        return reader.row.read_detections(
+    with detection_reader(cast(Any, path), truth, **options) as reader:
+        table = reader.row.read_detections(
             reader.path, reader.truth, policy=reader.policy, **reader.options
         )
+    join.require_numbered(truth, table)
+    return table
 
 
 def options_of(protocol: Protocol) -> dict[str, Any]:

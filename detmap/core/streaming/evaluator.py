@@ -18,7 +18,7 @@ from detmap.core.adapters.joining.unknown_policy import named_classes, policy
 from detmap.core.base.locks import Locked, one_at_a_time
 from detmap.core.base.npz_archive import shown_name
 from detmap.core.base.reprs import outline
-from detmap.core.base.suggestions import proposes_arguments
+from detmap.core.base.suggestions import ProposesNames, proposes_arguments
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches, read
 from detmap.core.overlaps import kind_of
@@ -44,7 +44,7 @@ State = tuple[Matches | Unmatched, bool | None]
 Classes = Sequence[str] | Sequence[int] | Mapping[int, str] | Categories
 
 
-class Evaluator(Locked):
+class Evaluator(Locked, ProposesNames):
     """Evaluates batches of predictions and targets; gives the result so far at any time.
 
     >>> import detmap
@@ -313,6 +313,9 @@ class Evaluator(Locked):
             if not isinstance(each, Evaluator):
                 what = f"a {type(each).__name__}, not an Evaluator"
                 raise MergeError("merge", what, "give evaluators of the same protocol and classes")
+            if each is self or sum(each is other for other in others) > 1:
+                what = "the same evaluator twice: its images would count twice"
+                raise MergeError("merge", what, "give each evaluator once")
             if self.truth and each.truth and not self.truth.same(each.truth):
                 what = f"the truths differ: {self.truth.table.source}, {each.truth.table.source}"
                 raise MergeError("merge", what, "give every evaluator the same truth")

@@ -15,6 +15,7 @@ from detmap.core.adapters.tabular import column_tables, csv_parquet
 from detmap.core.base import arguments
 from detmap.core.base.immutable import blank
 from detmap.core.base.parallel import map_chunks
+from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.tables import MAX_ROWS, BoxFormat, Categories, Detections, Images, Truth
 from detmap.core.tables.grouping import positions
 from detmap.errors import DataError
@@ -23,6 +24,7 @@ Table = Any
 """A frame of pandas or polars, an Arrow table, a dict of columns."""
 
 
+@proposes_arguments
 def truth_from_arrays(
     image_id: ArrayLike | Table,
     category_id: ArrayLike | None = None,
@@ -154,6 +156,7 @@ def _places(
     return places
 
 
+@proposes_arguments
 def detections_from_arrays(
     truth: Truth,
     image_id: ArrayLike | Table,

@@ -15,14 +15,14 @@ from detmap.core.adapters.in_memory.batch_join import FLAG_KEYS
 from detmap.core.adapters.in_memory.batch_rows import Reader
 from detmap.core.adapters.in_memory.batch_tables import Known, identify
 from detmap.core.adapters.in_memory.batches import Fields
-from detmap.core.adapters.joining import image_names, unknown_policy
+from detmap.core.adapters.joining import image_names, join, unknown_policy
 from detmap.core.adapters.joining.unknown_policy import Policy
 from detmap.core.overlaps import KINDS, kind_of
 from detmap.core.tables import Categories, Detections, Truth
 from detmap.core.tables.extension import with_axes, with_classes
 from detmap.errors import DataError
 
-SOURCE = "list of images"
+SOURCE = join.LIST
 """`Truth.source` of a ground truth whose images are in the order of the list: numbered from 0, or
 with ascending ids."""
 
@@ -127,6 +127,9 @@ def read_truth(
     objects, _ = reader.read_targets(images, np.full((len(images), 2), np.nan))
     truth = _with_files(reader.truth_table(ids, objects), ids, images)
     source = SOURCE if (ids[1:] > ids[:-1]).all() else f"{SOURCE} in another order"
+    keys = {"image_id", *batches.FILES}
+    if not isinstance(given, Mapping) and all(keys.isdisjoint(each) for each in images):
+        source = join.NUMBERED
     return replace(truth, source=source, named=not truth.categories.are_numbers)
 
 
@@ -146,7 +149,8 @@ def read_detections(
     images, form = _images("detections", given, box_format)
     from_list = truth.source.startswith(SOURCE)
     named = any(truth.images.stems) and all(map(batches.file_of, images))
-    if truth.source == SOURCE and not (named or any("image_id" in each for each in images)):
+    in_order = truth.source in (SOURCE, join.NUMBERED)
+    if in_order and not (named or any("image_id" in each for each in images)):
         if len(images) != len(truth.images):
             what = f"{len(images)} images, but {len(truth.images)} in the ground truth"
             raise DataError("detections", what, "give one entry per image, in the same order")
@@ -163,6 +167,8 @@ def read_detections(
     else:
         ids, _ = identify(images, [{}] * len(images), set(), None, known)
     table = reader.detection_table(reader.read(ids, images, []), truth)
+    if any("image_id" in each for each in images):
+        join.require_numbered(truth, table)
     notes = table.notes
     if from_list and truth.categories.are_numbers:
         used, known_ids = (truth.categories.ids[np.unique(each.label)] for each in (table, truth))

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from detmap.core.adapters.in_memory import image_lists
+from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import Policy
 from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.tables import Detections, Truth
@@ -155,7 +156,9 @@ def read_detections(
         from detmap.core.adapters.tabular import column_tables
 
         sheet = csv_parquet.from_table(given, "detection table")
-        return column_tables.read_detections(sheet, truth, box_format, policy)
+        table = column_tables.read_detections(sheet, truth, box_format, policy)
+        join.require_numbered(truth, table)
+        return table
     with _file("detections", kind, _results(given) if kind == "array" else given) as path:
         return _renamed(read(path), path, "detections")
 

@@ -69,6 +69,24 @@ SCORES = ("score", "confidence", "conf", "scores", "probability", "prob")
 EXACT = 2.0**53
 """Below it every whole number is one in double precision."""
 
+LIST = "list of images"
+NUMBERED = f"{LIST} without ids"
+"""`Truth.source` of a list of images; and of one whose images count from 0, without ids and files.
+"""
+
+
+def require_numbered(truth: Truth, detections: Detections) -> None:
+    """Raises `DataError` for detections with image ids that may not count from 0, as the images of
+    a ground truth without ids do.
+    """
+    if truth.source == NUMBERED and len(detections) and detections.image.min() > 0:
+        what = (
+            "have image ids, the ground truth has none: its images count from 0, and no "
+            "detection is on image 0"
+        )
+        fix = "give each dict of the ground truth its image_id"
+        raise DataError("detections", what, fix)
+
 
 def joined(
     truth: Truth,

@@ -525,7 +525,11 @@ def is_table(value: Any) -> bool:
         return False
     return isinstance(value, Mapping) or (
         hasattr(value, "__getitem__")
-        and (hasattr(value, "column_names") or hasattr(value, "columns"))
+        and (
+            hasattr(value, "collect_schema")  # of polars, whose LazyFrame warns about `columns`
+            or hasattr(value, "column_names")
+            or hasattr(value, "columns")
+        )
     )
 
 
@@ -534,6 +538,8 @@ def from_table(table: Any, source: str) -> Sheet:
 
     Raises `DataError` for invalid or repeated names and columns that are not arrays.
     """
+    if hasattr(table, "collect"):  # polars.LazyFrame
+        table = table.collect()
     try:
         if isinstance(table, Mapping):
             names = list(table)
