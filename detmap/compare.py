@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from detmap.core.adapters import options_of, read_detections
+from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.base.display_names import detector_names
 from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.curves.scores import scores
@@ -77,6 +78,8 @@ def compare(
     check_test(alpha, adjust, test)
     intervals.refuse_replicates(replicates)
     detectors = list(detections)
+    if not detectors and type(truth) is list and _are_detectors(truth):
+        truth, detectors = None, truth  # results and saved matches alone
     if len(detectors) == 1 and type(detectors[0]) is dict and names is None:
         names, detectors = list(map(str, detectors[0])), list(detectors[0].values())
     elif len(detectors) == 1 and type(detectors[0]) is list and _are_detectors(detectors[0]):
@@ -84,7 +87,8 @@ def compare(
     if isinstance(truth, Matches | Result) or is_saved(truth):
         detectors, truth = [truth, *detectors], None
     if len(detectors) < 2:
-        raise DataError("compare", counted(len(detectors), "detector"), "give two or more")
+        fix = "give two or more: compare(truth, a, b)"
+        raise DataError("compare", counted(len(detectors), "detector"), fix)
     labels = _names(detectors, names)
     matches, notes = _match_all(truth, detectors, labels, protocol, settings, threads)
     require_comparable(labels, matches)
@@ -204,9 +208,23 @@ def _match_all(
 
 
 def _are_detectors(values: list[Any]) -> bool:
-    """Whether a list is one of detectors; a list of dicts is the output of one."""
+    """Whether a list is one of detectors; a list of dicts is the output of one, and so is one of
+    lists with `score`, `label` and `box`, from a pipeline of Hugging Face.
+    """
     kinds = str | Path | Detections | Matches | Result
-    return len(values) > 1 and all(isinstance(each, kinds) for each in values)
+    return len(values) > 1 and (
+        all(isinstance(each, kinds) or _is_frame(each) for each in values)
+        or all(isinstance(each, list) and bool(each) and _is_output(each) for each in values)
+    )
+
+
+def _is_frame(thing: Any) -> bool:
+    return csv_parquet.is_table(thing) and not isinstance(thing, Mapping)
+
+
+def _is_output(rows: list[Any]) -> bool:
+    """Whether a list is the output of a detector, of one dict per image or detection."""
+    return all(isinstance(each, Mapping) and "box" not in each for each in rows)
 
 
 def _read(detector: Any, truth: Truth, rules: Protocol) -> Detections:

@@ -6,13 +6,16 @@ import copy
 import json
 import pickle
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import detmap
-from detmap.core.base.suggestions import FUNCTIONS, MEANT, metric_key, suggestions
+from detmap import DataError, DetmapError, MergeError
+from detmap.core.base.suggestions import ATTRIBUTES, FUNCTIONS, MEANT, metric_key, suggestions
 from detmap.core.output import SUFFIXES
 from detmap.core.output.formats import text
 from detmap.core.output.table import Table
@@ -290,6 +293,56 @@ def test_functions_and_methods_name_each_other(result: detmap.Result) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make_one", "names"),
+    [
+        (
+            lambda: detmap.compare(TRUTH, A, B),
+            {"AP50": 'comparison["AP50"]', "delta": '["AP"].difference', "winner": "better"},
+        ),
+        (lambda: detmap.compare(TRUTH, A, B)["AP"], {"pvalue": "p", "ci": "low or high"}),
+        (lambda: detmap.diagnose(TRUTH, A), {"fp": "counts()", "cm": "confusion_matrix()"}),
+        (lambda: detmap.evaluate(TRUTH, A).confusion_matrix(), {"labels": "classes"}),
+        (detmap.Evaluator, {"result": "compute()", "add": "update"}),
+        (lambda: detmap.read_truth(TRUTH), {"labels": "label", "image_ids": "images.ids"}),
+        (lambda: detmap.evaluate(TRUTH, A), {"tide": "detmap.diagnose(...)", "f1_score": "at"}),
+    ],
+    ids=["comparison", "pair", "diagnosis", "confusion", "evaluator", "truth", "result"],
+)
+def test_an_attribute_of_others_names_the_right_one(
+    make_one: Callable[[], object], names: dict[str, str]
+) -> None:
+    thing = make_one()
+    for wrong, right in names.items():
+        with pytest.raises(AttributeError) as caught:
+            getattr(thing, wrong)
+        assert "did you mean" in str(caught.value)
+        assert right in str(caught.value)
+    assert not hasattr(thing, "_private")
+    assert copy.copy(thing) is not None
+
+
+def test_the_attributes_that_are_proposed_exist() -> None:
+    result, comparison = detmap.evaluate(TRUTH, A), detmap.compare(TRUTH, A, B)
+    truth = detmap.read_truth(TRUTH)
+    things = {
+        "Result": result,
+        "Comparison": comparison,
+        "Pair": comparison["AP"],
+        "Diagnosis": detmap.diagnose(TRUTH, A),
+        "Confusion": result.confusion_matrix(),
+        "Evaluator": detmap.Evaluator("voc2007", classes=["a"]),
+        "Truth": truth,
+        "Detections": detmap.read_detections(A, truth),
+    }
+    known = {"detmap": detmap} | {name.lower(): thing for name, thing in things.items()}
+    for name in ATTRIBUTES:
+        for right in ATTRIBUTES[name]:
+            whole = right.startswith(("detmap.", f"{name.lower()}["))
+            code = right if whole else f"{name.lower()}.{right}"
+            eval(code.replace("(...)", f"({str(TRUTH)!r}, {str(A)!r})"), known)
+
+
 def test_detectors_are_compared_from_a_list() -> None:
     assert detmap.compare(TRUTH, [A, B]).names == detmap.compare(TRUTH, A, B).names
     with pytest.raises(detmap.DataError, match="two or more"):
@@ -302,3 +355,117 @@ def test_saved_metrics_need_no_detmap(result: detmap.Result) -> None:
     assert b"detmap" not in content
     assert pickle.loads(content) == (result.metrics, result.per_class)
     assert copy.copy(result.metrics)["AP"] == copy.deepcopy(result.metrics).AP == result["AP"]
+
+
+def test_tables_are_saved_whole_and_wrong_options_are_refused(
+    result: detmap.Result, tmp_path: Path
+) -> None:
+    comparison = detmap.compare(TRUTH, A, B)
+    comparison.save(tmp_path / "c.csv")
+    lines = (tmp_path / "c.csv").read_text().splitlines()
+    assert lines[0].startswith("metric,contours,template,change,")
+    assert [line.split(",")[0] for line in lines[1:]] == list(result)
+    assert list(comparison.to_frame()["metric"]) == list(result)
+    assert list(detmap.diagnose(TRUTH, A).to_frame()["error"])[:2] == ["Cls", "Loc"]
+    for thing in (result, comparison):
+        with pytest.raises(TypeError, match=r"save\(\) has no argument 'bogus': there are percent"):
+            thing.save(tmp_path / "x.json", bogus=1)
+    assert not (tmp_path / "x.json").exists()
+    for write, name in ((result.to_json, "r.json"), (result.to_latex, "r.tex")):
+        text = write(tmp_path / name)
+        assert (tmp_path / name).read_text() == text
+    with pytest.raises(DetmapError, match="create the folder first"):
+        result.save(tmp_path / "none" / "r.json")
+
+
+@pytest.mark.parametrize("name", ["images", "classes"])
+def test_an_empty_selection_is_refused(name: str) -> None:
+    options: dict[str, Any] = {name: []}
+    with pytest.raises(DataError, match=f"{name}: is empty"):
+        detmap.evaluate(TRUTH, A, **options)
+
+
+def test_an_iou_threshold_of_the_confusion_matrix_is_a_fraction(result: detmap.Result) -> None:
+    for iou in (50, -1, float("nan")):
+        with pytest.raises(DataError, match="iou"):
+            result.confusion_matrix(iou=iou)
+
+
+def test_iterators_and_lazy_frames_are_read(result: detmap.Result) -> None:
+    images = [{"boxes": [[0, 0, 9, 9]], "labels": [k]} for k in (1, 2, 1)]
+    found = [{**image, "scores": [0.5]} for image in images]
+    assert detmap.evaluate(iter(images), (each for each in found))["AP50"] > 0.99
+    polars = pytest.importorskip("polars")
+    columns = {"image": ["a", "b"], "class": ["x", "y"], "xmin": [0, 0], "ymin": [0, 0]}
+    frame = polars.DataFrame({**columns, "xmax": [9, 9], "ymax": [9, 9]})
+    scored = frame.with_columns(score=polars.lit(0.5))
+    assert detmap.evaluate(frame.lazy(), scored.lazy()).metrics == (
+        detmap.evaluate(frame, scored).metrics
+    )
+
+
+def test_ids_of_detections_need_ids_of_the_ground_truth(tmp_path: Path) -> None:
+    """Images without ids count from 0, and ids of files from 1: off by one."""
+    truth = [{"boxes": [[5 * k, 0, 5 * k + 9, 9]], "labels": [1]} for k in range(3)]
+    rows = [
+        {"image_id": k, "category_id": 1, "bbox": [5 * k, 0, 9, 9], "score": 0.5} for k in range(3)
+    ]
+    assert detmap.evaluate(truth, rows)["AP50"] > 0.99
+    moved = [{**row, "image_id": row["image_id"] + 1} for row in rows[:2]]
+    path = make.write(tmp_path / "found.json", moved)
+    columns = {key: [row[key] for row in moved] for key in ("image_id", "category_id", "score")}
+    boxes = np.array([row["bbox"] for row in moved])
+    table = columns | {key: boxes[:, i] for i, key in enumerate(("x", "y", "w", "h"))}
+    as_images = [{**truth[0], "scores": [0.5], "image_id": 1}]
+    for found in (moved, path, table, as_images):
+        with pytest.raises(DataError, match="give each dict of the ground truth its image_id"):
+            detmap.evaluate(truth, found)
+    named = [{**each, "image_id": k + 1} for k, each in enumerate(truth)]
+    assert detmap.evaluate(named, moved)["AR100"] > 0.6
+
+
+def test_detectors_are_compared_from_lists_of_their_outputs(result: detmap.Result) -> None:
+    truth = json.loads(TRUTH.read_text())
+    found = [json.loads(each.read_text()) for each in (A, B)]
+    plain = detmap.compare(TRUTH, A, B)
+    assert detmap.compare(truth, found).values == plain.values
+    assert detmap.compare([result, detmap.evaluate(TRUTH, B)]).values == plain.values
+
+
+def test_an_evaluator_is_not_merged_with_itself() -> None:
+    one = detmap.Evaluator(classes=["a"])
+    one.update(
+        [{"boxes": [[0, 0, 9, 9]], "labels": [0], "scores": [0.5]}],
+        [{"boxes": [[0, 0, 9, 9]], "labels": [0]}],
+    )
+    for merge in (lambda: one.merge(one), lambda: one + one):
+        with pytest.raises(MergeError, match="the same evaluator twice"):
+            merge()
+    assert len(one) == 1
+
+
+def test_an_empty_path_is_refused() -> None:
+    with pytest.raises(DataError, match="path: is an empty string"):
+        detmap.evaluate(TRUTH, "")
+
+
+def test_keywords_of_arrays(result: detmap.Result) -> None:
+    with pytest.raises(TypeError, match="write category_id="):
+        detmap.truth_from_arrays([1], labels=[1], boxes=[[0, 0, 9, 9]])
+    truth = detmap.truth_from_arrays([1], category_id=[1], boxes=[[0, 0, 9, 9]])
+    with pytest.raises(TypeError, match="write score="):
+        detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], scores=[0.5])
+    assert len(detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], score=[0.5])) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda: detmap.evaluate(TRUTH, A, image_sizes="s.csv"), r"read_truth\(..., image_sizes"),
+        (lambda: detmap.evaluate(TRUTH, A, split="val"), r"read_truth\(..., split"),
+        (lambda: detmap.convert(TRUTH, "o.csv", detections=A), r"detections, output, truth="),
+    ],
+)
+def test_arguments_of_reading_name_its_functions(call: Callable[[], object], advice: str) -> None:
+    with pytest.raises(TypeError, match=advice):
+        call()

@@ -143,6 +143,8 @@ class Diagnosis(Immutable, Tabular):
         fixer[objects] = rows[first]
         return fixer
 
+    _MAIN = "costs"
+
     def tables(self) -> list[Table]:
         """Returns the tables that `detmap diagnose` prints, and ``errors``: one row per error."""
         from detmap.analysis.diagnosis.diagnosis_tables import error_table

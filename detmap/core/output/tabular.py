@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
 
+from detmap.core.base.suggestions import ProposesNames
 from detmap.core.output.table import Style, Table
 
+STYLE = ("percent", "digits")
 
-class Tabular:
+
+class Tabular(ProposesNames):
     """Base class: a subclass defines `tables`, and may have a `to_dict`, `signature` and `notes`.
 
     Methods that make text take the options of `tables` too: ``to_latex(per_class=True)``.
     """
 
     __slots__ = ()
+
+    _MAIN = ""
+    """Name of the table that `to_frame` returns without a name (default: the first)."""
 
     def tables(self) -> list[Table]:
         """Returns the tables."""
@@ -29,10 +36,10 @@ class Tabular:
         """Returns the tables and notes as text, as ``print`` shows them."""
         return str(self)
 
-    def to_json(self, **options: Any) -> str:
-        """Returns the content of `to_dict` as JSON."""
+    def to_json(self, path: str | Path | None = None, **options: Any) -> str:
+        """Returns the content of `to_dict` as JSON; writes it to the path too."""
         content: Any = self.to_dict
-        return json.dumps(content(**options), indent=2, allow_nan=False) + "\n"
+        return _written(path, json.dumps(content(**options), indent=2, allow_nan=False) + "\n")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the content of the JSON output: the tables."""
@@ -42,12 +49,18 @@ class Tabular:
         return content
 
     def to_markdown(
-        self, *, percent: bool = False, digits: int | None = None, **options: Any
+        self,
+        path: str | Path | None = None,
+        *,
+        percent: bool = False,
+        digits: int | None = None,
+        **options: Any,
     ) -> str:
         """Returns the tables as Markdown.
 
         Parameters
         ----------
+        path : of a file to write too
         percent : whether to write fractions in percent
         digits : decimals (default: 4, in percent 2)
         options : of `tables`
@@ -55,14 +68,22 @@ class Tabular:
         from detmap.core.output import formats
 
         style = Style(percent, digits)
-        return formats.markdown(self.tables_of("markdown", style, **options), style)
+        text = formats.markdown(self.tables_of("markdown", style, **options), style)
+        return _written(path, text)
 
-    def to_latex(self, *, percent: bool = False, digits: int | None = None, **options: Any) -> str:
+    def to_latex(
+        self,
+        path: str | Path | None = None,
+        *,
+        percent: bool = False,
+        digits: int | None = None,
+        **options: Any,
+    ) -> str:
         """Returns the tables as LaTeX (booktabs); parameters as in `to_markdown`."""
         from detmap.core.output import formats
 
         style = Style(percent, digits)
-        return formats.latex(self.tables_of("latex", style, **options), style)
+        return _written(path, formats.latex(self.tables_of("latex", style, **options), style))
 
     def save(self, path: str | Path, **options: Any) -> None:
         """Writes a file in the format of its suffix: .json, .csv, .md, .tex or .txt.
@@ -72,21 +93,25 @@ class Tabular:
         Raises
         ------
         DetmapError : another suffix, or the write fails
+        TypeError : an unknown option
         """
-        from detmap.core.base import atomic_files
         from detmap.core.output import format_of, formats
 
         form = format_of(path)
+        known = (*STYLE, *inspect.signature(self.tables).parameters)
+        for name in options:
+            if name not in known:
+                raise TypeError(f"save() has no argument {name!r}: there are {', '.join(known)}")
         if form == "json":
             text = self.to_json(**{key: options[key] for key in ("iou",) if key in options})
         else:
             style = Style(options.pop("percent", False), options.pop("digits", None))
             text = formats.RENDERERS[form](self.tables_of(form, style, **options), style)
-        atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
+        _written(path, text)
 
     def to_frame(self, table: str | None = None) -> Any:
-        """Returns the named table (default: the first) as a `pandas.DataFrame`; its ``attrs`` hold
-        the signature.
+        """Returns the named table (default: the main one) as a `pandas.DataFrame`; its ``attrs``
+        hold the signature.
 
         Raises
         ------
@@ -96,7 +121,7 @@ class Tabular:
 
         tables = self.tables()
         signature = getattr(self, "signature", "")
-        return data_frames.frame(tables, table or tables[0].name, signature)
+        return data_frames.frame(tables, table or self._MAIN or tables[0].name, signature)
 
     def _repr_html_(self) -> str:
         from detmap.core.output import formats
@@ -108,3 +133,12 @@ class Tabular:
 
         notes = "".join(f"note: {note}\n" for note in getattr(self, "notes", ()))
         return formats.text(self.tables_of("table", Style())) + notes
+
+
+def _written(path: str | Path | None, text: str) -> str:
+    """Writes a text to a path, if there is one, and returns it."""
+    if path is not None:
+        from detmap.core.base import atomic_files
+
+        atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
+    return text

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from detmap.core.base.suggestions import FUNCTIONS, did_you_mean, missing, suggestions
+from detmap.core.base.suggestions import did_you_mean, missing, missing_attribute
 from detmap.errors import few
 
 
@@ -137,17 +137,9 @@ class MetricAccess:
         ------
         AttributeError : no such metric; it proposes the right name
         """
-        missing = f"{type(self).__name__!r} object has no attribute {name!r}"
         if name.startswith("_"):
-            raise AttributeError(missing)
+            raise missing_attribute(self, name)
         metrics = self.metrics
         if name in metrics:
             return metrics[name]
-        own = [each for each in dir(type(self)) if not each.startswith("_")]
-        found = (
-            [f"detmap.{name}(...)"] * (name in FUNCTIONS)
-            or suggestions("result", name, own)
-            or [f'result["{each}"]' for each in suggestions("metric", name, metrics)]
-        )
-        hint = f"; did you mean {' or '.join(found)}?" if found else ""
-        raise AttributeError(missing + hint)
+        raise missing_attribute(self, name, metrics)

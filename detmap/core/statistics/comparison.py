@@ -8,12 +8,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from detmap.core.base.reprs import outline
-from detmap.core.base.suggestions import missing
+from detmap.core.base.suggestions import ProposesNames, missing, missing_attribute
 from detmap.core.matching.matches import Matches
 from detmap.core.output.cell_text import or_none
 from detmap.core.output.table import Style, Table
@@ -29,11 +29,12 @@ from detmap.core.tables import Note
 from detmap.errors import DataError, few
 
 TEST = "t"
+TABLES = ("leaderboard", "pairs", "classes")
 REMOVED = {"test": ("permutation", "plain-permutation"), "adjust": ("maxt",)}
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(ProposesNames):
     """The difference of two detectors, `b` minus `a`, as a fraction; NaN if undefined.
 
     Parameters
@@ -107,6 +108,8 @@ class Comparison(Tabular):
     notes : caveats
     """
 
+    _MAIN = "metrics"
+
     names: tuple[str, ...]
     values: dict[str, tuple[float, ...]]
     intervals: dict[str, tuple[Interval, ...]]
@@ -172,11 +175,21 @@ class Comparison(Tabular):
             raise KeyError(f"there are {len(found)} pairs of detectors; select one from .pairs")
         raise missing(metric, self.values)
 
-    def tables(self) -> list[Table]:
-        """Returns the tables ``leaderboard``, ``pairs`` and ``classes``."""
-        from detmap.core.statistics.interval_tables import comparison_tables
+    if not TYPE_CHECKING:  # a type checker would accept any attribute
 
-        return comparison_tables(self)
+        def __getattr__(self, name: str) -> Any:
+            metrics = () if name.startswith("_") else self.values
+            raise missing_attribute(self, name, metrics)
+
+    def tables(self) -> list[Table]:
+        """Returns the tables ``leaderboard``, ``pairs``, ``classes``, those of the verdict, and
+        ``metrics``.
+        """
+        from detmap.core.statistics import interval_tables, verdict
+
+        metrics, *more = verdict.verdict_tables(self)
+        own = interval_tables.comparison_tables(self)
+        return [*own, *(each for each in more if each.name not in TABLES), metrics]
 
     def tables_of(self, form: str, style: Style, **options: Any) -> list[Table]:
         """Returns the tables that a format shows; the verdict is the title of the first. Markdown
@@ -185,7 +198,7 @@ class Comparison(Tabular):
         from detmap.core.statistics import verdict
 
         if form == "csv":
-            return [*verdict.verdict_tables(self), *self.tables()]
+            return self.tables()
         papers = form in ("markdown", "latex")
         tables = [verdict.paper_table(self, style)] if papers else verdict.verdict_tables(self)
         return [replace(tables[0], title=self.verdict), *tables[1:]]

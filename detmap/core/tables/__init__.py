@@ -27,6 +27,7 @@ from detmap.core.base import column_checks
 from detmap.core.base.immutable import Immutable, keep
 from detmap.core.base.reprs import outlined
 from detmap.core.base.sha import sha256
+from detmap.core.base.suggestions import ProposesNames
 from detmap.core.tables.catalog import ABSENT as ABSENT
 from detmap.core.tables.catalog import DERIVED as DERIVED
 from detmap.core.tables.catalog import NOT_EXHAUSTIVE as NOT_EXHAUSTIVE
@@ -97,7 +98,7 @@ class Shapes(Protocol):
 
 @outlined
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Truth(Immutable):
+class Truth(Immutable, ProposesNames):
     """Ground truth of one split: G objects on I images in K classes, rows in file order.
 
     Parameters
@@ -211,7 +212,7 @@ class Truth(Immutable):
 
 @outlined
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Detections(Immutable):
+class Detections(Immutable, ProposesNames):
     """Detections on the images of a `Truth`: D rows in file order.
 
     Parameters
