@@ -11,9 +11,14 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from pycocotools import mask
+from pycocotools.coco import COCO
 
+from detmap.compat import shape_columns
 from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
+from detmap.compat.shape_columns import FIELDS, Sizes
 from detmap.core.adapters.coco import scan_json
+from detmap.core.adapters.coco.scan_columns import Columns as ScannedColumns
 from detmap.core.base import open_files
 from detmap.core.base.immutable import own
 from detmap.core.base.locks import cached_property
@@ -24,18 +29,36 @@ from detmap.errors import DataError
 Tree = dict[str, Any]
 
 
-SCORE, CAPTION = b'"score"', b'"caption"'
-"""Keys; a plain file has no escapes, so whoever has one of them has its bytes."""
+SCORE = b'"score"'
+"""A key; a plain file has no escapes, so whoever has it has its bytes."""
 LEAST_SIZE = 1 << 10
 """Bytes; of smaller files dicts are made at once."""
 
 
-class HeldText(scan_json.JsonFile):
-    """A file whose text is in memory, so that later changes to the file have no effect."""
+class Converted(NamedTuple):
+    """Annotations whose segmentations an evaluation of masks turned into run lengths.
 
-    def __init__(self, path: str, text: bytes) -> None:
-        self.path, self.size = Path(path), len(text)
-        self.hold(text)
+    Parameters
+    ----------
+    image_ids, category_ids : of the evaluation; None for all categories
+    sizes : of the images at that time
+    """
+
+    image_ids: Sequence[Any]
+    category_ids: Sequence[Any] | None
+    sizes: Sizes
+
+    def convert(self, annotations: Sequence[Tree]) -> None:
+        """Does what COCOeval._prepare in pycocotools' cocoeval.py does to the records."""
+        official = COCO()
+        official.imgs = {key: {"height": h, "width": w} for key, (h, w) in self.sizes.items()}
+        images = set(self.image_ids)
+        categories = None if self.category_ids is None else set(self.category_ids)
+        for each in annotations:
+            if each["image_id"] in images and (
+                categories is None or each["category_id"] in categories
+            ):
+                each["segmentation"] = official.annToRLE(each)
 
 
 class Instances:
@@ -53,6 +76,17 @@ class Instances:
         self, text: bytes, rows: Rows, texts: dict[str, bytes], image_ids: list[int]
     ) -> None:
         self.text, self.rows, self.texts, self.image_ids = text, rows, texts, image_ids
+        self.converted: list[Converted] = []
+        self._shaped: dict[str, Rows | None] = {}
+
+    def shaped(self, kind: str, sizes: Sizes) -> Rows | None:
+        """The annotations with the shapes of an iouType, polygons drawn on images of these sizes;
+        None if only pycocotools can read them.
+        """
+        if kind == "segm" or kind not in self._shaped:
+            file = scan_json.HeldText("annotations", self.text)
+            self._shaped[kind] = shape_columns.of_objects(file, kind, self.rows, sizes)
+        return self._shaped[kind]
 
     @cached_property
     def images(self) -> tuple[Tree, ...]:
@@ -77,6 +111,8 @@ class Instances:
     def dataset(self) -> Tree:
         """All dicts, those of images and categories being the ones that were handed out before."""
         tree: Tree = parse_json(self.text, "annotations")
+        for each in self.converted:
+            each.convert(tree["annotations"])
         return tree | {"images": list(self.images), "categories": list(self.categories)}
 
 
@@ -100,7 +136,7 @@ class Head(NamedTuple):
 
 
 class Results:
-    """Box detections from a file or an array.
+    """Detections from a file or an array.
 
     Parameters
     ----------
@@ -108,6 +144,7 @@ class Results:
     rows : the detections
     text : of the file; None if the rows hold everything
     keys : of a record, in their order
+    shape : the iouType of records without boxes; "" if they have boxes
     """
 
     def __init__(
@@ -116,8 +153,18 @@ class Results:
         rows: Rows,
         text: bytes | None = None,
         keys: Sequence[str] = ("image_id", "bbox", "score", "category_id"),
+        shape: str = "",
     ) -> None:
         self.head, self.rows, self.text, self.keys = head, rows, text, keys
+        self.shape = shape
+
+    def shaped(self, kind: str) -> Rows | None:
+        """As `Instances.shaped`."""
+        if self.shape:
+            return self.rows if self.shape == kind else None
+        if self.text is None or f'"{FIELDS[kind]}"'.encode() not in self.text:
+            return None
+        return shape_columns.of_results(self.text, kind, self.rows)
 
     @property
     def images(self) -> Sequence[Tree]:
@@ -135,9 +182,11 @@ class Results:
         return self.head.truth.image_ids
 
     def dataset(self) -> Tree:
-        """All dicts, with what loadRes adds to results of boxes."""
+        """All dicts, with what loadRes adds."""
         annotations = self._records() if self.text is None else parse_json(self.text, "results")
-        for number, annotation in enumerate(annotations, start=1):
+        if self.shape:
+            _complete(annotations, self.shape)
+        for number, annotation in enumerate([] if self.shape else annotations, start=1):
             left, top, width, height = annotation["bbox"]
             right, bottom = left + width, top + height
             annotation.setdefault(
@@ -165,6 +214,25 @@ class Results:
         }
         each = zip(*(columns[key] for key in self.keys), strict=True)
         return [dict(zip(self.keys, values, strict=True)) for values in each]
+
+
+def _complete(annotations: Sequence[Tree], kind: str) -> None:
+    """Adds what loadRes adds to results without boxes.
+
+    Source: COCO.loadRes in pycocotools' coco.py.
+    """
+    for number, annotation in enumerate(annotations, start=1):
+        if kind == "segm":
+            annotation["area"] = mask.area(annotation["segmentation"])
+            if "bbox" not in annotation:
+                annotation["bbox"] = mask.toBbox(annotation["segmentation"])
+            annotation.update(id=number, iscrowd=0)
+        else:
+            x, y = annotation["keypoints"][0::3], annotation["keypoints"][1::3]
+            left, right, top, bottom = np.min(x), np.max(x), np.min(y), np.max(y)
+            annotation["area"] = (right - left) * (bottom - top)
+            annotation["id"] = number
+            annotation["bbox"] = [left, top, right - left, bottom - top]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,7 +285,8 @@ def open_instances(path: Any) -> Instances | None:
         return None
     try:
         columns = scan_json.scan_instances(
-            HeldText(path, text), {name: read_list(name) for name in ("images", "categories")}
+            scan_json.HeldText(path, text),
+            {name: read_list(name) for name in ("images", "categories")},
         )
     except ValueError:
         return None
@@ -246,11 +315,14 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     known, text = _integers(image_ids), _text_of(path)
     if known is None or text is None:
         return None
-    if CAPTION in text:  # to pycocotools these are no boxes
+    file, shape = scan_json.HeldText(path, text), _shape_alone(path, text)
+    if shape is None:
         return None
     columns = scan_json.scan_detections(
-        HeldText(path, text), Positions(known), _identity_codes, second_keys=True
+        file, Positions(known), _identity_codes, shape=FIELDS.get(shape, ""), second_keys=True
     )
+    if shape and columns is not None:
+        return _shaped_results(columns, known, head, text, shape)
     if columns is None or not len(columns.seen) or not _exact(columns.value):
         return None
     rows = _detections(known, columns.image, columns.category, columns.boxes, columns.value)
@@ -258,6 +330,40 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
         return Results(head, rows, text)
     first = parse_json(text[text.index(b"{") : text.index(b"}") + 1], str(path))
     return Results(head, rows, keys=tuple(first))
+
+
+def _shape_alone(path: str, text: bytes) -> str | None:
+    """The iouType of results that have shapes and no boxes, as the first record decides; "" if they
+    have boxes; None for captions and other files.
+    """
+    file = scan_json.HeldText(path, text)
+    try:
+        at, byte = file.byte(0)
+        begin, brace = file.byte(at + 1)
+        if (byte, brace) != (ord("["), ord("{")):
+            return None
+        first = msgspec.json.decode(text[begin : file.value_end(begin)])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, scan_json.HandBack):
+        return None
+    if "caption" in first:
+        return None
+    if "bbox" in first:
+        return "" if first["bbox"] != [] else None
+    return next((kind for kind, field in FIELDS.items() if field in first), None)
+
+
+def _shaped_results(
+    columns: ScannedColumns, known: NDArray[np.int64], head: Head, text: bytes, shape: str
+) -> Results | None:
+    """Results without boxes, whose boxes and areas are those around the shapes."""
+    if not len(columns.seen) or not _exact(columns.value):
+        return None
+    if (columns.seen & scan_json.key("bbox")).any():
+        return None
+    nowhere = np.zeros((len(columns.seen), 4))
+    rows = _detections(known, columns.image, columns.category, nowhere, columns.value)
+    found = columns.masks and shape_columns.of_results_alone(text, columns.masks, shape, rows)
+    return None if found is None else Results(head, found, text, shape=shape)
 
 
 def results_of_array(

@@ -6,7 +6,7 @@ import copy
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +16,7 @@ from pycocotools.coco import COCO as Official
 from detmap.compat.annotation_rows import Rows
 from detmap.compat.annotation_sources import (
     Columns,
+    Converted,
     Edited,
     Head,
     Instances,
@@ -30,6 +31,7 @@ from detmap.core.base import open_files
 from detmap.errors import DataError
 
 Tree = dict[str, Any]
+Wanted = tuple[Sequence[Any], Sequence[Any] | None]
 ANNOTATIONS = ("dataset", "anns", "imgToAnns", "catToImgs")
 EVERYTHING = (*ANNOTATIONS, "imgs", "cats")
 
@@ -98,6 +100,24 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if self._source is None or not self._waits_for(*ANNOTATIONS):
             return None
         return None if scored and isinstance(self._source, Instances) else self._source.rows
+
+    def shaped_columns(self, kind: str, wanted: Wanted, *, scored: bool) -> Rows | None:
+        """The annotations with masks or keypoints, `kind`, as columns; None as in `columns`.
+
+        Evaluated segmentations become run lengths, also in dicts that are made later.
+
+        wanted : ids of the images and categories that are evaluated, None for all categories
+        """
+        if self.columns(scored=scored) is None or isinstance(self._source, Columns):
+            return None
+        if isinstance(self._source, Results):
+            return self._source.shaped(kind)
+        assert self._source is not None
+        sizes = {key: (each.get("height"), each.get("width")) for key, each in self.imgs.items()}
+        rows = self._source.shaped(kind, sizes)
+        if rows is not None and kind == "segm":
+            self._source.converted.append(Converted(*wanted, sizes))
+        return rows
 
     # --- pycocotools' methods ---------------------------------------------------------------------
 
@@ -210,6 +230,13 @@ def _is_empty(given: Any) -> bool:
 def columns_of(coco: Any, *, scored: bool) -> Rows | None:
     """`COCO.columns` of a `COCO` of this package; None for any other."""
     return COCO.columns(coco, scored=scored) if is_ours(coco, COCO) else None
+
+
+def shaped_columns_of(coco: Any, kind: str, wanted: Wanted, *, scored: bool) -> Rows | None:
+    """`COCO.shaped_columns` of a `COCO` of this package; None for any other."""
+    if not is_ours(coco, COCO):
+        return None
+    return COCO.shaped_columns(coco, kind, wanted, scored=scored)
 
 
 def _indexed(dataset: Tree) -> Tree:

@@ -18,17 +18,19 @@ from detmap.compat import accumulate, drop_in_engine, eval_imgs, matched_objects
 from detmap.compat.accumulate import Selection
 from detmap.compat.annotation_rows import Rows, Unusual, from_records
 from detmap.compat.class_stand_in import StandIn, stands_in_for
-from detmap.compat.coco_api import columns_of
+from detmap.compat.coco_api import columns_of, shaped_columns_of
 from detmap.compat.eval_imgs_snapshot import Snapshot
 from detmap.compat.lazy_attributes import Lazy, own_dict
 from detmap.compat.quirks import warn_of
-from detmap.compat.shape_rows import with_shapes
+from detmap.compat.shape_rows import overlaps, with_shapes
 from detmap.errors import DataError
 
 OVERLAPS = _mask.iou
 """What pycocotools computes overlaps with, unless somebody replaced it."""
 LOOKUPS = {name: getattr(OfficialCOCO, name) for name in ("getAnnIds", "loadAnns")}
 """How annotations are looked up, which may have been replaced too."""
+CONVERSION = {"annToRLE": OfficialCOCO.annToRLE}
+"""How segmentations become run lengths."""
 LATER = ("evalImgs", "ious", "_gts", "_dts")
 """Results of ``evaluate`` that are built at first use."""
 
@@ -53,13 +55,13 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             self._fill({"evalImgs": list(self._made.listed)})
         elif name == "ious" and self._evaluated.rules.kind == "bbox":
             self._fill({"ious": eval_imgs.overlaps(self._evaluated)})
+        elif name == "ious":
+            self._fill({"ious": overlaps(self._evaluated, self._paramsEval)})
         else:
             other = Official()
             other.cocoGt, other.cocoDt, other.params = self.cocoGt, self.cocoDt, self._paramsEval
             Official._prepare(other)
             self._fill({"_gts": other._gts, "_dts": other._dts})
-            if name == "ious":
-                self._fill({"ious": _overlaps(other)})
 
     def evaluate(self) -> None:
         """Matches detections with annotations under ``params``."""
@@ -197,14 +199,6 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             super().summarize()
 
 
-def _overlaps(prepared: Any) -> dict[tuple[Any, Any], Any]:
-    """Pycocotools' own IoU or OKS matrices of masks or keypoints."""
-    p = prepared.params
-    compute = prepared.computeOks if p.iouType == "keypoints" else prepared.computeIoU
-    category_ids = p.catIds if p.useCats else [-1]
-    return {(image, k): compute(image, k) for image in p.imgIds for k in category_ids}
-
-
 STEPS = {
     name: getattr(COCOeval, name)
     for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")
@@ -231,6 +225,11 @@ def _rows(coco: Any, rules: drop_in_engine.Rules, *, scored: bool) -> Rows:
     replaced = _replaced(coco, LOOKUPS)
     if rules.kind == "bbox" and not replaced:
         rows = columns_of(coco, scored=scored)
+        if rows is not None:
+            return rows
+    if rules.kind != "bbox" and not _replaced(coco, LOOKUPS | CONVERSION):
+        wanted = rules.image_ids, None if rules.together else rules.category_ids
+        rows = shaped_columns_of(coco, rules.kind, wanted, scored=scored)
         if rows is not None:
             return rows
     category_ids = (

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from pycocotools import mask
+from pycocotools.cocoeval import COCOeval
 
 from detmap.compat.annotation_rows import Rows, Unusual, from_records
+from detmap.compat.drop_in_engine import Evaluated
 from detmap.core.adapters.joining.join import MAX_PIXEL
+from detmap.core.base.flat_rows import flatten_rows
 from detmap.core.overlaps import masks
 from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.overlaps.masks import Masks
@@ -57,3 +62,36 @@ def _masks(records: Sequence[dict[str, Any]], rows: Rows, coco: Any) -> Masks:
         counts.append(text.encode("ascii") if isinstance(text, str) else bytes(text))
     size = np.array(sizes, dtype=np.int64).reshape(-1, 2)
     return masks.from_texts(counts, size, rows.area, str)
+
+
+def overlaps(evaluated: Evaluated, params: Any) -> dict[tuple[Any, Any], Any]:
+    """Pycocotools' own IoU or OKS matrices of what was evaluated, whatever the records are now."""
+    official = COCOeval()
+    official.params = params
+    official._gts, official._dts = map(_by_cell, (evaluated.objects, evaluated.found))
+    keypoints = evaluated.rules.kind == "keypoints"
+    compute = official.computeOks if keypoints else official.computeIoU
+    categories = params.catIds if params.useCats else [-1]
+    return {(image, k): compute(image, k) for image in params.imgIds for k in categories}
+
+
+def _by_cell(rows: Rows) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
+    """What pycocotools reads of the records, by image and category."""
+    cells = defaultdict(list)
+    names = ("image", "category", "boxes", "area", "score", "crowd")
+    columns = [getattr(rows, name).tolist() for name in names]
+    if isinstance(rows.shapes, Masks):
+        runs = rows.shapes.runs
+        sides = zip(runs.size.tolist(), runs.off[:-1].tolist(), runs.off[1:].tolist(), strict=True)
+        shapes: list[Any] = [
+            mask.frPyObjects({"size": size, "counts": runs.counts[a:b].tolist()}, *size)
+            for size, a, b in sides
+        ]
+    else:
+        assert isinstance(rows.shapes, Keypoints)
+        shapes = flatten_rows(rows.shapes.points).tolist()
+    for image, category, box, area, score, crowd, shape in zip(*columns, shapes, strict=True):
+        record = {"bbox": box, "area": area, "score": score, "iscrowd": crowd}
+        record |= {"segmentation": shape, "keypoints": shape}
+        cells[rows.image_ids[image], rows.category_ids[category]].append(record)
+    return cells

@@ -68,7 +68,7 @@ def summarize(made: Any) -> None:
 def run_both(script: Script) -> tuple[Any, Any]:
     """The values of a script under both, printed text and errors being equal."""
     expected, found = run(script, OFFICIAL), run(script, OURS)
-    assert found.error == expected.error
+    assert found.error == expected.error, (found.error, expected.error)
     assert found.text == expected.text
     return expected.value, found.value
 

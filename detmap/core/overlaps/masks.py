@@ -164,9 +164,10 @@ def from_runs(
     sizes: NDArray[np.float64],
     place: Place,
     outlined: tuple[NDArray[np.int64], Corners] | None = None,
+    area: NDArray[np.float64] | None = None,
 ) -> Masks:
     """Creates masks from run lengths that fill their size (n, 2), from JSON values by row, and
-    from legal polygons with their rows.
+    from legal polygons with their rows. An area of None is the pixel count.
 
     Source and errors as `read`; sizes (n, 2) are those of the images.
     """
@@ -186,7 +187,7 @@ def from_runs(
         if outlined and len(drawn):
             parts.append(draw(outlined[1], wanted[drawn], drawn.tolist(), place))
         ragged = together(parts, np.concatenate([np.flatnonzero(listed), rows, drawn]))
-    return measured(wanted, ragged, None)
+    return measured(wanted, ragged, area)
 
 
 def _parted(

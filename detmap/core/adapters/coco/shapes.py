@@ -96,7 +96,7 @@ def _scanned_shapes(
 ) -> Any:
     """Returns shapes, or None if the reference reader must report an error."""
     if reader.runs:
-        return _scanned_masks(given, images, image)
+        return scanned_masks(given, np.stack([images.height, images.width], axis=1)[image])
     length = np.diff(given.lists.list_off)
     if not len(image) or len(given.rows) < len(image):
         return None
@@ -108,8 +108,12 @@ def _scanned_shapes(
         return None
 
 
-def _scanned_masks(given: Segmentations, images: Images, image: NDArray[np.int32]) -> Masks | None:
-    """Returns masks, or None if the reference reader must report an error."""
+def scanned_masks(
+    given: Segmentations, sizes: NDArray[np.float64], area: NDArray[np.float64] | None = None
+) -> Masks | None:
+    """Returns masks on images of these sizes (n, 2), or None if the reference reader must report an
+    error; an area of None is the pixel count.
+    """
     from detmap.core.overlaps import masks
 
     outlined = _polygons(given.lists)
@@ -121,9 +125,8 @@ def _scanned_masks(given: Segmentations, images: Images, image: NDArray[np.int32
         ):
             return None
         others = dict(zip(given.others, values, strict=True))
-        sizes = np.stack([images.height, images.width], axis=1)[image]
         runs = (given.off, given.counts)
-        return masks.from_runs(given.size, runs, others, sizes, str, (given.rows, outlined))
+        return masks.from_runs(given.size, runs, others, sizes, str, (given.rows, outlined), area)
     except (*decode.REFUSALS, DataError):
         return None
 

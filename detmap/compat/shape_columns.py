@@ -1,0 +1,134 @@
+"""Masks and keypoints of large plain files as columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.compat.annotation_rows import Rows
+from detmap.core.adapters.coco import scan_json
+from detmap.core.adapters.coco.scan_columns import Segmentations
+from detmap.core.adapters.coco.shapes import scanned_masks
+from detmap.core.adapters.joining.join import MAX_PIXEL
+from detmap.core.base.immutable import vouched
+from detmap.core.overlaps import masks
+from detmap.core.overlaps.keypoints import KeypointReader, Keypoints
+from detmap.core.overlaps.masks import Masks
+from detmap.errors import DataError
+
+FIELDS = {"segm": "segmentation", "keypoints": "keypoints"}
+"""By iouType: the key of an annotation's shape."""
+
+LISTED = re.compile(rb'"counts"\s*:\s*\[')
+"""Run lengths as lists, which pycocotools does not read as results."""
+
+Sizes = Mapping[Any, tuple[Any, Any]]
+"""Height and width by image id."""
+
+
+def of_objects(file: scan_json.JsonFile, kind: str, rows: Rows, sizes: Sizes) -> Rows | None:
+    """Returns objects with shapes; None if only pycocotools can read them.
+
+    Parameters
+    ----------
+    file : the instances file
+    kind : iouType
+    rows : its annotations without shapes
+    sizes : of the images, which polygons need
+    """
+    columns = scan_json.scan_instances(
+        file, dict.fromkeys(("images", "categories"), lambda text: _nowhere), shape=FIELDS[kind]
+    )
+    if columns is None or columns.masks is None:
+        return None
+    given = columns.masks
+    if kind == "keypoints":
+        points = _points(given, len(rows))
+        if points is None or (given.labelled < 0).any():
+            return None
+        unlabelled = given.labelled == 0
+        shapes = vouched(Keypoints, points=points, area=rows.area)
+        return replace(rows, shapes=shapes, unlabelled=unlabelled)
+    found = _drawn(given, rows, sizes)
+    return None if found is None else replace(rows, shapes=found)
+
+
+def of_results(text: bytes, kind: str, rows: Rows) -> Rows | None:
+    """Returns detections that have boxes with their shapes; None as in `of_objects`."""
+    columns = scan_json.scan_detections(
+        scan_json.HeldText("results", text),
+        _nowhere,
+        _nowhere,
+        shape=FIELDS[kind],
+        second_keys=True,
+    )
+    if columns is None or columns.masks is None:
+        return None
+    if kind == "keypoints":
+        points = _points(columns.masks, len(rows))
+        return None if points is None else _with_points(rows, points, rows.area)
+    found = None if LISTED.search(text) else _runs(columns.masks, rows.area)
+    return None if found is None else replace(rows, shapes=found)
+
+
+def of_results_alone(text: bytes, given: Segmentations, kind: str, rows: Rows) -> Rows | None:
+    """Returns detections without boxes with their shapes, and the boxes and areas of these; None as
+    in `of_objects`.
+
+    Source: COCO.loadRes in pycocotools' coco.py.
+    """
+    if kind == "segm":
+        found = None if LISTED.search(text) else _runs(given, None)
+        if found is None:
+            return None
+        return replace(rows, boxes=found.runs.boxes, area=found.area, shapes=found)
+    points = _points(given, len(rows))
+    if points is None or not points.size:
+        return None
+    boxes = KeypointReader().around(vouched(Keypoints, points=points, area=rows.area))
+    return _with_points(replace(rows, boxes=boxes), points, boxes[:, 2] * boxes[:, 3])
+
+
+def _with_points(rows: Rows, points: NDArray[np.float64], area: NDArray[np.float64]) -> Rows:
+    """Detections with checked points."""
+    shapes = vouched(Keypoints, points=points, area=area)
+    return replace(rows, area=area, shapes=shapes, unlabelled=np.zeros(len(rows), dtype=bool))
+
+
+def _runs(given: Segmentations, area: NDArray[np.float64] | None) -> Masks | None:
+    """The masks of detections, of which pycocotools reads compressed run lengths alone."""
+    if len(given.rows) or given.others:
+        return None
+    try:
+        return masks.measured(given.size, (given.off, given.counts), area)
+    except DataError:
+        return None
+
+
+def _points(given: Segmentations, n: int) -> NDArray[np.float64] | None:
+    """The (n, k, 3) points; None if rows have other lengths or no points of pixels."""
+    length = np.diff(given.lists.list_off)
+    if not n or len(given.rows) < n or (length != length[0]).any() or length[0] % 3:
+        return None
+    numbers = given.lists.numbers
+    low, high = numbers.min(initial=0), numbers.max(initial=0)  # NaN if there is one
+    return numbers.reshape(n, -1, 3) if -MAX_PIXEL <= low <= high <= MAX_PIXEL else None
+
+
+def _drawn(given: Segmentations, rows: Rows, sizes: Sizes) -> Masks | None:
+    """The masks of objects, polygons drawn on images of these sizes; None as in `of_objects`."""
+    known = [sizes.get(each, (None, None)) for each in rows.image_ids]
+    if not all(type(side) is int for each in known for side in each):
+        return None
+    size = np.array(known, dtype=np.float64).reshape(-1, 2)[rows.image]
+    return scanned_masks(given, size, rows.area)
+
+
+def _nowhere(ids: NDArray[Any]) -> NDArray[np.int32]:
+    """The look-up of a scan whose images and classes are known already."""
+    return np.zeros(len(ids), dtype=np.int32)
