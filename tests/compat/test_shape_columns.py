@@ -69,7 +69,7 @@ def test_dicts_after_an_evaluation(kind: str, seed: int, tmp_path: Path) -> None
         truth = classes.coco(written(str(tmp_path), official.complete(data[0])))
         found = truth.loadRes(written(str(tmp_path), data[1]))
         made = finish(evaluation(classes, (truth, found), {}, kind))
-        if classes is OURS:
+        if classes is OURS and data[0]["annotations"]:
             assert are_columns(truth, scored=False)
             assert are_columns(found, scored=True)
         return made, [records(each) for each in (truth, found)], found.dataset.keys()
