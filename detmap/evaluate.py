@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -83,7 +83,7 @@ def evaluate(
     how: dict[str, Any] = {"unknown": unknown, "class_names": class_names}
     how |= {"image_key": image_key, "class_key": class_key}
     for name, chosen in (("images", images), ("classes", classes)):
-        if isinstance(chosen, Sized) and len(chosen) == 0:
+        if _is_empty(chosen):
             raise DataError(f"evaluate: {name}", "is empty", f"select {name}, or leave it out")
     truth, detections = held(truth), held(detections)
     truth, protocol, settings = _read_boxes(truth, protocol, settings, how, box_format)
@@ -112,6 +112,12 @@ def evaluate(
     extra, part = _extra_metrics(tables)
     result = summarize(matches, threads=threads)
     return replace(result, matched=tables[:2], inputs=inputs, extra=extra, extra_part=part)
+
+
+def _is_empty(chosen: Any) -> bool:
+    if isinstance(chosen, np.ndarray):
+        return chosen.shape == (0,)
+    return isinstance(chosen, Sequence) and len(chosen) == 0
 
 
 def _extra_metrics(

@@ -410,7 +410,7 @@ def test_plot_that_cannot_be(
     for name, words in (
         ("x", "no suffix says what to draw"),
         ("x.docx", "fix: name a .png, .svg or .pdf file"),
-        ("no/where.png", "cannot be written"),
+        ("no/where.png", "there is no folder of that name"),
     ):
         done = run("rank", *files, "--plot", tmp_path / name)
         assert done.code == 2

@@ -97,13 +97,14 @@ def test_three_tools(files: Any, alone: Any) -> None:
     ],
 )
 def test_explain(start: str, end: str, files: Any, alone: Any) -> None:
-    found = detmap.explain(*files, start, end)
+    found = detmap.explain(*files, start, end, metric="first")
     assert (found.before, found.after) == (alone(start), alone(end))
     flags = [step.detail for step in found.steps if step.name == "flags"]
     away, new = "difficult: read -> not read", "difficult: not read -> read"
     wanted = {"coco-bbox": [new], "voc-devkit-07": [away], "tfod-oidv2": [away], "voc2007": []}
     assert flags == wanted[start]
-    shown = json.loads(run("explain", *files, "--from", start, "--to", end, "--format", "json").out)
+    first = ("--metric", "first", "--format", "json")
+    shown = json.loads(run("explain", *files, "--from", start, "--to", end, *first).out)
     assert (shown["before"], shown["after"]) == (alone(start), alone(end))
 
 

@@ -48,6 +48,7 @@ class GuardedFile(JsonFile):
 
     def __init__(self, data: bytes, *, last: bool) -> None:
         self.data, self.size, self.path = data, len(data), "text"
+        self.hold(None)
         self.last, self.n_read = last, 0
         if not self.pages:
             self.pages += [Guarded() for _ in range(4)]

@@ -71,7 +71,9 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     several detectors their metrics, then all pairs. Columns without a value are left out.
     """
     if len(comparison.names) > 2:
-        leaderboard, pairs, *_ = comparison.tables()
+        from detmap.core.statistics.interval_tables import comparison_tables
+
+        leaderboard, pairs, *_ = comparison_tables(comparison)
         return [_values(comparison), leaderboard, _full(pairs)]
     level = f"{100 * (1 - comparison.alpha):g} %"
     header = ("metric", *comparison.names, "change", f"{level} low", "high", "p")
