@@ -116,7 +116,7 @@ def evaluate(
 
 def _is_empty(chosen: Any) -> bool:
     if isinstance(chosen, np.ndarray):
-        return chosen.shape == (0,)
+        return bool(chosen.shape == (0,))
     return isinstance(chosen, Sequence) and len(chosen) == 0
 
 
