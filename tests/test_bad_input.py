@@ -1360,12 +1360,9 @@ USAGE = {
     ),
     "no threads": (
         ["eval", "gt.json", "dt.json", "--threads", "0"],
-        "argument --threads: '0' is not a whole number of at least 1",
+        "--threads: '0' is not a whole number of at least 1",
     ),
-    "threads that are no number": (
-        ["eval", "gt.json", "dt.json", "--threads", "all"],
-        "argument --threads",
-    ),
+    "threads that are no number": (["eval", "gt.json", "dt.json", "--threads", "all"], "--threads"),
     "a format that parity lacks": (
         ["parity", "gt.json", "dt.json", "--format", "no format"],
         "no value 'no format'",

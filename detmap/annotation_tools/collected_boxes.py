@@ -190,7 +190,7 @@ def with_class_ids(truth: Truth, names: Sequence[str], ids: NDArray[Any] | None 
     order = np.array([place[name] for name in truth.categories.names], dtype=np.int32)
     ids = np.arange(len(names)) if ids is None else ids
     label = order[truth.label] if len(order) else truth.label
-    return replace(truth, categories=Categories(ids, tuple(names)), label=label)
+    return replace(truth, categories=Categories(ids, tuple(names)), label=label, named=False)
 
 
 def with_image_ids(truth: Truth, ids: NDArray[np.int64]) -> Truth:

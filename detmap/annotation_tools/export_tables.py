@@ -96,6 +96,7 @@ class Export:
             family="coco",
             source=self.source,
             notes=self.notes,
+            named=True,
         )
 
     def detections(

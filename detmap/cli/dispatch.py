@@ -203,8 +203,13 @@ def _spelled_out(word: str, after: str) -> str:
 
 
 METRICS = ("ap", "ap50", "ap75", "ar100")  # as `metric_key` returns them
+LISTS = ("--classes", "--names")  # options with several values
 CHOICE = re.compile(r"argument (?:.*/)?(\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)")
 """The message of argparse about a value that is none of the choices."""
+
+
+ARGUMENT = re.compile(r"argument (?:.*/)?(\S+): (.*)", re.DOTALL)
+"""The message of argparse about a value that its type refuses."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -222,22 +227,24 @@ class _Parser(argparse.ArgumentParser):
             ):
                 raise DetmapError(self.prog, f"no option {name}", self._proposal(name))
             self._refuse_ambiguous(name)
-        return super().parse_known_args(args, namespace)
+        parsed, extra = super().parse_known_args(args, namespace)
+        if extra:
+            what = f"{' '.join(extra)[:200]!r}: more paths than expected"
+            raise DetmapError("arguments", what, self._of_words(extra[0], list(args or ())))
+        return parsed, extra
 
     def _refuse_ambiguous(self, name: str) -> None:
         """Raises `DetmapError` for the beginning of several options."""
         known = self._option_string_actions
         begun = [each for each in known if each.startswith(name)] if name.startswith("--") else []
         if name not in known and len({id(known[each]) for each in begun}) > 1:
+            if meanings("option", name):
+                raise DetmapError(self.prog, f"no option {name}", self._proposal(name))
             fix = f"write one of {', '.join(begun)}; `{self.prog} --help` describes them"
             raise DetmapError(self.prog, f"{name} begins several options", fix)
 
     def error(self, message: str) -> NoReturn:
-        """Ends with the usage; a path too many gets a proposal."""
-        extra = message.removeprefix("unrecognized arguments: ")
-        if extra != message:
-            fix = "`detmap compare TRUTH A B` compares detectors; quote names that have blanks"
-            raise DetmapError("arguments", f"{extra[:200]!r}: more paths than expected", fix)
+        """Ends in a message that says what to write."""
         lacking = message.removeprefix("the following arguments are required: ")
         if lacking != message:
             fix = f"write `{self.usage_of_paths()}`; `{self.prog} --help` describes it"
@@ -248,7 +255,27 @@ class _Parser(argparse.ArgumentParser):
             known = [each.strip("'") for each in listed.split(", ")]
             fix = f"{did_you_mean('choice', value, known)}the values are {', '.join(known)}"
             raise DetmapError(option, f"no value {value!r:.60}", fix)
+        wrong = ARGUMENT.fullmatch(message)
+        if wrong is not None:
+            fix = f"`{self.prog} --help` describes it"
+            raise DetmapError(wrong[1], wrong[2], fix)
         super().error(message)
+
+    def _of_words(self, first: str, words: Sequence[str]) -> str:
+        """What a word may mean that is no option's value: one after an option without value, or one
+        of several values with blanks between them.
+        """
+        at = words.index(first) if first in words else 0
+        for back in (1, 2):
+            option = words[at - back].partition("=")[0] if at >= back else ""
+            action = self._option_string_actions.get(option)
+            if option in CHOICES:
+                return f"{option} has one method: write it alone; --level 0.9 sets its level"
+            if action is not None and action.nargs == 0 and back == 1:
+                return f"{option} has no value"
+            if option in LISTS and back == 2:
+                return f"write values with commas: {option} {words[at - 1]},{first}"
+        return "`detmap compare TRUTH A B` compares detectors; quote names that have blanks"
 
     def _proposal(self, name: str) -> str:
         """What a wrong option may mean in this command, and where help is."""
@@ -257,7 +284,7 @@ class _Parser(argparse.ArgumentParser):
         known = [*options, *places]
         found = self._elsewhere(name, known) or suggestions("option", name, known)
         if found and found[0].startswith(f"{self.prog} "):
-            return f"`{found[0]}` prints it without an option"
+            return f"`{found[0]}` prints it"
         if metric_key(name) in METRICS:
             return "metrics have no option: `detmap eval` prints all, --fail-under AP50=V tests one"
         if found and found[0] in places:

@@ -48,7 +48,9 @@ def test_boxes_labels_and_flags(tmp_path: Path) -> None:
 def test_occluded_objects_are_evaluated(tmp_path: Path) -> None:
     text = page(box(occluded=1))
     truth = read_truth(make.write(tmp_path / "annotations.xml", text))
-    found = detmap.detections_from_arrays(truth, [1], [1], [[1.5, 2, 10, 20.25]], [0.5])
+    found = detmap.detections_from_arrays(
+        truth, [1], [1], [[1.5, 2, 10, 20.25]], [0.5], class_names=truth.categories
+    )
     for protocol in ("coco-bbox", "voc2012"):
         assert next(iter(detmap.evaluate(truth, found, protocol).metrics.values())) > 0.99
 

@@ -117,7 +117,7 @@ def test_a_proposed_command_line_is_followed(tmp_path: Path) -> None:
         ("report --conf", "detmap eval TRUTH DETECTIONS --confidence"),
         ("compare --per-class", "detmap eval TRUTH DETECTIONS --per-class"),
         ("eval --size", "detmap diagnose TRUTH DETECTIONS"),
-        ("eval --confusion-matrix", "detmap diagnose TRUTH DETECTIONS"),
+        ("eval --confusion-matrix", "detmap diagnose TRUTH DETECTIONS --table confusion"),
         ("ci", "eval TRUTH DETECTIONS --ci"),
     ],
 )
@@ -133,8 +133,13 @@ def test_what_another_command_does_is_proposed(words: str, right: str) -> None:
     [
         ("eval --ap50", "detmap eval` prints all, --fail-under AP50=V tests one"),
         ("eval --verbose", "`detmap eval --help` lists the options"),
-        ("diagnose --confusion-matrix", "`detmap diagnose TRUTH DETECTIONS` prints it"),
-        ("diagnose --confusion", "write one of --confusion-rule, --confusion-score"),
+        ("diagnose --confusion-matrix", "DETECTIONS --table confusion` prints it"),
+        ("diagnose --confusion", "DETECTIONS --table confusion` prints it"),
+        ("diagnose --calibration", "write one of --calibration-bins, --calibration-box-bins"),
+        ("eval --truth", "paths have no option: write `detmap eval TRUTH DETECTIONS`"),
+        ("eval --ci 1000", "--ci has one method: write it alone"),
+        ("eval --percent 1", "--percent has no value"),
+        ("eval --classes star circle", "write values with commas: --classes star,circle"),
         ("reproduce --value", "write `detmap reproduce NUMBER TRUTH DETECTIONS`"),
         ("reproduce", "write `detmap reproduce NUMBER TRUTH DETECTIONS`"),
         ("eval --fail-under mAP=60", "write the fraction: mAP=0.6"),
@@ -428,3 +433,49 @@ def test_a_wrong_value_names_the_right_one(option: str, value: str, right: str) 
     assert advice(outcome.err) == right
     assert len(outcome.err.splitlines()) == 2
     assert run("eval", TRUTH, A, option, right).code == 0
+
+
+def test_the_confusion_matrix_is_a_table() -> None:
+    outcome = run("diagnose", TRUTH, A, "--table", "confusion", "--format", "csv")
+    matrix = detmap.evaluate(TRUTH, A).confusion_matrix()
+    header, *rows = outcome.out.splitlines()
+    assert header == ",".join(("true class", *matrix.classes, "background"))
+    assert [row.split(",")[1:] for row in rows] == [list(map(str, row)) for row in matrix.array]
+
+
+def test_parts_of_evaluators_without_image_ids_are_merged(tmp_path: Path) -> None:
+    truth = [{"boxes": [[5 * k, 0, 5 * k + 9, 9]], "labels": [0]} for k in range(6)]
+    found = [{**each, "scores": [0.9 - 0.1 * k]} for k, each in enumerate(truth)]
+    found[3] = {**found[3], "boxes": [[300, 0, 309, 9]]}
+    whole = detmap.Evaluator(classes=["a"])
+    whole.update(found, truth)
+    parts = [detmap.Evaluator(classes=["a"]) for _ in range(2)]
+    for part, rows in zip(parts, (slice(0, 2), slice(2, 6)), strict=True):
+        part.update(found[rows], truth[rows])
+        part.save(tmp_path / f"{rows.start}.npz")
+    outcome = run("merge", tmp_path / "0.npz", tmp_path / "2.npz", "--format", "json")
+    assert json.loads(outcome.out)["metrics"]["AP"] == whole.compute()["AP"]
+    again = detmap.Evaluator.load(tmp_path / "0.npz")
+    again.merge(detmap.Evaluator.load(tmp_path / "2.npz"))
+    assert again.compute()["AP"] == whole.compute()["AP"]
+
+
+def test_class_numbers_have_no_meaning_beside_names(tmp_path: Path) -> None:
+    """The ids of COCO results were places in the alphabet of an export's names."""
+    shapes = [
+        {"label": name, "points": [[k, 0], [k + 9, 9]], "shape_type": "rectangle"}
+        for k, name in ((0, "dog"), (50, "cat"))
+    ]
+    page = {"shapes": shapes, "imagePath": "1.jpg", "imageHeight": 90, "imageWidth": 90}
+    make.write(tmp_path / "gt" / "1.json", page)
+    rows = [
+        {"image_id": 1, "category_id": k, "bbox": [x, 0, 9, 9], "score": 0.5}
+        for k, x in ((1, 0), (2, 50))
+    ]
+    found = make.write(tmp_path / "found.json", rows)
+    outcome = run("eval", tmp_path / "gt", found, "-p", "coco-bbox")
+    assert outcome.code == 2
+    assert "names alone" in outcome.err
+    names = make.write(tmp_path / "names.json", {"1": "dog", "2": "cat"})
+    outcome = run("eval", tmp_path / "gt", found, "-p", "coco-bbox", "--class-names", names)
+    assert "AP      0.50:0.95  all          100  1.0000" in outcome.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import pickle
@@ -327,6 +328,7 @@ def test_the_attributes_that_are_proposed_exist() -> None:
     truth = detmap.read_truth(TRUTH)
     things = {
         "Result": result,
+        "ClassRows": result.per_class,
         "Comparison": comparison,
         "Pair": comparison["AP"],
         "Diagnosis": detmap.diagnose(TRUTH, A),
@@ -469,3 +471,80 @@ def test_keywords_of_arrays(result: detmap.Result) -> None:
 def test_arguments_of_reading_name_its_functions(call: Callable[[], object], advice: str) -> None:
     with pytest.raises(TypeError, match=advice):
         call()
+
+
+def test_the_score_of_f_beta_has_its_own_name(result: detmap.Result) -> None:
+    point = result.best_f_beta(2)
+    precision, recall = point["precision"], point["recall"]
+    assert point["f2"] == pytest.approx(5 * precision * recall / (4 * precision + recall))
+    assert "F2" in str(point)
+    assert "F1" not in str(point)
+    with pytest.raises(KeyError, match="f1"):
+        point.micro["f1"]
+    point = result.at(0.5)
+    assert point["f1"] == point.f1 == point.micro["f1"]
+    assert point.per_class["circle"] is point.per_class[0]
+
+
+def test_a_curve_has_names(result: detmap.Result) -> None:
+    curve = result.curve("circle")
+    assert curve.recall is curve[0]
+    assert curve.precision is curve[1]
+    assert curve.score is curve[2]
+
+
+def test_a_text_without_suffix_is_no_file(
+    result: detmap.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for write in (result.to_latex, result.to_markdown, result.to_json, result.save):
+        with pytest.raises(DetmapError, match="per_class=True adds the table of classes"):
+            write("classes")
+    with pytest.raises(TypeError, match=r"to_latex\(\) has no argument 'table'"):
+        result.to_latex(table="classes")
+    assert not any(tmp_path.iterdir())
+    assert "circle" in result.to_latex(per_class=True)
+
+
+def test_what_is_compared_is_named_by_its_protocol() -> None:
+    for kind in ("bbox", "segm", "keypoints"):
+        with pytest.raises(TypeError, match=f'write protocol="coco-{kind}"'):
+            detmap.evaluate(TRUTH, A, iou_type=kind)
+        assert detmap.load_protocol(f"coco-{kind}")
+
+
+def test_exchanged_inputs_in_memory_are_noticed(result: detmap.Result) -> None:
+    truth, found = json.loads(TRUTH.read_text()), json.loads(A.read_text())
+    names = {each["id"]: each["name"] for each in truth["categories"]}
+
+    def columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        boxes = np.array([row["bbox"] for row in rows])
+        table = {"image": [f"{row['image_id']:06d}" for row in rows]}
+        table["class"] = [names[row["category_id"]] for row in rows]
+        table |= {key: boxes[:, i] for i, key in enumerate(("x", "y", "w", "h"))}
+        scores = {"score": [row["score"] for row in rows]} if "score" in rows[0] else {}
+        return table | scores
+
+    tables = columns(truth["annotations"]), columns(found)
+    assert detmap.evaluate(*tables, settings={"scope.unknown": "add"})["AP"] > 0.4
+    with pytest.raises(DataError, match="the two may be exchanged"):
+        detmap.evaluate(*tables[::-1])
+    coco = pytest.importorskip("pycocotools.coco")
+    with contextlib.redirect_stdout(None):
+        annotated = coco.COCO(str(TRUTH))
+        detected = annotated.loadRes(str(A))
+    assert detmap.evaluate(annotated, detected).metrics == result.metrics
+    with pytest.raises(DataError, match="the two may be exchanged"):
+        detmap.evaluate(detected, annotated)
+
+
+def test_numbers_of_classes_get_names(result: detmap.Result) -> None:
+    truth = [{"boxes": [[0, 0, 9, 9]], "labels": [1]}]
+    found = [{**truth[0], "scores": [0.5]}]
+    with pytest.raises(DataError, match="class_names=") as caught:
+        detmap.evaluate(truth, found, classes=["cat"])
+    assert "--class-names FILE" in str(caught.value)
+    named = detmap.evaluate(truth, found, classes=["cat"], class_names={1: "cat"})
+    assert named.per_class["cat"]["AP50"] > 0.99
+    with pytest.raises(DataError, match="read_slices"):
+        result.slices("slices.csv")  # type: ignore[arg-type]

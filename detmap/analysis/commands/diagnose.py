@@ -44,7 +44,7 @@ def add(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             f"--{name}", type=options.new_file, metavar="FILE", help=f"Write {what}."
         )
-    options.add_outputs(command, *TABLES, "errors")
+    options.add_outputs(command, *TABLES, "errors", "confusion")
 
 
 def _add_choices(command: argparse.ArgumentParser) -> None:
@@ -204,6 +204,7 @@ def choices(arguments: argparse.Namespace) -> Choices:
 def run(arguments: argparse.Namespace) -> int:
     """Read, look, print."""
     from detmap.analysis.diagnosis import diagnose
+    from detmap.analysis.diagnosis.confusion import confusion
     from detmap.analysis.diagnosis.diagnosis_tables import error_table, suspect_table
     from detmap.analysis.diagnosis.sections import summary_tables
     from detmap.analysis.diagnosis.summary import summary
@@ -239,6 +240,8 @@ def run(arguments: argparse.Namespace) -> int:
         tables = summary_tables(content, percent=arguments.percent)
         if arguments.table == "errors":
             tables.append(error_table(found))
+        if arguments.table == "confusion":
+            tables += confusion(found, **chosen.confusion).tables()
         if arguments.table is None and arguments.output is None:
             tables = [shortened(table) for table in tables]
         command_output.write_tables(tables, arguments)

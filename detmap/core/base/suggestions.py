@@ -30,8 +30,8 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "suite": "suites datasets",
     },
     "option": {
-        "detmap diagnose TRUTH DETECTIONS": "size sizes by-size area confusion confusion-matrix cm "
-        "tide error-types",
+        "detmap diagnose TRUTH DETECTIONS": "size sizes by-size area areas tide error-types",
+        "detmap diagnose TRUTH DETECTIONS --table confusion": "confusion-matrix cm confusion",
         "detmap report TRUTH DETECTIONS -o report.html": "html report",
         "TRUTH": "gt ground-truth groundtruth gt-path ann ann-file annotations target data labels "
         "anno-json truth",
@@ -57,7 +57,7 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "--ci": "bootstrap confidence-interval confidence-intervals intervals bars error-bars",
         "--threads": "workers jobs n-jobs num-workers processes",
         "--output": "out save output-file out-file project save-dir",
-        "--protocol": "preset style metric metric-type iou-type tool mode rules benchmark",
+        "--protocol": "preset style metric metric-type iou-type ioutype tool mode rules benchmark",
         "--class-names": "names class-map label-map",
         "--classes": "cls class category categories cat-ids",
         "--images": "images-dir img-dir image-dir img-folder imgs",
@@ -139,7 +139,7 @@ ARGUMENTS: Mapping[str, str] = {
     "category_id": "labels label class_id class_ids category_ids classes cls class_index",
     "boxes": "bbox bboxes box xyxy xywh",
     "score": "scores conf confidence confidences",
-    "truth": "gt ground_truth groundtruth target targets gts y_true annotations labels coco_gt",
+    "truth": "gt ground_truth groundtruth target targets gts y_true annotations coco_gt",
     "detections": "dt det dets pred preds prediction predictions result results y_pred coco_dt",
     "protocol": "preset rules style tool benchmark metric_type",
     "class_names": "names class_map label_map categories",
@@ -162,6 +162,8 @@ ARGUMENTS: Mapping[str, str] = {
 
 SETTINGS: Mapping[str, str] = {
     'protocol="coco-bbox"': "iou_type ioutype",
+    'settings={"subsets": ...}': "areas area area_rng area_ranges arearng",
+    'settings={"scope.unknown": "drop"}': "allow_unknown",
     'settings={"iou.thresholds": [0.5]}': "iou iou_thr iou_thrs iou_thres iou_threshold "
     "iou_thresholds iouthrs",
     'settings={"limits.max_dets": [1, 10, 100]}': "max_det max_dets max_detections maxdets "
@@ -170,7 +172,7 @@ SETTINGS: Mapping[str, str] = {
 """Arguments of a protocol, and the words that people write for them."""
 
 READ: Mapping[str, str] = {
-    "read_truth(..., image_sizes=...)": "image_sizes img_sizes sizes image_size",
+    "read_truth(..., image_sizes=...)": "image_sizes img_sizes sizes image_size imgsz img_size",
     "read_truth(..., split=...)": "split image_set",
     "read_truth(..., format=...)": "truth_format gt_format",
     "read_truth(..., box_format=...)": "truth_box_format",
@@ -179,14 +181,20 @@ READ: Mapping[str, str] = {
 }
 """Functions that read inputs of `detmap.evaluate`, and the arguments that people write for them."""
 
+IOU_TYPES = ("ioutype", "iou_type")
+KINDS_OF_IOU = ("bbox", "segm", "keypoints")
+"""The argument of other tools for what is compared, and its values."""
+
 RETURNED: Mapping[str, str] = {
     "at(confidence=0.5)": "conf score conf_thres score_threshold confidence conf_threshold "
     "confidence_threshold threshold score_thr",
     "per_class": "per_class classwise class_metrics by_class",
+    "select(ids)": "image_ids img_ids imgids",
     "intervals()": "ci intervals bootstrap confidence_intervals",
     "plot()": "plot plots pr_curve",
     "best_f1()": "best_f1 best_threshold",
     "metrics": "metric metrics",
+    "slices({name: ids})": "slices groups",
 }
 """What a result has, and the arguments that people write for it."""
 
@@ -211,7 +219,11 @@ FUNCTIONS = ("compare", "convert", "diagnose", "doctor", "explain", "report", "r
 """Functions of `detmap` that people look for at a result."""
 
 ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
-    "Result": {"detmap.diagnose(...)": "tide errors error_analysis"},
+    "Result": {"detmap.diagnose(...)": "tide errors error_analysis", "plot": "plot_pr plot_curve"},
+    "ClassRows": {
+        "to_frame()": "sort_values to_csv to_pandas items df head sort",
+        "names": "keys classes",
+    },
     "Comparison": {
         'comparison["AP"].difference': "delta diff difference change gain",
         'comparison["AP"].p': "p p_value pvalue p_values significance",
@@ -400,13 +412,15 @@ def proposes_arguments(function: Function, more: Sequence[str] = ()) -> Function
     def checked(*args: Any, **options: Any) -> Any:
         for name in options:
             if name not in known:
-                raise TypeError(_wrong_argument(function, name, known))
+                raise TypeError(_wrong_argument(function, name, known, options[name]))
         return function(*args, **options)
 
     return checked  # type: ignore[return-value]
 
 
-def _wrong_argument(function: Callable[..., Any], name: str, known: tuple[str, ...]) -> str:
+def _wrong_argument(
+    function: Callable[..., Any], name: str, known: tuple[str, ...], value: Any
+) -> str:
     """The message about a keyword that a function does not have."""
     called = function.__qualname__.removesuffix(".__init__")
     own = [each for each in known if each != "self"]
@@ -416,8 +430,11 @@ def _wrong_argument(function: Callable[..., Any], name: str, known: tuple[str, .
         found = ["convert(detections, output, truth=...)"]
     if "truth" in own and not found:
         found += [f"detmap.{each}" for each in _meaning(READ, name)]
-    if called == "evaluate":
-        found += [f"evaluate(...).{each}" for each in _meaning(RETURNED, name)]
+    if name.casefold() in IOU_TYPES and value in KINDS_OF_IOU:
+        found = [f'protocol="coco-{value}"']
+    result = {"evaluate": "evaluate(...)", "Evaluator": "compute()"}.get(called)
+    if result:
+        found += [f"{result}.{each}" for each in _meaning(RETURNED, name)]
     found = found or [f"{each}=..." for each in suggestions("argument", name, own)]
     hint = f"write {found[0]}" if found else f"the arguments are {', '.join(own)}"
     return f"{called}() has no argument {name!r}: {hint}"

@@ -9,6 +9,7 @@ class).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,13 +23,13 @@ from detmap.core.base.reprs import outlined
 from detmap.core.base.sums import add_floats
 from detmap.core.curves.scores import NO_WEIGHT, Lists, rank
 from detmap.core.matching.matches import Matches
+from detmap.core.output.named_values import ClassRows, NamedValues
 from detmap.core.output.table import Cell, Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.tables.grouping import last
 from detmap.errors import DataError
 
 RATES = ("threshold", "precision", "recall", "f1")
-TITLES = {"f1": "F1"}
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
@@ -71,12 +72,12 @@ class Operating(Tabular):
 
     Parameters
     ----------
-    per_class : one dict per class: name, threshold, precision, recall, f1 (or F-beta), tp, fp,
-        missed; NaN if undefined or if no threshold qualifies
+    per_class : one dict per class, by position or name: name, threshold, precision, recall, f1 (or
+        another F-beta, ``f2``), tp, fp, missed; NaN if undefined or if no threshold qualifies
     micro, macro : the same for all classes at one threshold
     """
 
-    per_class: list[Row]
+    per_class: ClassRows
     micro: Row
     macro: Row
 
@@ -97,8 +98,12 @@ class Operating(Tabular):
 
     @property
     def f1(self) -> float:
-        """F1 (or F-beta) of all classes together."""
+        """F1 of all classes together; another F-beta is ``micro["f2"]``."""
         return float(self.micro["f1"])
+
+    def __getitem__(self, name: str) -> float:
+        """Returns a value of all classes together: ``result.at(0.5)["precision"]``."""
+        return float(self.micro[name])
 
     def tables(self) -> list[Table]:
         """Returns the table of classes."""
@@ -113,7 +118,10 @@ class Operating(Tabular):
         """Returns one row per class, then micro and macro."""
         rows = [*self.per_class, {"name": "(micro)"} | self.micro, {"name": "(macro)"} | self.macro]
         columns = [key for key in rows[0] if key != "name"] if self.per_class else [*self.micro]
-        header = ("class", *(TITLES.get(key, key) for key in columns))
+        header = (
+            "class",
+            *(key.upper() if key[0] == "f" and key[1:] != "p" else key for key in columns),
+        )
         cells = tuple((row["name"], *(_cell(key, row[key]) for key in columns)) for row in rows)
         return Table(title, header, cells, name=name)
 
@@ -246,7 +254,14 @@ def _operating(matches: Matches, a: int, t: int, beta: float, choose: Choice) ->
         for name, points in zip(matches.categories.names, every, strict=True)
     ]
     mean = macro_points(every)
-    return Operating(rows, pool.row(choose(pool)), mean.row(choose(mean)))
+    found = [*rows, pool.row(choose(pool)), mean.row(choose(mean))]
+    *classes, micro, macro = (NamedValues(_labelled(row, beta)) for row in found)
+    return Operating(ClassRows(classes), micro, macro)
+
+
+def _labelled(row: Row, beta: float) -> Row:
+    """The row with F-beta under its own name, ``f2``."""
+    return {f"f{beta:g}" if key == "f1" else key: value for key, value in row.items()}
 
 
 def _verdicts(matches: Matches, rows: slice, a: int, t: int) -> tuple[Floats, NDArray[np.bool_]]:
@@ -259,6 +274,11 @@ def _verdicts(matches: Matches, rows: slice, a: int, t: int) -> tuple[Floats, ND
 def _plain(row: Row) -> Row:
     undefined = (isinstance(value, float) and math.isnan(value) for value in row.values())
     return {key: None if none else row[key] for key, none in zip(row, undefined, strict=True)}
+
+
+def _title(key: str) -> str:
+    """F1 and other F-beta; the others as they are."""
+    return key.upper() if re.fullmatch(r"f[\d.]+", key) else key
 
 
 def _cell(key: str, value: Any) -> Cell:

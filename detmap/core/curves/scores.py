@@ -317,10 +317,18 @@ def join(parts: Sequence[Scores], classes: Sequence[NDArray[np.int64]]) -> Score
     return Scores(judged[order_of_judged], **columns, lower=lower, own=own)
 
 
+class Curve(NamedTuple):
+    """A precision-recall curve: (n,) float64 each, by descending score."""
+
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    score: NDArray[np.float64]
+
+
 def whole_curve(
     matches: Matches, k: int, a: int, t: int, limit: int, weight: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Returns recall, precision and score at every rank, without ignored detections."""
+) -> Curve:
+    """Returns the curve at every rank, without ignored detections."""
     mine = slice(matches.off[k], matches.off[k + 1])
     bit = matches.tp.dtype.type(1 << t)
     hit, ignored = (matches.tp[mine, a] & bit) != 0, (matches.ignored[mine, a] & bit) != 0
@@ -329,7 +337,7 @@ def whole_curve(
     each = NO_WEIGHT if weight is None else weight[matches.image[mine][listed]]
     points = enter(Lists(score, hit, each, np.array([0, len(hit)], dtype=np.int64)), "input")
     n_objects = counts.n_objects(matches, weight, counted=True)[k, a : a + 1].astype(np.float64)
-    return *recall_precision(points, n_objects, matches.protocol.ap.epsilon), points.score
+    return Curve(*recall_precision(points, n_objects, matches.protocol.ap.epsilon), points.score)
 
 
 def coco_arrays(matches: Matches, *, threads: int | None = None) -> dict[str, NDArray[np.float64]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ class Tabular(ProposesNames):
         from detmap.core.output import formats
 
         style = Style(percent, digits)
+        self._check("to_markdown", options)
         text = formats.markdown(self.tables_of("markdown", style, **options), style)
         return _written(path, text)
 
@@ -83,6 +85,7 @@ class Tabular(ProposesNames):
         from detmap.core.output import formats
 
         style = Style(percent, digits)
+        self._check("to_latex", options)
         return _written(path, formats.latex(self.tables_of("latex", style, **options), style))
 
     def save(self, path: str | Path, **options: Any) -> None:
@@ -98,16 +101,22 @@ class Tabular(ProposesNames):
         from detmap.core.output import format_of, formats
 
         form = format_of(path)
-        known = (*STYLE, *inspect.signature(self.tables).parameters)
-        for name in options:
-            if name not in known:
-                raise TypeError(f"save() has no argument {name!r}: there are {', '.join(known)}")
+        self._check("save", options)
         if form == "json":
             text = self.to_json(**{key: options[key] for key in ("iou",) if key in options})
         else:
             style = Style(options.pop("percent", False), options.pop("digits", None))
             text = formats.RENDERERS[form](self.tables_of(form, style, **options), style)
         _written(path, text)
+
+    def _check(self, method: str, options: Mapping[str, Any]) -> None:
+        """Raises `TypeError` for an option that `tables` does not have."""
+        known = (*STYLE, *inspect.signature(self.tables).parameters)
+        for name in options:
+            if name not in known:
+                raise TypeError(
+                    f"{method}() has no argument {name!r}: there are {', '.join(known)}"
+                )
 
     def to_frame(self, table: str | None = None) -> Any:
         """Returns the named table (default: the main one) as a `pandas.DataFrame`; its ``attrs``
@@ -136,9 +145,18 @@ class Tabular(ProposesNames):
 
 
 def _written(path: str | Path | None, text: str) -> str:
-    """Writes a text to a path, if there is one, and returns it."""
+    """Writes a text to a path, if there is one, and returns it.
+
+    Raises
+    ------
+    DetmapError : a name without a suffix, which may be meant as that of a table
+    """
     if path is not None:
         from detmap.core.base import atomic_files
+        from detmap.errors import DetmapError
 
+        if not Path(path).suffix:
+            fix = "name a file such as table.tex; per_class=True adds the table of classes"
+            raise DetmapError(str(path), "is no file with a suffix", fix)
         atomic_files.write_bytes(path, text.encode("utf-8", "backslashreplace"))
     return text

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from detmap.core.base.locks import cached_property
 from detmap.core.base.reprs import outline
 from detmap.core.output import formats
+from detmap.core.output.named_values import ClassRows, MetricAccess, NamedValues
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol
 from detmap.core.results.json_content import json_content
-from detmap.core.results.named_values import ClassRows, MetricAccess, NamedValues
 from detmap.core.results.result_tables import class_table, count_lines
 from detmap.core.results.signature import signature
 from detmap.core.tables import Detections, Note, Truth, fixes

@@ -15,9 +15,9 @@ from detmap.core.curves import aggregation, operating_points
 from detmap.core.curves.operating_points import Points
 from detmap.core.matching.matches import Matches
 from detmap.core.output import plots
+from detmap.core.output.named_values import MetricAccess
 from detmap.core.output.plot_panels import Curve, Panel, draw_panel, figure_of
 from detmap.core.protocol.metric_rows import MetricRow
-from detmap.core.results.named_values import MetricAccess
 from detmap.errors import DataError
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from detmap.core.curves import scores as class_scores
 from detmap.core.curves.aggregation import COUNTS
 from detmap.core.curves.scores import Scores
 from detmap.core.matching.matches import Matches
+from detmap.core.output.named_values import ClassRows, MetricAccess, NamedValues
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.metric_rows import LRP, MetricRow
 from detmap.core.results import result_notes
-from detmap.core.results.named_values import ClassRows, MetricAccess, NamedValues
 from detmap.core.results.signature import signature
 from detmap.core.tables import Note, fixes
 from detmap.core.tables.digests import digest_of
@@ -254,7 +254,7 @@ class Result(MetricAccess, Tabular):
         iou: float = 0.5,
         subset: str | None = None,
         max_dets: int | None = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    ) -> class_scores.Curve:
         """Returns the precision-recall curve of a class at every rank, not interpolated.
 
         Parameters
@@ -267,7 +267,7 @@ class Result(MetricAccess, Tabular):
         Returns
         -------
         recall, precision, score : each (n,) float64, by descending score, without ignored
-            detections
+            detections; also ``.recall``, ``.precision``, ``.score``
 
         Raises
         ------
@@ -397,7 +397,8 @@ class Result(MetricAccess, Tabular):
     def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, Result]:
         """Returns the result of each named set of images; see `detmap.read_slices` for files."""
         if not isinstance(images, Mapping):
-            raise DataError("slices", f"a {type(images).__name__}", "give a dict: name to ids")
+            fix = "give a dict: name to ids; detmap.read_slices(path, truth) reads one"
+            raise DataError("slices", f"a {type(images).__name__}", fix)
         return {name: self.select(image_ids) for name, image_ids in images.items()}
 
     def per_image(self, iou: float | None = None) -> list[dict[str, Any]]:

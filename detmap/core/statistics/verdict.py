@@ -88,11 +88,18 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     moved = [each for each in comparison.classes if each.difference != 0][:SHOWN]
     if not moved:
         return [replace(metrics, lines=(*metrics.lines, comparison.signature))]
+    tested = any(not math.isnan(each.p_adjusted) for each in moved)
+    first = comparison.pairs[0].metric
+    lacking = [each for each in comparison.classes if each.metric == first and each.why_not]
+    lines = [comparison.signature]
+    if lacking and all(each.metric != first for each in moved):
+        n, why = len(lacking), lacking[0].why_not
+        lines.insert(0, f"{first} of {n} classes has no interval ({why}): see --table classes")
     changed = Table(
-        f"classes that changed most, p adjusted by {comparison.adjust}",
+        "classes that changed most" + f", p adjusted by {comparison.adjust}" * tested,
         ("class", "metric", "change", f"{level} low", "high", "adjusted p"),
         tuple(map(_class_row, moved)),
-        (comparison.signature,),
+        tuple(lines),
         name="changed",
     )
     return [metrics, _full(changed)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 from detmap.core.matching.matches import Matches, distinct, join_images, read, require_same_kind
@@ -22,6 +23,10 @@ def merge_files(paths: Sequence[str | Path]) -> Matches:
     """
     opened = [read(path) for path in paths]
     parts = [part for part, _ in opened]
+    if all(remarks.get("numbered") for _, remarks in opened):  # of evaluators without image ids
+        ends = accumulate((part.n_images for part in parts), initial=0)
+        moved = zip(parts, ends, strict=False)
+        parts = [replace(part, image_ids=part.image_ids + by) for part, by in moved]
     if not parts:
         raise DataError("merge", "no parts", "give the files that `detmap match` wrote")
     try:

@@ -76,6 +76,8 @@ class Categories(Immutable):
                 return int(places[0])
         hint = did_you_mean("class", str(name_or_id), self.names)
         fix = f"{hint}the classes are {few(self.names)}"
+        if isinstance(name_or_id, str) and self.are_numbers:
+            fix += "; class_names= (--class-names FILE) names these numbers"
         raise DataError("class", f"no class {name_or_id!r}", fix)
 
 

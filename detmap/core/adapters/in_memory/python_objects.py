@@ -214,6 +214,9 @@ def _content(where: str, kind: str, given: Any) -> tuple[bytes, str]:
         given = given.dataset
         if where == "detections":
             given = given.get("annotations", [])
+            if given and isinstance(given[0], Mapping) and "score" not in given[0]:
+                fix = "give the ground truth first: the two may be exchanged"
+                raise DataError(where, "annotations have no score, as of a ground truth", fix)
     plain = _without_bytes(given)
     try:
         data = msgspec.json.encode(plain, enc_hook=_plain)

@@ -96,8 +96,8 @@ class Policy(NamedTuple):
                 f"classes are whole numbers here, and those of {truth.source} have names alone: "
                 f"{few(truth.categories.names)}",
                 "define them: --class-names FILE (in Python class_names=) with one name a "
-                'line, line 1 for class 0, or JSON such as {"1": "cat"}; in Python also '
-                "class_names=truth.categories, where they count its classes",
+                'line, line 1 for class 0, or JSON such as {"1": "cat"}; class_names= takes the '
+                "`categories` of another ground truth, too",
             )
         return truth.categories.ids, None
 
@@ -340,7 +340,8 @@ def refusal(
         why = "they may be of another split"
         if 2 * len(names) < len(table) == len(np.unique(truth.image)):
             why = "the ground truth must list images without objects too"
-            why += ", in CSV as a row without a box"
+            why += ", in CSV as a row without a box; or --set scope.unknown=add (in Python "
+            why += 'settings={"scope.unknown": "add"}) adds them'
         has = f"{why}: {has}"
     if kind == "class" and not table:
         fix = "check that this is the annotated split, and the path of its annotations"

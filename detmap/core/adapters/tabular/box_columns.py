@@ -194,7 +194,8 @@ def _whole_boxes(sheet: Sheet, box_format: str | None) -> Boxes:
         raise DataError(
             f"{sheet.source}: column {column}",
             "contains boxes of unknown format",
-            f"give the box format, one of: {', '.join(box_conventions.FORMATS)}",
+            "give the box format (--truth-box-format, --detections-box-format, in Python "
+            f"box_format=), one of: {', '.join(box_conventions.FORMATS)}",
         )
     values = np.full((len(sheet), 4), np.nan)
     for row, cell in enumerate(sheet.columns[column]):

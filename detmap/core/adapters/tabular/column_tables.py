@@ -28,6 +28,7 @@ from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.errors import DataError
 
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
+SCORED = "truth-scored"  # of notes
 MOST_CLASSES = 50_000  # of a ground truth: each takes memory in every table of numbers
 FILE_NAME = ("filename", "imagename", "imagepath", "path", "file")
 
@@ -79,6 +80,9 @@ def read_truth(
         name: objects.numbers(column, blank=True)
         for name, column in flag_columns.named(objects, attributes).items()
     }
+    if len(np.unique(agreement.scores(objects)[1])) > 1:  # a confidence of 1 is usual
+        text = "objects have a score, as detections have: scores of a ground truth are not used"
+        unknown = (*unknown, Note(SCORED, text, len(objects), sheet.source))
     areas = box_conventions.areas(written, table_format) if shapes is None else shapes.area
     if area is not None:
         areas = objects.numbers(area)
@@ -118,6 +122,10 @@ def read_detections(
     image, named_images, notes = _found_images(sheet, truth, policy)
     notes = (*notes, *meaning)
     if score_column is None:
+        if any(note.code == SCORED for note in truth.notes):
+            what = "has no column of scores, and the ground truth has one"
+            fix = "give the ground truth first: the two may be exchanged"
+            raise DataError(sheet.source, what, fix)
         notes = (*notes, *join.unscored(len(sheet), sheet.source, sheet.columns))
     if truth.box_format == "voc" and box_format is None and boxes.box_format == "xyxy":
         text = (

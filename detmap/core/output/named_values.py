@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from detmap.core.base.suggestions import did_you_mean, missing, missing_attribute
+from detmap.core.base.suggestions import ProposesNames, did_you_mean, missing, missing_attribute
 from detmap.errors import few
 
 
@@ -34,7 +34,7 @@ class NamedValues(dict[str, Any]):
             raise AttributeError(f"there is no {name}; the names are {', '.join(self)}")
 
 
-class ClassRows(list[dict[str, Any]]):
+class ClassRows(list[dict[str, Any]], ProposesNames):
     """One row per class, by position or by the name of the class: ``rows["lamp"]["AP"]``.
 
     ``list(rows)`` is a plain list, which ``torch.load`` reads with ``weights_only=True``.
