@@ -14,12 +14,15 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import detmap
 from detmap.analysis.doctor.hypothesis_names import FIXES
 from detmap.cli import dispatch
 from detmap.core import protocol
 from tests.support import builders as make
 
+pytestmark = pytest.mark.slow
 PACKAGE = Path(detmap.__file__).parent
 OTHERS = {
     *("--upgrade", "--force-reinstall", "--cfg-options", "--allow-lossy", "--save-txt"),

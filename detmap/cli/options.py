@@ -224,10 +224,11 @@ def protocol(text: str) -> str:
     """The name or the file of a protocol; not a pipe or a device, which may never end."""
     if os.path.exists(text) and not (os.path.isfile(text) or os.path.isdir(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a regular file")
-    if text in protocols.NEWEST:
-        newest = ", the newest version" * any(map(str.isdigit, protocols.NEWEST[text]))
-        streams.say(f"note: {text} is evaluated as {protocols.NEWEST[text]}{newest}\n")
-    return protocols.NEWEST.get(text, text)
+    name = protocols.NEWEST.get(text.lower())
+    if name is not None:
+        newest = ", the newest version" * any(map(str.isdigit, name))
+        streams.say(f"note: {text} is evaluated as {name}{newest}\n")
+    return name or text
 
 
 def count(text: str) -> int:

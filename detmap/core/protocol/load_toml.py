@@ -81,7 +81,7 @@ def load(name_or_path: str | Path) -> Protocol:
     >>> detmap.load_protocol("coco-bbox").limits.max_dets
     (1, 10, 100)
 
-    The name of a family is its newest version (`NEWEST`).
+    The name of a family is its newest version (`NEWEST`); capitals mean nothing.
 
     Raises
     ------
@@ -93,7 +93,9 @@ def load(name_or_path: str | Path) -> Protocol:
             f"{_shown(name_or_path)} is no protocol",
             "give a name or the path of a file",
         )
-    name_or_path = NEWEST.get(str(name_or_path), name_or_path)
+    folded = str(name_or_path).lower()
+    if folded in (*NEWEST, *names(), *tools()):  # VOC2007 is voc2007
+        name_or_path = NEWEST.get(folded, folded)
     own = Path(name_or_path)
     stock = "/" not in str(name_or_path) and own.suffix != ".toml"
     if stock and str(name_or_path) not in {*names(), *tools()}:
