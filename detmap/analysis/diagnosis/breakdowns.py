@@ -76,7 +76,7 @@ def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, str, Ranked]]:
     every = ranked(diagnosis, tie_order(diagnosis))
     every = every.kept(~diagnosis.ignored[every.rows]).until_last_hit()
     took = diagnosis.took[every.rows]
-    for by, names, of_objects, of_detections in _properties(diagnosis):
+    for by, names, of_objects, of_detections in properties(diagnosis):
         place_of_row = None if of_detections is None else of_detections[every.rows]
         for place, name in enumerate(names):
             objects = diagnosis.to_find & (of_objects == place)
@@ -91,7 +91,7 @@ Measure = Callable[[Truth | Detections], Floats]
 Property = tuple[str, list[str], NDArray[np.int8], NDArray[np.int8] | None]
 
 
-def _properties(diagnosis: Diagnosis) -> Iterator[Property]:
+def properties(diagnosis: Diagnosis) -> Iterator[Property]:
     """Name, ranges, place of each object among them, and of each detection where it has one."""
     truth, detections = diagnosis.truth, diagnosis.detections
     measures: tuple[tuple[str, Measure, Limits, str], ...] = (
