@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from detmap.analysis import html_report
+from detmap.analysis.browse import writer
+from detmap.analysis.browse.pictures import SIDE, Count, Wanted
 from detmap.analysis.diagnosis.analysis import require_protocol
 from detmap.analysis.html_report.image_folders import find_folder
 from detmap.core.base import atomic_files
@@ -21,7 +25,7 @@ from detmap.errors import DataError, DetmapError, few
 from detmap.evaluate import read_truth_and_protocol
 from detmap.files import detections_of, takes_reading, truth_options
 
-FORMATS = ("html", "md", "pdf", "png")
+FORMATS = ("html", "md", "pdf", "png", "folder")
 Say = Callable[[str], None]
 
 
@@ -35,6 +39,8 @@ def report(
     output: str | Path = "report.html",
     title: str | None = None,
     images: str | Path | None = None,
+    link: bool = False,
+    image_size: int = SIDE,
     format: str | None = None,
     figure: str | Path | None = None,
     column: str = "single",
@@ -55,10 +61,12 @@ def report(
     detections : as in `detmap.evaluate`; or a dict from name to one or two of these
     other : a second detector
     protocol, settings, threads : as in `detmap.evaluate`
-    output : the file to write
+    output : the file to write, or a folder (a path without suffix), that also shows every image
     title : of the page (default: names of the inputs)
     images : folder of the images (default: found beside the ground truth)
-    format : ``html``, ``md``, ``pdf`` or ``png`` (default: by the suffix of `output`)
+    link : whether a folder links to the images instead of copying them
+    image_size : longest side of the copies, in pixels
+    format : ``html``, ``md``, ``pdf``, ``png`` or ``folder`` (default: by the suffix of `output`)
     figure : also write a figure of the classes for a paper (.pdf, .svg, .png, .eps)
     column : width of the figure, ``single`` or ``double``
     reading : options of ``detmap report``: ``split``, ``truth_format``, ``unknown`` ...
@@ -72,6 +80,8 @@ def report(
     DetmapError : invalid input, a missing package, or the write fails
     """
     kind = kind_of_file(output, format)
+    if kind == "folder":
+        writer.require_place(Path(output))
     table, rules = read_truth_and_protocol(truth, protocol, settings, **truth_options(reading))
     require_protocol(rules)
     seen, tables = table, {}
@@ -79,17 +89,17 @@ def report(
         tables[name] = detections_of(each, seen, rules, reading)
         seen = extended(seen, tables[name])
     folder, _ = images_of(table, truth, images, reading.get("split"))
-    made = render(
+    write(
+        Path(output),
         table,
         tables,
         rules,
         kind=kind,
         title=title,
-        images=folder,
+        wanted=Wanted(folder, link, image_size),
         threads=threads,
         figure=None if figure is None else (Path(figure), column),
     )
-    atomic_files.write_bytes(output, made)
     return Path(output)
 
 
@@ -111,14 +121,18 @@ def _is_data(thing: Mapping[str, Any]) -> bool:
 
 
 def kind_of_file(output: str | Path, format: str | None) -> str:
-    """Returns the format of a report: the given one, or by the suffix, else HTML.
+    """Returns the format of a report: the given one, or by the suffix; a path without suffix or
+    of a folder is a folder.
 
     Raises
     ------
     DataError : an unknown format or suffix
     """
-    suffix = Path(output).suffix.lower().lstrip(".")
-    kind = format or {"htm": "html", "markdown": "md", "": "html"}.get(suffix, suffix)
+    path = Path(output)
+    suffix = path.suffix.lower().lstrip(".")
+    is_folder = not suffix or path.is_dir() or str(output).endswith(("/", os.sep))
+    named = "folder" if is_folder else {"htm": "html", "markdown": "md"}.get(suffix, suffix)
+    kind = format or named
     if kind not in FORMATS:
         what = f"no format {kind!r}"
         raise DataError(f"report: {output}", what, f"the formats are {', '.join(FORMATS)}")
@@ -143,25 +157,30 @@ def images_of(
     return None, f"no images were found{where}; --images DIR names their folder"
 
 
-def render(
+def write(
+    output: Path,
     truth: Truth,
     tables: Mapping[str, Detections],
     rules: Protocol,
     *,
     kind: str,
     title: str | None,
-    images: Path | None,
+    wanted: Wanted,
     threads: int | None,
     figure: tuple[Path, str] | None,
     receipt_of: Callable[[Detections, Result], Receipt] | None = None,
     findings: Sequence[Any] = (),
     progress: Say | None = None,
-) -> bytes:
-    """Returns the bytes of a report in one of `FORMATS`; parameters as in `html_report.report`.
+    count: Count | None = None,
+) -> tuple[int, list[str]]:
+    """Writes a report in one of `FORMATS`; parameters as in `html_report.report`. Returns its size
+    in bytes, and notes on the pictures of a folder.
+
+    wanted : the folder of the images, and how a folder shows them
 
     Raises
     ------
-    DetmapError : a missing package or program
+    DetmapError : a missing package or program, or the write fails
     """
     from detmap.analysis.commands import browser
 
@@ -169,21 +188,35 @@ def render(
         raise DetmapError("report", "no detectors", "give one, or two to compare")
     if kind in ("pdf", "png"):
         browser.find()
-    made = html_report.report(
-        truth,
-        tables,
-        rules,
-        title=title,
-        images=images,
-        kind="md" if kind == "md" else "html",
-        receipt_of=receipt_of,
-        threads=threads,
-        findings=findings,
-        progress=progress,
-        figure=figure,
+    made = functools.partial(
+        html_report.render, receipt_of=receipt_of, findings=findings, progress=progress
     )
+    html_report.require(pictures=wanted.folder is not None)
+    seen = html_report.analyze(
+        truth, tables, rules, title=title, threads=threads, progress=progress, figure=figure
+    )
+    say = progress or (lambda step: None)
+    if kind == "folder":
+        index = made(seen, images=wanted.folder, linked=True)
+        detectors = {run.name: (run.diagnosis, run.points[0].score) for run in seen.runs}
+        say("writing the page of all images")
+        return writer.write(
+            output,
+            index,
+            detectors,
+            title=seen.title,
+            wanted=wanted,
+            say=say,
+            count=count or (lambda done, of: None),
+        )
+    if kind == "md":
+        from detmap.analysis.html_report import markdown
+
+        content = markdown.text(seen.runs, seen.title, findings, seen.notes).encode()
+    else:
+        content = made(seen, images=wanted.folder)
     if kind in ("pdf", "png"):
-        if progress is not None:
-            progress(f"printing to {kind.upper()}")
-        made = browser.pdf(made) if kind == "pdf" else browser.png(made)
-    return made
+        say(f"printing to {kind.upper()}")
+        content = browser.pdf(content) if kind == "pdf" else browser.png(content)
+    atomic_files.write_bytes(output, content)
+    return len(content), []

@@ -1,5 +1,5 @@
-"""Write an HTML report about one detector, or a comparison of two. The file is self-contained: it
-needs no network and no server.
+"""Write an HTML report about one detector, or a comparison of two: one file, or a folder that also
+shows every image. Both open from disk and need no network and no server.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from detmap.analysis.browse import writer
+from detmap.analysis.browse.pictures import SIDE, Wanted
+from detmap.analysis.browse.writer import INDEX
 from detmap.analysis.commands import browser
 from detmap.cli import (
     command_output,
@@ -25,12 +28,14 @@ from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
 from detmap.core.tables.extension import extended
+from detmap.errors import DetmapError
 
 EXAMPLES = (
-    "detmap report instances_val2017.json results.json -o report.html",
+    "detmap report instances_val2017.json results.json -o report/",
     "detmap report VOCdevkit/VOC2007 before/ after/ --images JPEGImages/",
     "detmap report TRUTH DETECTIONS --format md -o comment.md",
 )
+SMALLEST, LARGEST = 64, 8192  # pixels of a copy
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -45,13 +50,24 @@ def add(command: argparse.ArgumentParser) -> None:
         "--images",
         type=options.path,
         metavar="DIR",
-        help="Show crops of the images in DIR (default: found beside TRUTH).",
+        help="Show the images in DIR (default: found beside TRUTH).",
+    )
+    command.add_argument(
+        "--link",
+        action="store_true",
+        help="Link a report folder to the images instead of copying them.",
+    )
+    command.add_argument(
+        "--image-size",
+        type=_pixels,
+        metavar="N",
+        help="Copy images at most N pixels long into a report folder (default: 480).",
     )
     command.add_argument("--title", help="Set the page title (default: names of the inputs).")
     command.add_argument(
         "--format",
-        choices=("html", "md", "pdf", "png"),
-        help="Set the report format (default: by the suffix of -o, else html).",
+        choices=("html", "md", "pdf", "png", "folder"),
+        help="Set the report format (default: by the suffix of -o; folder without one).",
     )
     command.add_argument(
         "--figure",
@@ -69,9 +85,10 @@ def add(command: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         type=options.new_file,
-        metavar="FILE",
+        metavar="PLACE",
         default=Path("report.html"),
-        help="Write to FILE (default: report.html).",
+        help="Write one file, or a folder with a page of all images if PLACE has no suffix "
+        "(default: report.html).",
     )
 
 
@@ -83,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.other, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     kind = making.kind_of_file(arguments.output, arguments.format)
+    _check_folder(arguments, kind)
     if kind in ("pdf", "png"):
         browser.find()
     if arguments.figure is not None:
@@ -100,25 +118,47 @@ def run(arguments: argparse.Namespace) -> int:
         places.append((other, arguments.other))
     tables = dict(zip(detector_names(given), (table for table, _ in places), strict=True))
     folder, text = making.images_of(truth, arguments.truth, arguments.images, arguments.split)
-    made = making.render(
+    size, notes = making.write(
+        arguments.output,
         truth,
         tables,
         rules,
         kind=kind,
         title=arguments.title,
-        images=folder,
+        wanted=Wanted(folder, arguments.link, arguments.image_size or SIDE),
         receipt_of=functools.partial(_receipt, arguments, truth, places),
         threads=arguments.threads,
         findings=getattr(arguments, "findings", ()),
         progress=streams.progress,
+        count=streams.counter("images copied"),
         figure=None if arguments.figure is None else (arguments.figure, arguments.column),
     )
-    from detmap.core.base import atomic_files
-
-    atomic_files.write_bytes(arguments.output, made)
-    streams.inform(f"{arguments.output}: {len(made):,} bytes\n")
-    command_output.write_notes([text] if text and kind != "md" else [])
+    where = arguments.output / INDEX if kind == "folder" else arguments.output
+    streams.inform(f"{where}: {size:,} bytes\n")
+    command_output.write_notes([*([text] if text and kind != "md" else []), *notes])
     return 0
+
+
+def _pixels(text: str) -> int:
+    """The longest side of a copy."""
+    number = options.count(text)
+    if not SMALLEST <= number <= LARGEST:
+        raise argparse.ArgumentTypeError(f"a whole number from {SMALLEST} to {LARGEST}")
+    return number
+
+
+def _check_folder(arguments: argparse.Namespace, kind: str) -> None:
+    """Raises an error for a folder that holds something else, and for options without effect."""
+    if kind == "folder":
+        writer.require_place(arguments.output)
+        if arguments.link and arguments.image_size is not None:
+            what, fix = "--image-size has no effect with --link", "leave out one of them"
+            raise DetmapError("report", what, fix)
+        return
+    for name, given in (("--link", arguments.link), ("--image-size", arguments.image_size)):
+        if given:
+            fix = "name a folder with -o, such as -o report/"
+            raise DetmapError("report", f"{name} needs a report folder", fix)
 
 
 def _receipt(

@@ -6,6 +6,7 @@ Raises, where an optional package is missing, a `DetmapError` that names what to
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Finding
 from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
-from detmap.core.tables import Detections, Truth
+from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.extension import extended, extended_by_all
 from detmap.errors import DetmapError
 
@@ -31,6 +32,26 @@ def require(*, pictures: bool) -> None:
     for module, is_needed in needed.items():
         if is_needed and find_spec(module) is None:
             raise DetmapError("report", f"needs {module}", "pip install 'detmap-eval[report]'")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Analyzed:
+    """What a report shows, before it is written.
+
+    Parameters
+    ----------
+    runs : one detector, or two
+    title : of the page
+    inputs : names of the files, for the section on method
+    detections : of each detector as they were given
+    notes : on the comparison
+    """
+
+    runs: list[Run]
+    title: str
+    inputs: list[tuple[str, str]]
+    detections: Mapping[str, Detections]
+    notes: Sequence[Note]
 
 
 def report(
@@ -68,11 +89,37 @@ def report(
     """
     if kind not in KINDS:
         raise DetmapError("report: kind", repr(kind), f"the kinds are {', '.join(KINDS)}")
+    require(pictures=images is not None)
+    seen = analyze(
+        truth, detections, protocol, title=title, threads=threads, progress=progress, figure=figure
+    )
+    if kind == "md":
+        from detmap.analysis.html_report import markdown
+
+        return markdown.text(seen.runs, seen.title, findings, seen.notes).encode()
+    return render(seen, images=images, receipt_of=receipt_of, findings=findings, progress=progress)
+
+
+def analyze(
+    truth: Truth,
+    detections: Mapping[str, Detections],
+    protocol: Protocol,
+    *,
+    title: str | None = None,
+    threads: int | None = None,
+    progress: Callable[[str], None] | None = None,
+    figure: tuple[Path, str] | None = None,
+) -> Analyzed:
+    """Evaluates and diagnoses one detector, or two; parameters as of `report`.
+
+    Raises
+    ------
+    DetmapError : as of `report`
+    """
     from detmap.analysis.diagnosis.analysis import require_protocol
 
     require_protocol(protocol)
-    require(pictures=images is not None)
-    from detmap.analysis.html_report import markdown
+    require(pictures=False)
     from detmap.analysis.html_report.gather import gather
 
     if len(detections) not in (1, 2):
@@ -84,28 +131,46 @@ def report(
         gather(name, every, table, protocol, threads=threads, progress=say)
         for name, table in tables.items()
     ]
-    name = title or f"{' and '.join(detections)} on {data_set_name(truth.source)}"
     if figure is not None:
         _write_figure(runs, *figure)
-    if kind == "md":
-        return markdown.text(runs, name, findings, notes).encode()
+    inputs = [("truth", Path(truth.source).name)]
+    inputs += [(f"detections, {key}", Path(t.source).name) for key, t in detections.items()]
+    name = title or f"{' and '.join(detections)} on {data_set_name(truth.source)}"
+    return Analyzed(runs, name, inputs, detections, notes)
+
+
+def render(
+    seen: Analyzed,
+    *,
+    images: Path | None = None,
+    receipt_of: Callable[[Detections, Result], Receipt] | None = None,
+    findings: Sequence[Finding] = (),
+    progress: Callable[[str], None] | None = None,
+    linked: bool = False,
+) -> bytes:
+    """The page of a report; parameters as of `report`.
+
+    linked : whether its numbers and pictures link to the page of all images beside it
+    """
     from detmap.analysis.html_report import page
     from detmap.analysis.html_report.image_files import Pictures
 
-    say("comparing and drawing" if len(runs) == 2 else "drawing")
-    inputs = [("truth", Path(truth.source).name)]
-    inputs += [(f"detections, {key}", Path(t.source).name) for key, t in detections.items()]
+    if progress is not None:
+        progress("comparing and drawing" if len(seen.runs) == 2 else "drawing")
     receipts = {}
     if receipt_of is not None:
-        receipts = {run.name: receipt_of(detections[run.name], run.result) for run in runs}
+        receipts = {
+            run.name: receipt_of(seen.detections[run.name], run.result) for run in seen.runs
+        }
     return page.html(
-        runs,
-        title=name,
-        inputs=inputs,
-        pictures=Pictures(images),
+        seen.runs,
+        title=seen.title,
+        inputs=seen.inputs,
+        pictures=Pictures(images, linked),
         receipts=receipts,
         findings=findings,
-        remarks=notes,
+        remarks=seen.notes,
+        linked=linked,
     ).encode()
 
 

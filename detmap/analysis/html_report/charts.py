@@ -105,10 +105,12 @@ def matrix(
     counts: NDArray[np.int64],
     *,
     before: NDArray[np.int64] | None = None,
+    links: Sequence[Sequence[str]] = (),
 ) -> Markup:
     """Counts, colored by their share of the row; the last row and column are background.
 
     before : counts to subtract: what grew is signed, and colored by whether that is better
+    links : what each cell links to
     """
     n, label = len(counts), 100
     cell = max(13, min(40, (WIDTH + 60 - label) // max(n, 1)))
@@ -131,7 +133,8 @@ def matrix(
             style = f"{'right' if better else 'wrong'} d{min(9, int(share[i, j] * 10))}"
             told = f"{value:,}" if before is None else f"{value:+,}"
             tip = f"{names[i]} predicted as {names[j]}: {told}"
-            parts.append(filled('<g class="hit"><title>{}</title>', tip))
+            link = filled(' data-href="{}"', links[i][j]) if links else ""
+            parts.append(filled('<g class="hit"{}><title>{}</title>', Markup(link), tip))
             parts.append(_rect(style, x, place, cell - 1, cell - 1))
             sign = "" if before is None else "+" if value > 0 else "\N{MINUS SIGN}"
             count, letter = sign + short(abs(value)), 6.2 if cell >= 26 else 5.2  # pixels
@@ -144,11 +147,13 @@ def matrix(
     return _svg(title, summary, parts, (side + 40, side))
 
 
-def shares(title: str, parts: Sequence[tuple[str, str, int]]) -> Markup:
-    """Parts (name, style, count) of a whole as one bar of the page's width, and its legend."""
+def shares(title: str, parts: Sequence[tuple[str, str, int]], links: Sequence[str] = ()) -> Markup:
+    """Parts (name, style, count) of a whole as one bar of the page's width, and its legend, whose
+    names may link to something.
+    """
     total = max(add_integers(count for _, _, count in parts), 1)
     bar, items, left = [], [], 0.0
-    for name, style, count in parts:
+    for place, (name, style, count) in enumerate(parts):
         width = 100 * count / total
         text = f"{name}: {count:,} ({width:.1f} %)"
         rect = '<rect class="{}" x="{:.3f}%" width="{:.3f}%" height="26"/>'
@@ -156,7 +161,8 @@ def shares(title: str, parts: Sequence[tuple[str, str, int]]) -> Markup:
         bar.append(filled('<g class="hit"><title>{}</title>{}</g>', text, part))
         key = '<svg class="key" width="14" height="10" aria-hidden="true">{}</svg>'
         whole = filled(rect, style, 0, 100)
-        items.append(filled("<span>{}{}</span>", filled(key, whole), text))
+        words = filled('<a href="{}">{}</a>', links[place], text) if links else text
+        items.append(filled("<span>{}{}</span>", filled(key, whole), words))
         left += width
     label = f"{title}: " + ", ".join(f"{name} {count:,}" for name, _, count in parts)
     svg = '<svg class="shares" height="26" role="img" aria-label="{}">{}</svg>'

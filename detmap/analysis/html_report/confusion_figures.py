@@ -9,20 +9,20 @@ import numpy as np
 
 from detmap.analysis.diagnosis.confusion import Confusion
 from detmap.analysis.html_report import charts
-from detmap.analysis.html_report.figures import letters, short
+from detmap.analysis.html_report.figures import BROWSER, letters, short
 from detmap.analysis.html_report.gather import Run
 
 MATRIX = 30  # most confused classes
 
 
-def confused(runs: Sequence[Run]) -> list[dict[str, Any]]:
+def confused(runs: Sequence[Run], linked: bool = False) -> list[dict[str, Any]]:
     """The matrix of each detector over the same classes, and B - A."""
     names = [*runs[0].confusion.classes, "background"]
     every = [run.confusion for run in runs]
     some = _most_confused(every)
     names = [names[k] for k in some]
     found = []
-    for (_, name), run in zip(letters(runs), runs, strict=True):
+    for (style, name), run in zip(letters(runs), runs, strict=True):
         n = len(run.confusion.classes)
         row, column, count = run.confusion.counts()
         right, n_objects = (int(count[each & (row < n)].sum()) for each in (row == column, row < n))
@@ -33,7 +33,11 @@ def confused(runs: Sequence[Run]) -> list[dict[str, Any]]:
         if len(some) <= n:
             text += f" Shown: the {MATRIX} most confused classes."
         title = f"Confusion matrix {name}".strip()
-        chart = charts.matrix(title, text, names, run.confusion.among(some))
+        links = [
+            [f"{BROWSER}#detector={style}&view=cases&cell={i}-{j}" for j in some] for i in some
+        ]
+        counts = run.confusion.among(some)
+        chart = charts.matrix(title, text, names, counts, links=links if linked else ())
         found.append({"title": title, "chart": chart, "text": text})
     if len(runs) == 2:
         text = "Counts of B minus counts of A. Blue: better (more right, fewer wrong). Red: worse."

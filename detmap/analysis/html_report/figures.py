@@ -19,6 +19,8 @@ from detmap.analysis.html_report.what_changed import one_only
 from detmap.core.base.sums import add_integers
 from detmap.core.curves import aggregation
 
+BROWSER = "images.html"
+"""The page of all images, beside the report in a folder."""
 MULTIPLES = 12  # classes that are worst and best
 RATES = (("precision", "good"), ("recall", "bad"), ("F1", "ink"))
 
@@ -323,7 +325,7 @@ def localized(runs: Sequence[Run]) -> dict[str, Any]:
     return {"title": f"{overlap} of true positives", "chart": chart, "text": text}
 
 
-def shares(a: Run, b: Run) -> Markup:
+def shares(a: Run, b: Run, linked: bool = False) -> Markup:
     """How many objects both detectors match, one alone, or none."""
     only_b, only_a = one_only(a, b)
     found = found_from(a.diagnosis, a.points[0].score)
@@ -336,4 +338,6 @@ def shares(a: Run, b: Run) -> Markup:
         ("only B matches", "b", counts[2]),
         ("both miss", "none", total - add_integers(counts)),
     )
-    return charts.shares("Objects by who matches them, each at its best-F1 threshold", parts)
+    links = [f"{BROWSER}#group={group}" for group in ("both", "a", "b", "neither")]
+    title = "Objects by who matches them, each at its best-F1 threshold"
+    return charts.shares(title, parts, links if linked else ())

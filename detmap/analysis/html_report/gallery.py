@@ -19,7 +19,7 @@ from detmap.analysis.diagnosis.mistakes import SUSPECTS, Mistake
 from detmap.analysis.diagnosis.operating_sweep import found_from
 from detmap.analysis.diagnosis.tide import MEANING
 from detmap.analysis.html_report import charts
-from detmap.analysis.html_report.figures import letters
+from detmap.analysis.html_report.figures import BROWSER, letters
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.image_files import Pictures, name_of
 from detmap.analysis.html_report.what_changed import one_only
@@ -39,6 +39,7 @@ class Shown:
     picture: Markup
     text: str
     file: str
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,10 @@ def mistakes(runs: Sequence[Run], pictures: Pictures) -> list[tuple[str, list[St
     found, most = [], PER_KIND[len(runs) - 1]
     for kind, meaning in MEANING.items():
         strips = []
-        for (_, name), run in zip(letters(runs), runs, strict=True):
+        for (letter, name), run in zip(letters(runs), runs, strict=True):
             some = [each for each in run.worst if each.kind == kind][:most]
-            shown = [_mistake(run.diagnosis, each, pictures) for each in some]
+            state = f"detector={letter}&kind={kind}"
+            shown = [_mistake(run.diagnosis, each, pictures, state) for each in some]
             strips += [Strip(name, shown)] if shown else []
         if strips:
             found.append((f"{kind}: {meaning}", strips))
@@ -79,13 +81,14 @@ def one_sided(runs: Sequence[Run], pictures: Pictures) -> list[Strip]:
             boxes = _objects(diagnosis, k, only)
             n, total = int(count[k]), len(boxes)
             text = f"{n} of {total} objects: {finder} matches, {other} misses"
-            shown.append(_shown(diagnosis, k, None, boxes, text, pictures))
+            state = f"group={finder.lower()}"
+            shown.append(_shown(diagnosis, k, None, boxes, text, pictures, state))
         if shown:
             found.append(Strip(f"{finder} matches, {other} misses", shown))
     return found
 
 
-def hardest(run: Run, pictures: Pictures) -> list[Shown]:
+def hardest(run: Run, pictures: Pictures, letter: str) -> list[Shown]:
     """The images with most errors at the score of the highest F1."""
     diagnosis, best = run.diagnosis, run.points[0].score
     missed = diagnosis.to_find & ~found_from(diagnosis, best)
@@ -101,21 +104,24 @@ def hardest(run: Run, pictures: Pictures) -> list[Shown]:
         boxes = boxes_as(detections.boxes[rows], detections.box_format, "xywh").tolist()
         every = [*_objects(diagnosis, k, missed), *(("mine", box) for box in boxes)]
         text = f"{each.missed} of {each.objects} objects missed, {each.fp} false positives"
-        shown.append(_shown(diagnosis, k, None, every, text, pictures))
+        shown.append(_shown(diagnosis, k, None, every, text, pictures, f"detector={letter}"))
     return shown
 
 
-def suspected(run: Run, pictures: Pictures) -> list[Strip]:
+def suspected(run: Run, pictures: Pictures, letter: str) -> list[Strip]:
     """Suspected label errors of each kind."""
     found = []
     for kind in SUSPECTS:
         every = [each for each in run.suspects if each.kind == kind]
-        shown = [_suspect(run.diagnosis, each, pictures) for each in every[:PER_SUSPECT]]
+        shown = [
+            _suspect(run.diagnosis, each, pictures, f"detector={letter}")
+            for each in every[:PER_SUSPECT]
+        ]
         found += [Strip(f"{kind}: {len(every):,}", shown)] if shown else []
     return found
 
 
-def _mistake(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Shown:
+def _mistake(diagnosis: Diagnosis, each: Mistake, pictures: Pictures, state: str) -> Shown:
     if each.kind == "Miss":
         k = int(diagnosis.truth.image[each.row])
         lost = np.arange(len(diagnosis.truth)) == each.row
@@ -124,7 +130,7 @@ def _mistake(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Shown:
         k = int(diagnosis.detections.image[each.row])
         boxes = [*_objects(diagnosis, k), ("mine", list(each.box))]
         text = _false_text(diagnosis, each)
-    return _shown(diagnosis, k, each.box, boxes, text, pictures)
+    return _shown(diagnosis, k, each.box, boxes, text, pictures, state)
 
 
 def _missed_text(each: Mistake, name: str) -> str:
@@ -171,7 +177,7 @@ def _background_text(diagnosis: Diagnosis, each: Mistake, best: float) -> str:
     return f"no object there (highest {name} {best:.2f})"
 
 
-def _suspect(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Shown:
+def _suspect(diagnosis: Diagnosis, each: Mistake, pictures: Pictures, state: str) -> Shown:
     of_detection = each.kind in SUSPECTS[:2]
     table = diagnosis.detections if of_detection else diagnosis.truth
     k = int(table.image[each.row])
@@ -182,7 +188,7 @@ def _suspect(diagnosis: Diagnosis, each: Mistake, pictures: Pictures) -> Shown:
         SUSPECTS[2]: f"two {each.category} labels, IoU {each.overlap:.2f}",
         SUSPECTS[3]: f"{each.category} label: {each.reason}",
     }
-    return _shown(diagnosis, k, each.box, boxes, texts[each.kind], pictures)
+    return _shown(diagnosis, k, each.box, boxes, texts[each.kind], pictures, state)
 
 
 def _objects(diagnosis: Diagnosis, image: int, lost: NDArray[np.bool_] | None = None) -> Boxes:
@@ -201,8 +207,12 @@ def _shown(
     boxes: Boxes,
     text: str,
     pictures: Pictures,
+    state: str,
 ) -> Shown:
-    """A picture of an image, around the box `view`, or whole."""
+    """A picture of an image, around the box `view`, or whole; it may link to the image in a state
+    of the page of all images.
+    """
+    href = f"{BROWSER}#{state}&open={image}" if pictures.linked else ""
     images = diagnosis.truth.images
     file, picture = name_of(images, image), pictures.read(images, image)
     label = f"{text}; {file}"
@@ -210,12 +220,12 @@ def _shown(
         data = _crop(picture, view, boxes)
         pictures.spent += len(data)
         tag = '<img alt="{}" src="data:image/webp;base64,{}">'
-        return Shown(Markup(tag).format(label, base64.b64encode(data).decode()), text, file)
+        return Shown(Markup(tag).format(label, base64.b64encode(data).decode()), text, file, href)
     width, height = float(images.width[image]), float(images.height[image])
     if np.isnan(width) or np.isnan(height):
         every = np.array([box for _, box in boxes] or [[0.0, 0, 1, 1]])
         width, height = (every[:, :2] + every[:, 2:]).max(axis=0).tolist()
-    return Shown(charts.sketch(label, (width, height), boxes), text, file)
+    return Shown(charts.sketch(label, (width, height), boxes), text, file, href)
 
 
 def _crop(picture: NDArray[np.uint8], view: Iterable[float] | None, boxes: Boxes) -> bytes:

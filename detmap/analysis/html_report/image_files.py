@@ -32,9 +32,11 @@ class Pictures:
     Parameters
     ----------
     folder : of the images; None for sketches
+    linked : whether pictures link to the page of all images
     """
 
     folder: Path | None = None
+    linked: bool = False
     spent: int = 0
     _odd: dict[str, dict[str, None]] = field(default_factory=dict)
     _index: dict[str, list[Path]] | None = None
@@ -52,25 +54,27 @@ class Pictures:
             found.append(f"{what}: {', '.join(list(names)[:5])}{more}")
         return found
 
-    def read(self, images: Images, image: int) -> NDArray[np.uint8] | None:
+    def read(self, images: Images, image: int, side: int | None = None) -> NDArray[np.uint8] | None:
         """Returns the pixels of an image of the ground truth, scaled to its size there; None and a
         note if no file certainly belongs to it.
+
+        side : if given, pixels of the longest side are enough, and large JPEGs are read faster
         """
         if self.folder is None or self.spent > BUDGET:
             return None
         import cv2
 
-        paths = self._paths(images, image)
+        paths = self.paths(images, image)
         picture, odd = None, SEVERAL if len(paths) > 1 else MISSING
         if len(paths) == 1:
             size = float(images.width[image]), float(images.height[image])
             with suppress(DataError, cv2.error):
-                picture, odd = _decoded(paths[0], size)
+                picture, odd = _decoded(paths[0], size, side)
         if odd:
             self._odd.setdefault(odd, {})[name_of(images, image)] = None
         return picture
 
-    def _paths(self, images: Images, image: int) -> list[Path]:
+    def paths(self, images: Images, image: int) -> list[Path]:
         """Returns the files that may belong to an image: equal stem, longest common path, and no
         other image fits as well.
         """
@@ -119,9 +123,12 @@ def _shared(path: Path, name: str) -> tuple[int, bool]:
     return n, path.suffix.lower() == wanted.suffix.lower()
 
 
-def _decoded(path: Path, size: tuple[float, float]) -> tuple[NDArray[np.uint8] | None, str]:
+def _decoded(
+    path: Path, size: tuple[float, float], side: int | None = None
+) -> tuple[NDArray[np.uint8] | None, str]:
     """Returns the pixels of an image of this width and height, and a warning; None if its header
-    gives too many pixels (checked before decoding), or if it contradicts the ground truth.
+    gives too many pixels (checked before decoding), or if it contradicts the ground truth. With
+    `side` fewer pixels, if their longest side has at least as many.
 
     Raises
     ------
@@ -134,9 +141,11 @@ def _decoded(path: Path, size: tuple[float, float]) -> tuple[NDArray[np.uint8] |
     if width[0] * height[0] > MOST_PIXELS:
         return None, MISSING
     content = np.frombuffer(data, dtype=np.uint8)
-    found = cv2.imdecode(content, cv2.IMREAD_COLOR)
+    turned, parts = _is_turned(data), _parts(max(width[0], height[0]), side)
+    flags = cv2.IMREAD_COLOR if turned or parts == 1 else REDUCED[parts]
+    found = cv2.imdecode(content, flags)
     stored = found
-    if _is_turned(data):
+    if turned:
         stored = cv2.imdecode(content, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
     if found is None or stored is None:
         return None, MISSING
@@ -147,14 +156,29 @@ def _decoded(path: Path, size: tuple[float, float]) -> tuple[NDArray[np.uint8] |
         found = stored if fits[1] else found
     picture: NDArray[np.uint8] = np.asarray(found, dtype=np.uint8)
     own = picture.shape[1::-1]
+    if flags != cv2.IMREAD_COLOR:
+        own = int(width[0]), int(height[0])
     if own == size or np.isnan(size).any():
         return picture, ""
     if abs(own[0] * size[1] - own[1] * size[0]) > max(*own, *size):  # a pixel of rounding
         return None, OTHER
     if size[0] * size[1] > MOST_PIXELS:
         return None, OTHER
+    if side is not None:
+        return picture, SCALED
     scaled = cv2.resize(picture, (round(size[0]), round(size[1])), interpolation=cv2.INTER_AREA)
     return np.asarray(scaled, dtype=np.uint8), SCALED
+
+
+REDUCED = {2: 17, 4: 33, 8: 65}
+"""Flags of OpenCV that decode a half, a quarter and an eighth of a JPEG's sides."""
+
+
+def _parts(longest: float, side: int | None) -> int:
+    """Returns by how much an image may be reduced when it is decoded."""
+    if side is None or not longest > 0:
+        return 1
+    return max((n for n in REDUCED if longest / n >= side), default=1)
 
 
 def _is_turned(data: bytes) -> bool:

@@ -61,6 +61,7 @@ def html(
     receipts: Mapping[str, Receipt],
     findings: Sequence[Finding] = (),
     remarks: Sequence[Note] = (),
+    linked: bool = False,
 ) -> str:
     """Render the page.
 
@@ -72,6 +73,7 @@ def html(
     receipts : of each detector, by its name
     findings : of the doctor
     remarks : on the comparison, shown below the verdict
+    linked : whether numbers and pictures link to the page of all images beside it
     """
     # Over 60 lines: one line per value of the template.
     style, script = ((HERE / name).read_text("utf-8") for name in ("style.css", "script.js"))
@@ -90,6 +92,7 @@ def html(
             for key, noun in (("images", "image"), ("objects", "object"), ("classes", "class"))
         ),
         two=two,
+        linked=linked,
         runs=runs,
         sections=SECTIONS,
         text_columns=TEXT_COLUMNS,
@@ -97,10 +100,10 @@ def html(
         iou=f"{first.diagnosis.iou:g}",
         verdict=decide(runs),
         changed=changed(*runs) if two else [],
-        shares=figures.shares(*runs) if two else "",
+        shares=figures.shares(runs[0], runs[1], linked) if two else "",
         interval_text=report_tables.interval_text(runs),
         metrics=report_tables.metrics(runs),
-        class_rows=row_figures.classes(runs),
+        class_rows=row_figures.classes(runs, linked),
         classes=report_tables.classes(runs),
         unlisted_classes=report_tables.unlisted_classes(runs),
         undefined_classes=report_tables.undefined_classes(runs),
@@ -108,7 +111,7 @@ def html(
         few=len(first.diagnosis.truth.categories) <= FEW_CLASSES,
         multiples=figures.multiples(runs),
         n_curves=sum(row["objects"] > 0 for row in first.result.per_class),
-        cost_rows=row_figures.costs(runs),
+        cost_rows=row_figures.costs(runs, linked),
         costs=report_tables.costs(runs),
         slice_rows=row_figures.slices(runs),
         sliced=report_tables.sliced(runs),
@@ -120,7 +123,7 @@ def html(
         calibration=report_tables.calibrated(runs),
         best=report_tables.best(runs),
         lrp=report_tables.lrp(runs),
-        confused=confused(runs),
+        confused=confused(runs, linked),
         pairs=report_tables.confused(runs),
         **_pictured(runs, pictures),
         added=[each for each in diagnosed.SECTIONS if each.title],
@@ -139,10 +142,10 @@ def _pictured(runs: Sequence[Run], pictures: Pictures) -> dict[str, Any]:
         "pictures": pictures.folder is not None,
         "mistakes": gallery.mistakes(runs, pictures),
         "one_sided": gallery.one_sided(runs, pictures),
-        "hardest": gallery.hardest(runs[-1], pictures),
+        "hardest": gallery.hardest(runs[-1], pictures, "ab"[len(runs) - 1]),
         "image_table": report_tables.images(runs),
         "reviewed": reviewed.name,
-        "suspected": gallery.suspected(reviewed, pictures),
+        "suspected": gallery.suspected(reviewed, pictures, "ab"[list(runs).index(reviewed)]),
         "suspects": suspects.table(reviewed),
         "exports": suspects.exports(reviewed),
     }

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from detmap.analysis.diagnosis.diagnosis_intervals import joined
 from detmap.analysis.diagnosis.summary import ENOUGH
 from detmap.analysis.diagnosis.tide import ERRORS, MEANING, SPECIAL
+from detmap.analysis.html_report.figures import BROWSER
 from detmap.analysis.html_report.gather import Run, listed_classes
 from detmap.analysis.html_report.numbers import Number, interval_at, known, moved
 from detmap.analysis.html_report.report_tables import sampled_differences
@@ -24,7 +25,7 @@ from detmap.core.statistics.estimates import Difference, Interval
 ENDS = 20  # rows at each end that are shown of many classes
 
 
-def class_rows(runs: Sequence[Run]) -> tuple[str, list[Row]]:
+def class_rows(runs: Sequence[Run], linked: bool = False) -> tuple[str, list[Row]]:
     """The name of the number and the classes, by difference, or by AP of one detector."""
     key = first_value(runs[0])
     if not key:
@@ -40,7 +41,8 @@ def class_rows(runs: Sequence[Run]) -> tuple[str, list[Row]]:
         if not all(map(math.isnan, values)):
             objects = first["objects"]
             row = _row(first["name"], f"{objects:,}", values, ranges, apart.get(k))
-            rows.append(replace(row, objects=objects))
+            href = f"{BROWSER}#view=cases&class={k}" if linked else ""
+            rows.append(replace(row, objects=objects, href=href))
 
     def order(row: Row) -> float:
         value = row.marks[-1][0].value
@@ -49,9 +51,9 @@ def class_rows(runs: Sequence[Run]) -> tuple[str, list[Row]]:
     return f"{key}, points", sorted(rows, key=order)
 
 
-def classes(runs: Sequence[Run]) -> list[tuple[int, Markup, str]]:
+def classes(runs: Sequence[Run], linked: bool = False) -> list[tuple[int, Markup, str]]:
     """Number of rows, table, and what it shows of many classes; the second has the rest."""
-    key, rows = class_rows(runs)
+    key, rows = class_rows(runs, linked)
     panels = _panels(key, "dots", runs)
     axes = [axis(panel, rows, place) for place, panel in enumerate(panels)]
     parts, note = _ends(rows)
@@ -102,7 +104,7 @@ def slices(runs: Sequence[Run]) -> dict[str, Markup]:
     return found
 
 
-def costs(runs: Sequence[Run]) -> Markup:
+def costs(runs: Sequence[Run], linked: bool = False) -> Markup:
     """The AP gain of fixing each kind of error."""
     kinds = [*ERRORS, *SPECIAL]
     apart = sampled_differences(runs, lambda drawn: joined([drawn.gain[kind] for kind in kinds]))
@@ -114,11 +116,18 @@ def costs(runs: Sequence[Run]) -> Markup:
             None if run.uncertainty is None else run.uncertainty.gain[kind].intervals[0]
             for run in runs
         ]
-        rows.append(_row(kind, meaning[kind], values, ranges, apart[k] if apart else None))
+        row = _row(kind, meaning[kind], values, ranges, apart[k] if apart else None)
+        rows.append(replace(row, href=_kind_link(kind) if linked else ""))
     panels = _panels("AP gain if fixed, points", "bars", runs)
     axes = [axis(panel, rows, place) for place, panel in enumerate(panels)]
     groups = [("one kind of error", rows[: len(ERRORS)]), ("all errors", rows[len(ERRORS) :])]
     return plot("AP gain if fixed", panels, groups, axes, _heading(runs), name="error")
+
+
+def _kind_link(kind: str) -> str:
+    """The page of all images with the cases of a kind of error."""
+    some = {"FalsePos": "Cls-Loc-Both-Dupe-Bkg", "FalseNeg": "Miss"}.get(kind, kind)
+    return f"{BROWSER}#view=cases&kind={some}"
 
 
 def _heading(runs: Sequence[Run]) -> str:

@@ -52,6 +52,7 @@ class Row:
     value : at its end
     text : shown on hover and by keyboard
     objects : ground-truth objects behind the values
+    href : what the name links to, "" for nothing
     """
 
     name: str
@@ -60,6 +61,7 @@ class Row:
     value: Number
     text: str
     objects: int = 0
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,8 @@ def _ticks(panel: Panel, axis: Axis) -> Markup:
 
 def _row(row: Row, panels: Sequence[Panel], axes: Sequence[Axis]) -> Markup:
     note = filled(" <small>{}</small>", row.note) if row.note else ""
-    cells = [filled('<tr><th scope="row">{}{}</th>', row.name, note)]
+    name = filled('<a href="{}">{}</a>', row.href, row.name) if row.href else row.name
+    cells = [filled('<tr><th scope="row">{}{}</th>', name, note)]
     makers = {"dots": _dots, "bars": _bars, "change": _change}
     title = filled("<title>{}</title>", row.text)
     height = 26 if panels[0].kind == "bars" else 22

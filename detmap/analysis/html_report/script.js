@@ -76,7 +76,7 @@ for (const input of all("input[type=search]")) {
     const wanted = input.value.trim().toLowerCase();
     let found = 0;
     for (const row of all("tbody tr", section)) {
-      row.hidden = !row.cells[0].firstChild.nodeValue.toLowerCase().includes(wanted);
+      row.hidden = !row.cells[0].firstChild.textContent.toLowerCase().includes(wanted);
       if (!row.hidden && row.closest(".plots")) found += 1;
     }
     if (wanted) for (const each of all("details.rest", section)) each.open = true;
@@ -107,18 +107,21 @@ const show = mark => {
   tip.style.left = `${left}px`;
   tip.style.top = `${above > 0 ? above : box.bottom + 6}px`;
 };
+const follow = mark => { if (mark) location.href = mark.dataset.href; };
 for (const [chart, marks] of charts) {
   let place = -1;
   chart.setAttribute("tabindex", "0");
   chart.addEventListener("pointerover", event => show(event.target.closest("[data-tip]")));
   chart.addEventListener("pointerleave", () => show(null));
   chart.addEventListener("blur", () => show(null));
+  chart.addEventListener("click", event => follow(event.target.closest("[data-href]")));
   chart.addEventListener("keydown", event => {
     const seen = marks.filter(mark => !mark.hidden), last = seen.length - 1;
     const next = {
       ArrowRight: place + 1, ArrowDown: place + 1, ArrowLeft: place - 1, ArrowUp: place - 1, Home: 0, End: last,
     }[event.key];
     if (event.key === "Escape") show(null);
+    if (event.key === "Enter" && event.target === chart) follow(marks.find(mark => mark.matches(".shown[data-href]")));
     if (next === undefined || last < 0) return;
     event.preventDefault();
     place = Math.min(Math.max(next, 0), last);

@@ -27,7 +27,7 @@ from tests.support import builders as make
 from tests.support.tier import drawn
 
 RULES = ("coco-bbox", "voc2007", "voc2012")
-QUICK, MANY = 20, 240
+QUICK, MANY = 12, 240
 
 
 def states_of(plain: dict[str, Any], mine: Expected) -> list[dict[str, Any]]:

@@ -64,10 +64,9 @@ const readDetector = (raw, truth) => {
   for (const counts of [tp, fp, hits]) {
     for (let s = steps.length - 1; s >= 0; s--) counts[s] += counts[s + 1];
   }
-  const own = unpack(raw.code);
   return {
     n, off, step, kind, label: unpack(raw.label), object, image, steps, found, tp, fp, hits,
-    code: own, pairOff, pairDet: unpack(raw.pairDet), pairObj: unpack(raw.pairObj), properties: [],
+    code: unpack(raw.code), pairOff, pairDet: unpack(raw.pairDet), pairObj: unpack(raw.pairObj), properties: [],
   };
 };
 
@@ -92,5 +91,6 @@ const propertyOf = (model, detector, p) => {
 const readModel = () => {
   const meta = files.get("meta"), truth = readTruth(files.get("truth"), meta);
   const detectors = meta.detectors.map((_, k) => readDetector(files.get(`det${k}`), truth));
-  return {meta, truth, detectors, nImages: meta.files.length, nClasses: meta.classes.length};
+  return {meta, truth, detectors, nImages: meta.files.length, nClasses: meta.classes.length,
+    width: unpack(meta.width), height: unpack(meta.height)};
 };

@@ -1,0 +1,34 @@
+// Files of what is listed: names of images as text, cases as CSV with the columns of
+// `detmap diagnose --errors`.
+const CSV_HEAD = ["kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row"];
+
+const save = (name, text, type) => {
+  const link = element("a", {download: name, href: URL.createObjectURL(new Blob([text], {type}))});
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+};
+
+// A text that begins like a formula follows an apostrophe; quotes where CSV needs them.
+const csvCell = value => {
+  if (typeof value === "number") return Number.isNaN(value) ? "" : String(value);
+  const text = clean(value), safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+
+const listedImages = app => app.state.view === "images" ? Array.from(app.list)
+  : [...new Set(Array.from(app.list, code => imageOf(app, code)))];
+
+const imageList = app => `${listedImages(app).map(i => clean(app.model.meta.files[i])).join("\n")}\n`;
+
+const caseList = async app => {
+  const {model, state, found} = app, {classes, ids, files: names} = model.meta, rows = [CSV_HEAD.join(",")];
+  for (const code of ordered(model, state, found.cases)) {
+    const i = imageOf(app, code), boxes = await app.source.boxes(i), kind = kindOfCase(app, code);
+    const each = itemsOf(model, boxes, state.det, i, found.steps[state.det]).find(item => item.code === code);
+    const object = objectOf(app, code), other = object >= 0 ? classes[model.truth.label[object]] : "";
+    const label = classes[labelOf(app, code)];
+    rows.push([kind === FOUND ? "object" : KIND_KEYS[kind], ids ? ids[i] : names[i], label, each.x, each.y, each.w, each.h,
+      code < 0 ? NaN : each.score, Math.round(each.overlap * 100) / 100, other === label ? "" : other, each.row].map(csvCell).join(","));
+  }
+  return `${rows.join("\n")}\n`;
+};

@@ -1,0 +1,111 @@
+"""Writes a report folder beside its place, then renames it, so it appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from detmap.analysis.browse import folder
+from detmap.analysis.browse.cases import shown
+from detmap.analysis.browse.pictures import Copies, Count, Say, Wanted
+from detmap.analysis.diagnosis import Diagnosis
+from detmap.core.base import atomic_files
+from detmap.errors import DetmapError
+
+INDEX = "index.html"
+OWN = frozenset({INDEX, folder.PAGE, "view", "data", "img"})
+MARK = b'name="generator" content="detmap report"'
+
+
+def require_place(place: Path) -> None:
+    """Raises `DetmapError` if a report folder would replace or mix with something else."""
+    if not os.path.lexists(place):
+        return
+    if not place.is_dir():
+        raise DetmapError(str(place), "is a file", "name a folder, or a file with -o report.html")
+    names = {entry.name for entry in os.scandir(place)}
+    if not names:
+        return
+    with suppress(OSError):
+        if names <= OWN and MARK in (place / folder.PAGE).read_bytes():
+            return
+    what = "is a folder that holds something else than a report"
+    raise DetmapError(str(place), what, "name a new folder, or one with an earlier report")
+
+
+def write(
+    place: Path,
+    index: bytes,
+    detectors: Mapping[str, tuple[Diagnosis, float]],
+    *,
+    title: str,
+    wanted: Wanted,
+    say: Say = lambda step: None,
+    count: Count = lambda done, of: None,
+) -> tuple[int, list[str]]:
+    """Writes a report folder, or replaces an earlier one.
+
+    Parameters
+    ----------
+    place : the folder
+    index : the page of the report
+    detectors : diagnosis and best-F1 threshold of one or two detectors, by name
+    title : of the page
+    wanted : how pictures get into the folder
+    say, count : take each step, and how many of how many images are copied
+
+    Returns
+    -------
+    the bytes of all files, and notes on pictures
+
+    Raises
+    ------
+    DetmapError : the folder holds something else, or cannot be written
+    """
+    require_place(place)
+    every = {name: shown(*each) for name, each in detectors.items()}
+    copies = Copies(wanted, list(every.values()))
+    pictures = copies.content(place)
+    target = Path(os.path.realpath(place))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_files.temporary_folder(target.parent) as draft:
+            if pictures["kind"] == "copies":
+                pictures = copies.write(draft / "img", say, count)
+            for part in ("data", "view"):
+                (draft / part).mkdir()
+            (draft / INDEX).write_bytes(index)
+            for files in (folder.data_files(every, title, pictures), folder.code_files()):
+                for path, content in files:
+                    (draft / path).write_bytes(content)
+            size = sum(path.stat().st_size for path in draft.rglob("*") if path.is_file())
+            draft.chmod(0o777 & ~_umask())
+            _put(draft, target)
+    except OSError as error:
+        what = f"cannot be written: {error.strerror or error}"
+        raise DetmapError(str(place), what, "write to another place, or make room") from error
+    return size, copies.notes
+
+
+def _put(draft: Path, target: Path) -> None:
+    """Renames the draft to its place; an earlier report there is deleted after it."""
+    if not target.exists():
+        atomic_files.rename(draft, target)
+        return
+    with atomic_files.temporary_folder(target.parent) as old:
+        os.rename(target, old / "report")
+        try:
+            atomic_files.rename(draft, target)
+        except OSError:
+            os.rename(old / "report", target)
+            raise
+        shutil.rmtree(old / "report", ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
