@@ -89,6 +89,9 @@ def report(
     """
     if kind not in KINDS:
         raise DetmapError("report: kind", repr(kind), f"the kinds are {', '.join(KINDS)}")
+    from detmap.analysis.diagnosis.analysis import require_protocol
+
+    require_protocol(protocol)
     require(pictures=images is not None)
     seen = analyze(
         truth, detections, protocol, title=title, threads=threads, progress=progress, figure=figure

@@ -88,7 +88,7 @@ def one_sided(runs: Sequence[Run], pictures: Pictures) -> list[Strip]:
     return found
 
 
-def hardest(run: Run, pictures: Pictures, letter: str) -> list[Shown]:
+def hardest(run: Run, pictures: Pictures, letter: str = "a") -> list[Shown]:
     """The images with most errors at the score of the highest F1."""
     diagnosis, best = run.diagnosis, run.points[0].score
     missed = diagnosis.to_find & ~found_from(diagnosis, best)
@@ -108,7 +108,7 @@ def hardest(run: Run, pictures: Pictures, letter: str) -> list[Shown]:
     return shown
 
 
-def suspected(run: Run, pictures: Pictures, letter: str) -> list[Strip]:
+def suspected(run: Run, pictures: Pictures, letter: str = "a") -> list[Strip]:
     """Suspected label errors of each kind."""
     found = []
     for kind in SUSPECTS:
@@ -207,7 +207,7 @@ def _shown(
     boxes: Boxes,
     text: str,
     pictures: Pictures,
-    state: str,
+    state: str = "",
 ) -> Shown:
     """A picture of an image, around the box `view`, or whole; it may link to the image in a state
     of the page of all images.
