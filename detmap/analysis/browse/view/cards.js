@@ -47,6 +47,7 @@ const drawCard = async (app, canvas, i, code) => {
     h: Math.max(focus.y + focus.h, other.y + other.h) - Math.min(focus.y, other.y)} : focus;
   const view = around ? cropView(size, whole, around) : fitView(size, whole);
   const marked = code === null && app.found.mode === "group" ? app.groupItems(items) : items;
+  canvas.dataset.drawn = "";
   paint(context, size, view, picture, whole, marked, focus ? {focus: focus.code, beside, labels: true} : {});
 };
 
@@ -58,7 +59,7 @@ const card = (app, n, i, code) => {
   const canvas = element("canvas", {"aria-hidden": "true"});
   const made = pushable(`card${code === null ? `i${i}` : code}`, canvas, () => app.change({open: {image: i, code}}, {keepPage: true}), {className: "card"});
   made.append(element("b", {className: style, textContent: head}), element("small", {textContent: code === null ? text : `${text} \u00b7 ${short}`, title: name}));
-  app.waiting.push(() => drawCard(app, canvas, i, code));
+  app.drawers.set(canvas, () => drawCard(app, canvas, i, code));
   return element("li", {}, made);
 };
 
@@ -81,18 +82,16 @@ const drawList = app => {
   const {state, model, found} = app, list = app.list, cases = state.view === "cases";
   const last = Math.max(1, Math.ceil(list.length / PER_PAGE)), page = Math.min(state.page, last), begin = (page - 1) * PER_PAGE;
   const rows = Array.from(list.slice(begin, begin + PER_PAGE));
-  app.waiting = [];
+  app.drawers = new Map();
   redraw(document.getElementById("cards"), rows.map((each, n) => cases ? card(app, n, imageOf(app, each), each) : card(app, n, each, null)));
   redraw(document.getElementById("pages"), pageLinks(app, page, last));
   const what = cases ? (list.length === 1 ? "case" : "cases") : `of ${grouped(model.nImages)} images`;
   const range = list.length > PER_PAGE ? `${grouped(begin + 1)} to ${grouped(begin + rows.length)} of ` : "";
   const total = cases ? "" : `, ${grouped(found.cases.length)} ${found.mode === "group" ? "objects" : state.kinds.length || found.mode === "cell" ? "cases" : "errors"}`;
   document.getElementById("note").textContent = list.length ? `${range}${grouped(list.length)} ${what}${total}` : `Nothing matches these filters${total}`;
-  const waiting = app.waiting;
-  requestAnimationFrame(async () => {
-    for (const draw of waiting) {
-      if (waiting !== app.waiting) return;
-      await Promise.race([draw(), new Promise(done => setTimeout(done, 30))]);
-    }
-  });
+  app.seen?.disconnect();  // a card is drawn when it comes near the window
+  app.seen = new IntersectionObserver((entries, seen) => {
+    for (const {target, isIntersecting} of entries) if (isIntersecting) { seen.unobserve(target); app.drawers.get(target)?.(); }
+  }, {rootMargin: "300px"});
+  for (const canvas of app.drawers.keys()) app.seen.observe(canvas);
 };

@@ -126,6 +126,14 @@ const nameTest = (model, text) => {
   return i => model.meta.files[i].toLowerCase().includes(wanted);
 };
 
+const largestFirst = truth => {
+  if (!truth.bySize) {
+    const [, , w, h] = truth.box, area = Float64Array.from(w, (side, g) => side * h[g]);
+    truth.bySize = Uint32Array.from(w.keys()).sort((a, b) => area[b] - area[a] || a - b);
+  }
+  return truth.bySize;
+};
+
 // Cases by score (equal ones by image), then objects by size; "low" reversed; else as in the files.
 const ordered = (model, state, cases) => {
   if (state.order === "file") return cases;
@@ -137,8 +145,8 @@ const ordered = (model, state, cases) => {
   const sorted = new Int32Array(cases.length);
   for (const each of cases) if (each >= 0) sorted[first[place(each)]++] = each;
   let at = n ? first[n - 1] : 0;
-  const bySize = high ? model.truth.bySize : [...model.truth.bySize].reverse();
-  for (const g of bySize) if (there[g]) sorted[at++] = ~g;
+  const bySize = largestFirst(model.truth);
+  for (const g of high ? bySize : bySize.slice().reverse()) if (there[g]) sorted[at++] = ~g;
   return sorted;
 };
 

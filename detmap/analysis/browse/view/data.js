@@ -2,10 +2,14 @@
 const files = new Map();
 globalThis.detmapData = (name, content) => { files.set(name, content); };
 
+const decoded = text => {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);  // not in older browsers
+  const signs = atob(text), bytes = new Uint8Array(signs.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = signs.charCodeAt(i);
+  return bytes;
+};
 const unpack = column => {
-  const text = atob(column.b), n = text.length, width = column.w;
-  const bytes = new Uint8Array(n);
-  for (let i = 0; i < n; i++) bytes[i] = text.charCodeAt(i);
+  const bytes = decoded(column.b), n = bytes.length, width = column.w;
   if (width === 8) return new Float64Array(bytes.buffer);
   if (width === 1) return bytes;
   if (width === 2) return new Uint16Array(bytes.buffer);
@@ -39,8 +43,6 @@ const readTruth = (raw, meta) => {
     const place = unpack(property.place), key = property.of === "image" ? truth.image : label;
     return Uint8Array.from(key, each => place[each]);
   });
-  const [, , w, h] = truth.box, area = Float64Array.from(w, (side, g) => side * h[g]);
-  truth.bySize = Uint32Array.from(w.keys()).sort((a, b) => area[b] - area[a] || a - b);
   return truth;
 };
 

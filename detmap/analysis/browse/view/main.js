@@ -4,7 +4,7 @@ const CURVES = [["precision", "dotted"], ["recall", "dashed"], ["f1", "solid"]],
 const makeApp = model => {
   const app = {
     model, source: makeSource(model), state: fromHash(model, location.hash), names: model.meta.detectors.map(each => clean(each.name)),
-    open: new Set(), classText: "", allClasses: false, waiting: [], list: [], found: null, counted: "",
+    open: new Set(), classText: "", allClasses: false, drawers: new Map(), list: [], found: null, counted: "",
     get det() { return model.detectors[this.state.det]; },
     warn(text) { document.getElementById("note").textContent = text; },
     groupItems(items) {  // the objects of the chosen group stand out
@@ -177,6 +177,6 @@ const start = async () => {
     (document.querySelector("#cards button") ?? document.getElementById("list")).focus();
   });
   app.draw();
-  document.documentElement.dataset.ready = "";
+  document.documentElement.dataset.ready = Math.round(performance.now());  // milliseconds since it was opened
 };
 start();
