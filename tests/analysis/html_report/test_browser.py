@@ -33,24 +33,6 @@ AXE = Path(os.environ.get("DETMAP_AXE", "/nowhere/axe.min.js"))
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    profile = tmp_path_factory.mktemp("profile")
-    for argument in (
-        *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
-        *("--window-size=1280,1000", f"--user-data-dir={profile}"),
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(executable_path=DRIVER)
-    driver = webdriver.Chrome(options=options, service=service)
-    driver.set_script_timeout(300)  # a busy machine
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of files with long names, with pictures and receipts."""
     folder = tmp_path_factory.mktemp("page")

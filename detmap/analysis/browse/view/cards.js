@@ -86,9 +86,9 @@ const drawList = app => {
   redraw(document.getElementById("cards"), rows.map((each, n) => cases ? card(app, n, imageOf(app, each), each) : card(app, n, each, null)));
   redraw(document.getElementById("pages"), pageLinks(app, page, last));
   const what = cases ? (list.length === 1 ? "case" : "cases") : `of ${grouped(model.nImages)} images`;
-  const range = list.length > PER_PAGE ? `${grouped(begin + 1)} to ${grouped(begin + rows.length)} of ` : "";
+  const range = list.length > PER_PAGE ? `; here ${grouped(begin + 1)} to ${grouped(begin + rows.length)}` : "";
   const total = cases ? "" : `, ${grouped(found.cases.length)} ${found.mode === "group" ? "objects" : state.kinds.length || found.mode === "cell" ? "cases" : "errors"}`;
-  document.getElementById("note").textContent = list.length ? `${range}${grouped(list.length)} ${what}${total}` : `Nothing matches these filters${total}`;
+  document.getElementById("note").textContent = list.length ? `${grouped(list.length)} ${what}${total}${range}` : `Nothing matches these filters${total}`;
   app.seen?.disconnect();  // a card is drawn when it comes near the window
   app.seen = new IntersectionObserver((entries, seen) => {
     for (const {target, isIntersecting} of entries) if (isIntersecting) { seen.unobserve(target); app.drawers.get(target)?.(); }

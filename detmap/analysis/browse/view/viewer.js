@@ -4,7 +4,7 @@ const makeViewer = app => {
   const shown = {truth: true, alone: false, side: false, zoom: 1, x: 0, y: 0, hover: null};
   let panes = [], at = null, pointers = new Map();
   const button = (text, key, press, label) => {
-    const made = pushable(label, text, press, {title: key ? `${label} (${key})` : label, "aria-label": label});
+    const made = pushable(label, text, press, key ? {title: label} : {title: label, "aria-label": label});
     if (key) made.append(" ", element("kbd", {textContent: key}));
     return made;
   };

@@ -1,0 +1,459 @@
+"""The page of all images in headless Chromium, against `diagnose` and `confusion`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detmap
+from detmap.analysis.browse import writer
+from detmap.analysis.browse.cases import Shown
+from detmap.analysis.browse.pictures import Wanted
+from tests.analysis.browse.counting import Expected, every_shown, groups, voc_detectors
+from tests.analysis.browse.test_counts import sample
+from tests.analysis.diagnosis.test_shape_overlaps import rectangles
+from tests.analysis.diagnosis.troublesome_tables import tables
+from tests.support import builders as make
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="Chromium and its driver"),
+]
+AXE = Path(os.environ.get("DETMAP_AXE", "/nowhere/axe.min.js"))
+
+
+READY = "'ready' in document.documentElement.dataset"
+
+
+def written(every: dict[str, Shown], place: Path, wanted: Wanted | None = None) -> Path:
+    """The report folder of detectors; its first page is a stand-in."""
+    detectors = {name: (each.diagnosis, each.best) for name, each in every.items()}
+    index = b'<!doctype html><html lang="en"><title>report</title><h1>report</h1>'
+    writer.write(place, index, detectors, title="a title", wanted=wanted or Wanted())
+    return place
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("browse") / "report"
+    return written(sample(), place, Wanted(make.SHAPES / "JPEGImages"))
+
+
+def open_page(browser: Any, place: Path, state: str = "") -> None:
+    browser.get("about:blank")
+    browser.get_log("browser"), browser.get_log("performance")
+    browser.get(f"{(place / 'images.html').as_uri()}{state}")
+    until(browser, f"return {READY}")
+
+
+def until(browser: Any, script: str) -> Any:
+    """What a script returns as soon as it is true."""
+    for _ in range(1000):
+        if found := browser.execute_script(script):
+            return found
+        time.sleep(0.01)
+    pytest.fail(f"never true: {script}; {browser.get_log('browser')}")
+
+
+READ = r"""
+    const number = text => Number(text.replace(/\D/g, ""));
+    const bars = prefix => [...document.querySelectorAll(`#filters [data-key^=${prefix}]`)];
+    const count = bar => number((bar.querySelector(".count") ?? bar).textContent);
+    const counts = prefix => Object.fromEntries(bars(prefix).map(
+      bar => [bar.dataset.key.slice(prefix.length), count(bar)]));
+    const note = document.getElementById("note").textContent;
+    return {
+      totals: [...document.querySelectorAll(".numbers b")].map(each => number(each.textContent)),
+      kinds: counts("kind"), groups: counts("group"), cells: counts("cell"), note,
+      listed: note.startsWith("Nothing") ? 0 : number(note.split(/ (?:of|case)/)[0]),
+    };
+"""
+
+
+def read(browser: Any) -> dict[str, Any]:
+    return dict(browser.execute_script(READ))
+
+
+def press(browser: Any, key: str) -> None:
+    browser.execute_script("document.querySelector(`[data-key='${arguments[0]}']`).click()", key)
+
+
+def require_numbers(browser: Any, every: dict[str, Shown], det: int, t: list[float]) -> None:
+    """All numbers of the page in a state without filters, then the length of each list."""
+    pair = [Expected(each, at) for each, at in zip(every.values(), t, strict=True)]
+    mine, seen = pair[det], read(browser)
+    right, *wrong, lost = mine.kinds()
+    assert seen["totals"] == [right, sum(wrong), lost]
+    assert [seen["kinds"][str(k)] for k in range(7)] == mine.kinds()
+    assert [seen["groups"][str(k)] for k in range(4)] == groups(*pair)
+    matrix, n = mine.matrix(), len(mine.found.truth.categories)
+    cells = {tuple(map(int, key.split("-"))): count for key, count in seen["cells"].items()}
+    if n <= 8:
+        assert cells == matrix
+    assert all(matrix[cell] == count for cell, count in cells.items())
+    press(browser, "cases")
+    for k, count in enumerate(mine.kinds()):
+        press(browser, f"kind{k}")
+        assert read(browser)["listed"] == count
+        press(browser, f"kind{k}")
+    for cell in cells:
+        press(browser, "cell{}-{}".format(*cell))
+        assert read(browser)["listed"] == matrix[cell], cell
+        press(browser, "cell{}-{}".format(*cell))
+    for k, count in enumerate(groups(*pair)):
+        press(browser, f"group{k}")
+        assert read(browser)["listed"] == count
+        press(browser, f"group{k}")
+    press(browser, "images")
+
+
+def drive(
+    browser: Any, place: Path, every: dict[str, Shown], thresholds: list[list[float]]
+) -> None:
+    for t in thresholds:
+        for det in (0, 1):
+            state = f"#detector={'ab'[det]}&a={t[0]!r}&b={t[1]!r}"
+            open_page(browser, place, state)
+            require_numbers(browser, every, det, t)
+
+
+def test_numbers_of_the_sample(browser: Any, shapes: Path) -> None:
+    every = sample()
+    best = [each.best for each in every.values()]
+    drive(browser, shapes, every, [best, [0.3, 0.8], [0.5, 0.9], [0.6, 0.75], [0.0, 0.99]])
+
+
+def test_numbers_of_crowds_and_ties(browser: Any, tmp_path: Path) -> None:
+    for seed in (3, 5, 8):
+        truth, found = tables(seed)
+        every = every_shown(
+            truth, {"a": found, "b": found.take(np.arange(len(found) // 2))}, "coco-bbox"
+        )
+        place = written(every, tmp_path / str(seed))
+        drive(browser, place, every, [[0.0, 0.5], [0.5, 0.1]])
+
+
+def test_numbers_of_voc_2007(browser: Any, voc2007: Path, tmp_path: Path) -> None:
+    every = voc_detectors(voc2007)
+    best = [each.best for each in every.values()]
+    drive(browser, written(every, tmp_path / "report"), every, [best, [0.1, 0.3]])
+
+
+def test_the_threshold_moves_by_slider_field_and_button(browser: Any, shapes: Path) -> None:
+    open_page(browser, shapes)
+    first = read(browser)["totals"]
+    assert first == [143, 63, 156]
+    slider = browser.find_element("css selector", "input[type=range]")
+    slider.send_keys("\ue014" * 3)  # arrow right
+    until(browser, "return location.hash.includes('a=')")
+    t = float(browser.execute_script("return /a=([^&]+)/.exec(location.hash)[1]"))
+    mine = Expected(sample()["contours"], t)
+    assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
+    field = browser.find_element("css selector", "#head input[type=number]")
+    browser.execute_script(
+        "arguments[0].value = '0.6'; arguments[0].dispatchEvent(new Event('change'))", field
+    )
+    until(browser, "return location.hash.includes('a=0.6')")
+    assert [read(browser)["kinds"][str(k)] for k in range(7)] == Expected(
+        sample()["contours"], 0.6
+    ).kinds()
+    press(browser, "best")
+    until(browser, "return !location.hash.includes('a=')")
+    assert read(browser)["totals"] == first
+
+
+def test_no_message_and_no_request_outside(browser: Any, shapes: Path) -> None:
+    open_page(browser, shapes)
+    until(browser, "return document.querySelector('#cards canvas[data-drawn]')")
+    assert browser.get_log("browser") == []
+    asked = [entry["message"] for entry in browser.get_log("performance")]
+    urls = [re.search(r'"url":"([^"]+)"', text) for text in asked if "requestWillBeSent" in text]
+    assert urls
+    assert [each[1] for each in urls if each and not each[1].startswith(shapes.as_uri())] == []
+
+
+def test_the_address_holds_the_state(browser: Any, shapes: Path) -> None:
+    open_page(browser, shapes, "#detector=b&kind=Cls-Bkg&class=2&view=cases&sort=low")
+    there = read(browser)
+    assert [each.text for each in browser.find_elements("css selector", ".chip")] == [
+        *("Wrong class ✕", "Background ✕", "pentagon ✕", "Clear filters")
+    ]
+    press(browser, "clear")
+    assert read(browser)["note"] != there["note"]
+    browser.back()
+    until(browser, "return document.querySelectorAll('.chip').length === 4")
+    assert read(browser) == there
+    browser.get(
+        (shapes / "images.html").as_uri() + "#class=99&cell=a-b&open=9999&page=-1&a=x&group=c"
+    )
+    until(browser, f"return {READY}")
+    assert browser.get_log("browser") == []
+
+
+def test_filters_narrow_the_list(browser: Any, shapes: Path) -> None:
+    """More than three false positives on an image from a score on, and a list of these images."""
+    open_page(browser, shapes, "#a=0.3&kind=Cls-Loc-Both-Dupe-Bkg&least=4")
+    mine = Expected(sample()["contours"], 0.3).found
+    wrong = ~mine.ignored & (mine.kind > 0) & (mine.kind < 6)
+    per_image = np.bincount(mine.detections.image[wrong], minlength=len(mine.truth.images))
+    names = {mine.truth.images.files[k] for k in np.flatnonzero(per_image > 3)}
+    assert read(browser)["listed"] == len(names)
+    assert {*saved(browser, "saveImages").splitlines()} == names
+
+
+SAVED = """
+    const done = arguments[arguments.length - 1];
+    URL.createObjectURL = blob => { blob.text().then(done); return "#"; };
+    document.querySelector(`[data-key=${arguments[0]}]`).click();
+"""
+
+
+def saved(browser: Any, key: str) -> str:
+    return str(browser.execute_async_script(SAVED, key))
+
+
+def test_cases_are_saved_with_the_columns_of_errors(browser: Any, shapes: Path) -> None:
+    from detmap.analysis.diagnosis.mistakes import errors
+
+    some = sample()["contours"]
+    open_page(browser, shapes, "#view=cases&kind=Cls")
+    rows = list(csv.DictReader(io.StringIO(saved(browser, "saveCases"))))
+    wanted = [
+        each.to_dict() for each in errors(some.diagnosis, min_score=some.best) if each.kind == "Cls"
+    ]
+    assert list(rows[0]) == list(wanted[0])
+    assert len(rows) == len(wanted) == 23
+    by_row = {each["row"]: each for each in wanted}
+    for row in rows:
+        there = by_row[int(row["row"])]
+        for key in ("kind", "image", "class", "other"):
+            assert row[key] == str(there[key])
+        for key, apart in {
+            "x": 0.13,
+            "y": 0.13,
+            "w": 0.13,
+            "h": 0.13,
+            "score": 1e-9,
+            "overlap": 0.01,
+        }.items():
+            assert abs(float(row[key]) - there[key]) <= apart, key
+
+
+def focused(browser: Any) -> str:
+    return str(browser.execute_script("return document.activeElement.dataset.key ?? ''"))
+
+
+def test_everything_by_keyboard(browser: Any, shapes: Path) -> None:
+    open_page(browser, shapes, "#group=b")
+    browser.find_element("id", "skip").send_keys("\ue007")
+    first = focused(browser)
+    assert first.startswith("cardi")
+    browser.switch_to.active_element.send_keys("\ue007")
+    until(browser, "return document.querySelectorAll('#viewer canvas').length === 2")
+    key = browser.switch_to.active_element.send_keys
+    title = "return document.querySelector('#viewer-title').textContent"
+    here = browser.execute_script(title)
+    key("\ue014")
+    until(browser, f"{title} !== {here!r}")
+    key("s")
+    until(browser, "return document.querySelectorAll('#viewer canvas').length === 1")
+    key("d")
+    until(
+        browser,
+        "return document.querySelector('#viewer figcaption').textContent.startsWith('B template')",
+    )
+    for each in ("g", "+", "-", "0"):
+        key(each)
+    key("\ue00c")  # escape
+    until(browser, "return !document.getElementById('viewer').open")
+    assert focused(browser).startswith("cardi")
+    assert focused(browser) != first
+    assert browser.get_log("browser") == []
+    bars = browser.find_element("css selector", "[data-key=group2]")
+    bars.send_keys("\ue015")
+    assert focused(browser) == "group3"
+    browser.switch_to.active_element.send_keys("\ue00d")
+    assert focused(browser) == "group3"
+    assert "found by neither" in browser.find_element("id", "chips").text
+
+
+def test_the_report_links_to_cases(browser: Any, tmp_path: Path) -> None:
+    files = (make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json")
+    detmap.report(*files, output=tmp_path / "report")
+    browser.get((tmp_path / "report" / "index.html").as_uri())
+    browser.execute_script(
+        "document.querySelector('#confusion [data-href$=\"cell=3-6\"]')"
+        ".dispatchEvent(new Event('click', {bubbles: true}))"
+    )
+    until(browser, f"return location.pathname.endsWith('images.html') && {READY}")
+    assert read(browser)["note"] == "30 cases"
+    browser.get((tmp_path / "report" / "index.html").as_uri())
+    browser.execute_script("document.querySelector('#mistakes .gallery a').click()")
+    until(browser, "return document.getElementById('viewer')?.open")
+
+
+def test_linked_images_are_shown(browser: Any, tmp_path: Path) -> None:
+    place = written(sample(), tmp_path / "report", Wanted(make.SHAPES / "JPEGImages", link=True))
+    open_page(browser, place, "#open=0")
+    until(browser, "return document.querySelector('#viewer canvas')")
+    pixels = """
+        const context = document.querySelector("#viewer canvas").getContext("2d");
+        try { context.getImageData(0, 0, 1, 1); } catch (error) { return error.name; }
+    """
+    assert until(browser, pixels) == "SecurityError"  # a picture from a file was drawn
+    assert browser.get_log("browser") == []
+
+
+def test_shapes_are_drawn_as_outlines(browser: Any, tmp_path: Path) -> None:
+    truth_file, found_file = rectangles(tmp_path, 1)
+    truth = detmap.read_truth(truth_file, shapes="masks")
+    found = detmap.read_detections(found_file, truth)
+    place = written(every_shown(truth, {"a": found}, "coco-segm"), tmp_path / "report")
+    open_page(browser, place, "#a=0")
+    until(browser, "return document.querySelector('#cards canvas[data-drawn]')")
+    assert browser.get_log("browser") == []
+
+
+def test_a_missing_file_is_named(browser: Any, tmp_path: Path) -> None:
+    place = written(sample(), tmp_path / "report")
+    (place / "data" / "box000.js").unlink()
+    open_page(browser, place)
+    until(
+        browser,
+        "return document.getElementById('note').textContent.includes('data/box000.js is missing')",
+    )
+    (place / "data" / "det1.js").unlink()
+    browser.get((place / "images.html").as_uri())
+    until(
+        browser,
+        "return document.getElementById('note').textContent.includes('data/det1.js is missing')",
+    )
+
+
+def test_without_scripts_it_says_where_to_look(browser: Any, shapes: Path) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    browser.get((shapes / "images.html").as_uri())
+    notice = browser.find_element("css selector", ".notice")
+    assert notice.is_displayed()
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+HOSTILE = (
+    "<img src=x onerror=document.body.dataset.xss=1>",
+    "</script><script>document.body.dataset.xss=1</script>",
+    "'\"`{{7*7}}${1}\u2028\u2029",
+    "photo\u202egpj.exe",
+    "a" * 300,
+    "..\\..\\C:\\data\\img 1.jpg",
+    "../../etc/passwd",
+    "=HYPERLINK('x')",
+)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    n = len(HOSTILE)
+    boxes = np.array([[10.0 * k, 0, 9, 9] for k in range(n)])
+    labels = list(range(1, n + 1))
+    truth = detmap.truth_from_arrays(
+        [*HOSTILE], labels, boxes, categories=dict(enumerate(HOSTILE, 1))
+    )
+    shifted = [k % n + 1 for k in labels]
+    found = detmap.detections_from_arrays(
+        truth, [*HOSTILE], shifted, boxes, np.linspace(0.5, 0.9, n)
+    )
+    every = every_shown(truth, {HOSTILE[0]: found, HOSTILE[4]: found}, "coco-bbox")
+    return written(every, tmp_path_factory.mktemp("hostile") / "report")
+
+
+VIEWS = {
+    "images": "",
+    "cases": "#view=cases&kind=Cls",
+    "cell": "#view=cases&cell=0-1",
+    "group": "#group=a&detector=b",
+    "one": "#open=1",
+    "case": "#view=cases&open=1.o0",
+    "page": "#view=cases&a=0&page=2",
+}
+
+
+@contextmanager
+def window(browser: Any, width: int, scheme: str = "light") -> Iterator[None]:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    yield
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+WIDE = """
+    const wide = innerWidth, found = [], whole = document.documentElement.scrollWidth;
+    if (whole > wide) found.push(`the page: ${whole}`);
+    const some = "button, input, select, h2, p, table, canvas";
+    for (const each of document.querySelectorAll(some)) {
+      const box = each.getBoundingClientRect();
+      if (!box.width || box.left < -900 || each.closest(".scroll")) continue;
+      if (box.right > wide + 1 || box.left < -1) found.push(each.outerHTML.slice(0, 90));
+    }
+    return found;
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 768, 390])
+@pytest.mark.parametrize("name", ["shapes", "hostile"])
+def test_nothing_is_wider_than_the_window(
+    browser: Any, request: pytest.FixtureRequest, name: str, width: int
+) -> None:
+    place = request.getfixturevalue(name)
+    with window(browser, width):
+        for state in VIEWS.values():
+            open_page(browser, place, state)
+            assert browser.execute_script(WIDE) == [], state
+            assert browser.execute_script("return document.body.dataset.xss") is None
+            assert browser.get_log("browser") == []
+
+
+def test_hostile_names_are_harmless_text(browser: Any, hostile: Path) -> None:
+    open_page(browser, hostile, "#view=cases&a=0")
+    text = browser.execute_script("return document.body.textContent")
+    assert "\u202e" not in text
+    assert "onerror" in text
+    rows = saved(browser, "saveCases").splitlines()
+    assert any("'=HYPERLINK" in row for row in rows)
+    assert not any(re.search(r"(^|,)=", row) for row in rows)
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="DETMAP_AXE names axe.min.js of axe-core")
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_no_fault(browser: Any, shapes: Path, view: str, scheme: str, width: int) -> None:
+    browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
+    with window(browser, width, scheme):
+        open_page(browser, shapes, VIEWS[view])
+        browser.execute_script(
+            "for (const each of document.querySelectorAll('details')) each.open = true"
+        )
+        until(browser, "return document.querySelector('canvas[data-drawn], #viewer canvas')")
+        browser.execute_script(AXE.read_text())
+        found = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
+    faults = [
+        (each["id"], each["impact"], [node["html"][:120] for node in each["nodes"][:3]])
+        for each in found["violations"]
+    ]
+    assert faults == []
