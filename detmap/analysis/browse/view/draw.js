@@ -88,7 +88,7 @@ const itemsOf = (model, boxes, k, i, s) => {
     const label = clean(meta.classes[truth.label[g]]);
     found.push({code: ~g, dots, style, label, name: style === "missed" ? `${cut(label)} missed` : cut(label), score: NaN,
       overlap: truth.reach[g] / 255, row: truth.row[g], points: pointsOf(model, boxes.truth, g - skippedG),
-      kind: style === "missed" ? "Missed" : style === "found" ? "Object" : "Ignored object", ...rectOf(model, truth.box, g)});
+      kind: style === "missed" ? "Missed" : style === "found" ? "Object" : "Ignored", ...rectOf(model, truth.box, g)});
   }
   for (let d = det.off[i]; d < det.off[i + 1] && det.step[d] >= s; d++) {
     const at = d - skippedD, score = det.steps[det.step[d]], ignored = det.kind[d] >= 8;
@@ -154,8 +154,8 @@ const trace = (context, view, each) => {
     context.rect(...place([each.x, each.y]), Math.max(each.w * view.scale, 2), Math.max(each.h * view.scale, 2));
     if (each.dots) for (const point of each.points ?? []) {
       const [x, y] = place(point);
-      context.moveTo(x + 3, y);
-      context.arc(x, y, 3, 0, 7);
+      context.moveTo(x + 1.5, y);
+      context.arc(x, y, 1.5, 0, 7);
     }
   }
 };
