@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,10 +14,14 @@ from detmap.analysis.browse.cases import shown
 from detmap.analysis.browse.pictures import Copies, Count, Say, Wanted
 from detmap.analysis.diagnosis import Diagnosis
 from detmap.core.base import atomic_files
-from detmap.errors import DetmapError
+from detmap.errors import CrowdedError, DetmapError
 
 INDEX = "index.html"
-OWN = frozenset({INDEX, folder.PAGE, "view", "data", "img"})
+OWN = re.compile(
+    r"(index|images)\.html|view(/app\.(js|css))?|data(/(meta|truth|det\d|box\d+)\.js)?"
+    r"|img(/\d+\.jpg)?"
+)
+"""Paths in a report folder."""
 MARK = b'name="generator" content="detmap report"'
 
 
@@ -26,11 +31,11 @@ def require_place(place: Path) -> None:
         return
     if not place.is_dir():
         raise DetmapError(str(place), "is a file", "name a folder, or a file with -o report.html")
-    names = {entry.name for entry in os.scandir(place)}
-    if not names:
-        return
     with suppress(OSError):
-        if names <= OWN and MARK in (place / folder.PAGE).read_bytes():
+        if not os.listdir(place):
+            return
+        names = (path.relative_to(place).as_posix() for path in place.rglob("*"))
+        if all(map(OWN.fullmatch, names)) and MARK in (place / folder.PAGE).read_bytes():
             return
     what = "is a folder that holds something else than a report"
     raise DetmapError(str(place), what, "name a new folder, or one with an earlier report")
@@ -78,12 +83,15 @@ def write(
             for part in ("data", "view"):
                 (draft / part).mkdir()
             (draft / INDEX).write_bytes(index)
-            for files in (folder.data_files(every, title, pictures), folder.code_files()):
+            for files in (folder.code_files(), folder.data_files(every, title, pictures)):
                 for path, content in files:
                     (draft / path).write_bytes(content)
             size = sum(path.stat().st_size for path in draft.rglob("*") if path.is_file())
             draft.chmod(0o777 & ~_umask())
             _put(draft, target)
+    except CrowdedError as error:
+        fix = "write one file, such as -o report.html, or remove detections of low score"
+        raise CrowdedError("report folder", error.what, fix) from error
     except OSError as error:
         what = f"cannot be written: {error.strerror or error}"
         raise DetmapError(str(place), what, "write to another place, or make room") from error

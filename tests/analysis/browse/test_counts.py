@@ -26,7 +26,7 @@ from tests.analysis.diagnosis.troublesome_tables import tables
 from tests.support import builders as make
 from tests.support.tier import drawn
 
-RULES = ("coco-bbox", "voc2007", "voc2012")
+RULES = ("coco-bbox", "voc2007", "voc2012", "lvis", "cityscapes", "tinyperson", "bdd100k", "uavdt")
 QUICK, MANY = 12, 240
 
 
@@ -75,7 +75,7 @@ def drawn_job(seed: int, place: Path) -> tuple[dict[str, Any], Wanted]:
     """Two detectors on a drawn set, each at a threshold of its own."""
     rng, (truth, one) = np.random.default_rng(seed), tables(seed)
     every = every_shown(
-        truth, {"a": one, "b": one.take(rng.permutation(len(one))[::2])}, RULES[seed % 3]
+        truth, {"a": one, "b": one.take(rng.permutation(len(one))[::2])}, RULES[seed % len(RULES)]
     )
     a, b = (float(rng.choice([0.0, 0.1, 0.5, 0.9, rng.random()])) for _ in range(2))
     return job_of(every, [(a, b)], place / str(seed))
@@ -108,7 +108,7 @@ def test_the_sample_with_the_numbers_of_the_documentation(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_thresholds_of_the_sample(tmp_path: Path) -> None:
     thresholds = [(0.0, 0.0), (0.2, 0.6), (0.5, 0.3), (0.7, 0.95), (0.99, 0.5)]
-    made = [job_of(sample(rules), thresholds, tmp_path / rules) for rules in RULES]
+    made = [job_of(sample(rules), thresholds, tmp_path / rules) for rules in RULES[:3]]
     check(made, tmp_path)
 
 

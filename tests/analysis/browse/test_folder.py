@@ -16,6 +16,7 @@ from PIL import Image
 
 import detmap
 from detmap.analysis.browse import folder, pictures, writer
+from detmap.core.base import crowding
 from detmap.errors import DetmapError
 from tests.analysis.html_report.test_page import BOTH, COCO, hostile
 from tests.support import builders as make
@@ -142,12 +143,28 @@ def test_an_earlier_report_is_replaced_and_nothing_else(tmp_path: Path) -> None:
     place.mkdir()
     assert run("report", truth, found, "-o", place).code == 0
     assert run("report", truth, found, "-o", place).code == 0
-    (place / "mine.txt").write_text("of the user")
-    before = digests(place)
-    done = run("report", truth, found, "-o", place)
-    assert (done.code, digests(place)) == (2, before)
-    assert "is a folder that holds something else than a report" in done.err
-    assert "name a new folder" in done.err
+    for mine in (place / "mine.txt", place / "data" / "mine.txt"):
+        mine.write_text("of the user")
+        before = digests(place)
+        done = run("report", truth, found, "-o", place)
+        assert (done.code, digests(place)) == (2, before)
+        assert "is a folder that holds something else than a report" in done.err
+        assert "name a new folder" in done.err
+        mine.unlink()
+
+
+@pytest.mark.slow
+def test_crowds_that_cannot_be_listed_leave_the_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crowding, "MOST_LISTED", 0)
+    monkeypatch.setattr(crowding, "LISTED_PER_ROW", 0)
+    truth, found, _ = small(tmp_path)
+    there = sorted(tmp_path.iterdir())
+    done = run("report", truth, found, "-o", tmp_path / "out")
+    assert (done.code, sorted(tmp_path.iterdir())) == (2, there)
+    assert "write one file, such as -o report.html" in done.err
+    assert run("report", truth, found, "-o", tmp_path / "one.html").code == 0
 
 
 @pytest.mark.slow
