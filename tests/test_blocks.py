@@ -175,7 +175,7 @@ def test_getting_started_runs_from_top_to_bottom(tmp_path: Path) -> None:
     threshold = re.search(r"`(use a confidence .*?)`", text)
     assert threshold
     assert done.stdout.splitlines()[-1] == threshold[1]
-    assert (tmp_path / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "report" / "index.html").stat().st_size > 10_000
 
 
 @pytest.mark.slow

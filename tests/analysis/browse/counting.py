@@ -18,7 +18,7 @@ from detmap.analysis.browse.cases import Shown, shown
 from detmap.analysis.diagnosis import Diagnosis, diagnose
 from detmap.analysis.diagnosis.analysis import BEYOND
 from detmap.analysis.diagnosis.confusion import confusion
-from detmap.analysis.diagnosis.operating_sweep import best_f1
+from detmap.analysis.diagnosis.operating_sweep import best_f1, sweep
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
 
@@ -122,6 +122,11 @@ def require_equal(result: dict[str, Any], a: Expected, b: Expected, det: int) ->
     right, *wrong, missed = mine.kinds()
     totals = [result["totals"][name] for name in ("tp", "fp", "missed")]
     assert totals == [right, sum(wrong), missed]
+    points = sweep(mine.found)
+    row = points.row(len(points.threshold) - 1 if len(points.threshold) else None)
+    for name in ("precision", "recall", "f1"):
+        seen = math.nan if result["totals"][name] is None else result["totals"][name]
+        assert seen == pytest.approx(row[name], abs=1e-12, nan_ok=True), name
     assert result["groups"] == groups(a, b)
 
 

@@ -51,10 +51,14 @@ const drawCard = async (app, canvas, i, code) => {
   paint(context, size, view, picture, whole, marked, focus ? {focus: focus.code, beside, labels: true} : {});
 };
 
+const counted = (app, n) => {
+  const what = app.found.mode === "group" ? "object" : app.state.kinds.length || app.found.mode === "cell" ? "case" : "error";
+  return `${grouped(n)} ${what}${n === 1 ? "" : "s"}`;
+};
+
 const card = (app, n, i, code) => {
   const name = clean(app.model.meta.files[i]), short = name.split("/").at(-1), count = app.found.perImage[i];
-  const words = {group: ["object", "objects"], cell: ["case", "cases"], kind: app.state.kinds.length ? ["case", "cases"] : ["error", "errors"]};
-  const [head, text] = code === null ? [short, `${grouped(count)} ${words[app.found.mode][count === 1 ? 0 : 1]}`] : captionOf(app, code);
+  const [head, text] = code === null ? [short, counted(app, count)] : captionOf(app, code);
   const kind = code === null ? -1 : kindOfCase(app, code), style = kind < 0 ? "" : kind === MISS ? "lost" : kind === 0 ? "right" : kind === FOUND ? "" : "wrong";
   const canvas = element("canvas", {"aria-hidden": "true"});
   const made = pushable(`card${code === null ? `i${i}` : code}`, canvas, () => app.change({open: {image: i, code}}, {keepPage: true}), {className: "card"});
@@ -87,7 +91,7 @@ const drawList = app => {
   redraw(document.getElementById("pages"), pageLinks(app, page, last));
   const what = cases ? (list.length === 1 ? "case" : "cases") : `of ${grouped(model.nImages)} images`;
   const range = list.length > PER_PAGE ? `; here ${grouped(begin + 1)} to ${grouped(begin + rows.length)}` : "";
-  const total = cases ? "" : `, ${grouped(found.cases.length)} ${found.mode === "group" ? "objects" : state.kinds.length || found.mode === "cell" ? "cases" : "errors"}`;
+  const total = cases ? "" : `, ${counted(app, found.cases.length)}`;
   document.getElementById("note").textContent = list.length ? `${grouped(list.length)} ${what}${total}${range}` : `Nothing matches these filters${total}`;
   app.seen?.disconnect();  // a card is drawn when it comes near the window
   app.seen = new IntersectionObserver((entries, seen) => {

@@ -15,8 +15,7 @@ const stepOf = (steps, threshold) => {  // the first step that is not below a th
 const totals = (model, k, s) => {
   const {tp, fp, hits} = model.detectors[k], objects = model.truth.total, n = tp[s] + fp[s];
   const precision = n ? tp[s] / n : NaN, recall = objects ? tp[s] / objects : NaN;
-  return {tp: tp[s], fp: fp[s], missed: objects - hits[s], precision, recall,
-    f1: n + objects ? 2 * tp[s] / (n + objects) : NaN};
+  return {tp: tp[s], fp: fp[s], missed: objects - hits[s], precision, recall, f1: objects ? 2 * tp[s] / (n + objects) : NaN};
 };
 
 // One to one in the stored order: same class first, then by overlap.
