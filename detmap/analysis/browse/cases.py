@@ -41,6 +41,7 @@ class Shown:
     rows : detections by image and descending score, within the limit and from the floor on
     objects : rows of the ground truth, by image
     steps : (S,) ascending score thresholds; a detection counts from its step on down
+    exact : whether all scores are steps, so that any number is an exact threshold
     floor : lowest score, None if no detection is left out
     best : score threshold of the best F1
     """
@@ -49,6 +50,7 @@ class Shown:
     rows: Rows
     objects: Rows
     steps: NDArray[np.float64]
+    exact: bool
     floor: float | None
     best: float
 
@@ -67,15 +69,16 @@ def shown(diagnosis: Diagnosis, best: float, most: int = MOST_DETECTIONS) -> Sho
     rows = diagnosis.order().astype(np.int64)
     rows = rows[listed[rows]]
     objects = np.argsort(diagnosis.truth.image, kind="stable")
-    steps = _steps(score[rows], best)
-    return Shown(diagnosis, rows, objects, steps, floor, best if best == best else float(steps[0]))
+    steps, exact = _steps(score[rows], best)
+    start = best if best == best else float(steps[0])
+    return Shown(diagnosis, rows, objects, steps, exact, floor, start)
 
 
-def _steps(score: NDArray[np.float64], best: float) -> NDArray[np.float64]:
-    """Thresholds, of which the lowest is not above any score."""
+def _steps(score: NDArray[np.float64], best: float) -> tuple[NDArray[np.float64], bool]:
+    """Thresholds, of which the lowest is not above any score; and whether they are all scores."""
     values = np.unique(score)
     if len(values) <= MOST_STEPS:
-        return values if len(values) else np.zeros(1)
+        return (values if len(values) else np.zeros(1)), True
     low, high = float(values[0]), float(values[-1])
     digits = 0
     while digits < 300 and high * 10.0**digits - low * 10.0**digits < MOST_STEPS / 9.9:
@@ -87,7 +90,7 @@ def _steps(score: NDArray[np.float64], best: float) -> NDArray[np.float64]:
     else:
         grid = np.arange(first, last + 1) / unit
     some = np.concatenate([values[[0, -1]], grid, [] if np.isnan(best) else [best]])
-    return np.unique(some[(some >= low) & (some <= high)])
+    return np.unique(some[(some >= low) & (some <= high)]), False
 
 
 def truth_content(some: Shown) -> dict[str, Any]:

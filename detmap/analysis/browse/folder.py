@@ -90,7 +90,8 @@ def _meta(every: Mapping[str, Shown], title: str, pictures: Mapping[str, Any]) -
         "title": title,
         "version": __version__,
         "detectors": [
-            {"name": name, "best": each.best, "floor": each.floor, "of": _listed(each)}
+            {"name": name, "best": each.best, "exact": each.exact}
+            | {"floor": each.floor, "of": _listed(each)}
             for name, each in every.items()
         ],
         "classes": list(told_apart(diagnosis.truth.categories)),

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.analysis.browse import writer
+from detmap.analysis.browse import cases, writer
 from detmap.analysis.browse.cases import Shown
 from detmap.analysis.browse.pictures import Wanted
 from tests.analysis.browse.counting import Expected, every_shown, groups, voc_detectors
@@ -172,6 +172,18 @@ def test_the_threshold_moves_by_slider_field_and_button(browser: Any, shapes: Pa
     press(browser, "best")
     until(browser, "return !location.hash.includes('a=')")
     assert read(browser)["totals"] == first
+
+
+def test_a_threshold_between_steps_is_the_next_step(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "MOST_STEPS", 100)
+    every = sample()
+    open_page(browser, written(every, tmp_path / "report"), "#a=0.2555")
+    field = browser.find_element("css selector", "#head input[type=number]")
+    assert field.get_property("value") == "0.26"
+    mine = Expected(every["contours"], 0.26)
+    assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
 
 
 def test_no_message_and_no_request_outside(browser: Any, shapes: Path) -> None:

@@ -12,6 +12,12 @@ const stepOf = (steps, threshold) => {  // the first step that is not below a th
   return low;
 };
 
+// A threshold with exact counts: the next step, if not all scores are steps.
+const snapped = (model, k, t) => {
+  const {steps} = model.detectors[k];
+  return model.meta.detectors[k].exact ? t : steps[Math.min(stepOf(steps, t), steps.length - 1)];
+};
+
 const totals = (model, k, s) => {
   const {tp, fp, hits} = model.detectors[k], objects = model.truth.total, n = tp[s] + fp[s];
   const precision = n ? tp[s] / n : NaN, recall = objects ? tp[s] / objects : NaN;

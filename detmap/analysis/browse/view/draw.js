@@ -29,11 +29,7 @@ const remember = (most, make) => {
   };
 };
 
-const outlineOf = raw => {
-  if (!raw) return null;
-  const off = offsets(unpack(raw.points));
-  return {off, x: unpack(raw.x), y: unpack(raw.y)};
-};
+const outlineOf = raw => raw ? {off: offsets(unpack(raw.points)), x: unpack(raw.x), y: unpack(raw.y)} : null;
 
 const makeSource = model => {
   const {meta} = model, base = meta.perFile, pictures = meta.pictures;

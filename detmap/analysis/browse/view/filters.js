@@ -21,9 +21,8 @@ const toggled = (list, value) => list.includes(value) ? list.filter(each => each
 
 // A bar is a button that switches a filter on and off.
 const bar = (key, name, count, most, pressed, style, press) => {
-  const fill = element("span", {className: "fill"});
-  fill.style.width = `${most ? 100 * count / most : 0}%`;
-  const made = pushable(key, fill, press, {className: `bar ${style}`, "aria-pressed": pressed});
+  const made = pushable(key, element("span", {className: "fill"}), press, {className: `bar ${style}`, "aria-pressed": pressed});
+  made.firstChild.style.width = `${most ? 100 * count / most : 0}%`;
   made.append(element("span", {className: "what", textContent: name}), element("span", {className: "count", textContent: grouped(count)}));
   return made;
 };
@@ -107,10 +106,7 @@ const pressCell = (app, i, j) => {
   const {cell} = app.state, same = cell !== null && cell[0] === i && cell[1] === j;
   app.change(same ? {cell: null} : {cell: [i, j], kinds: [], classes: [], group: -1, view: "cases"});
 };
-const cellName = (app, [i, j], arrow = "\u2192") => {
-  const names = [...app.model.meta.classes, "background"];
-  return `${clean(names[i])} ${arrow} ${clean(names[j])}`;
-};
+const cellName = (app, cell) => cell.map(k => clean(app.model.meta.classes[k] ?? "background")).join(" \u2192 ");
 
 const cellTable = (app, found) => {
   const names = [...app.model.meta.classes.map(clean), "background"], n = names.length;

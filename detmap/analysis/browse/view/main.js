@@ -73,8 +73,7 @@ const makeHead = app => {
 
   const ends = () => { const {steps} = app.det; return [steps[0], steps[steps.length - 1]]; };
   const move = (t, settle) => {  // numbers at once, the list when the slider rests
-    const {steps} = app.det, s = Math.min(stepOf(steps, t), steps.length - 1);
-    app.state.t[app.state.det] = steps.length > 9000 ? steps[s] : t;
+    app.state.t[app.state.det] = snapped(model, app.state.det, t);
     draw();
     clearTimeout(timer.id);
     timer.id = setTimeout(() => app.change({t: [...app.state.t]}, {replace: !settle}), settle ? 0 : SETTLED);

@@ -39,7 +39,7 @@ const fromHash = (model, hash) => {
   if (given.get("detector") === "b" && model.detectors.length > 1) state.det = 1;
   state.t = state.t.map((t, k) => {
     const value = Number(given.get(LETTERS[k]) ?? NaN);
-    return Number.isNaN(value) ? t : value;
+    return Number.isNaN(value) ? t : snapped(model, k, value);
   });
   if (given.get("view") === "cases") state.view = "cases";
   state.kinds = (given.get("kind") ?? "").split("-").map(key => KIND_KEYS.indexOf(key)).filter(k => k >= 0);
@@ -63,7 +63,4 @@ const fromHash = (model, hash) => {
 
 const isFiltered = state => state.kinds.length > 0 || state.classes.length > 0 || state.cell !== null
   || state.group >= 0 || state.slices.some(values => values.length);
-const unfiltered = model => {
-  const {kinds, classes, slices, name, cell, group, least} = startState(model);
-  return {kinds, classes, slices, name, cell, group, least};
-};
+const unfiltered = model => (({kinds, classes, slices, name, cell, group, least}) => ({kinds, classes, slices, name, cell, group, least}))(startState(model));
