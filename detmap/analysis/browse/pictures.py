@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from detmap.analysis.browse.cases import Shown
 from detmap.analysis.browse.columns import packed
 from detmap.analysis.diagnosis.operating_sweep import found_from
-from detmap.analysis.html_report.image_files import Pictures
+from detmap.analysis.html_report.image_files import Pictures, small_jpeg
 from detmap.errors import DataError
 
-SIDE, QUALITY = 480, 75
+SIDE = 480
 MOST_COPIES = 5000
 SAMPLED = 8  # copies whose mean size estimates that of all
 Say = Callable[[str], None]
@@ -96,7 +96,7 @@ class Copies:
         place.mkdir()
         size, done = 0, 0
         for n, k in enumerate(order.tolist(), 1):
-            data = _copy(files.read(images, k, self.wanted.side), self.wanted.side)
+            data = small_jpeg(files.read(images, k, self.wanted.side), self.wanted.side)
             if data:
                 (place / f"{k + 1:06d}.jpg").write_bytes(data)
                 size, done = size + len(data), done + 1
@@ -124,18 +124,3 @@ class Copies:
             own = np.bincount(diagnosis.detections.image[wrong], minlength=n)
             errors = np.maximum(errors, own + np.bincount(lost, minlength=n))
         return np.lexsort((-np.bincount(truth.image[apart], minlength=n), -errors))
-
-
-def _copy(picture: NDArray[np.uint8] | None, side: int) -> bytes:
-    """JPEG of an image, at most `side` pixels long, without metadata; empty for none."""
-    import cv2
-
-    if picture is None:
-        return b""
-    height, width = picture.shape[:2]
-    scale = side / max(height, width)
-    if scale < 1:
-        size = max(1, round(width * scale)), max(1, round(height * scale))
-        picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
-    done, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
-    return data.tobytes() if done else b""

@@ -14,6 +14,7 @@ from detmap.analysis.browse.cases import shown
 from detmap.analysis.browse.pictures import Copies, Count, Say, Wanted
 from detmap.analysis.diagnosis import Diagnosis
 from detmap.core.base import atomic_files
+from detmap.core.base.sums import add_integers
 from detmap.errors import CrowdedError, DetmapError
 
 INDEX = "index.html"
@@ -86,7 +87,7 @@ def write(
             for files in (folder.code_files(), folder.data_files(every, title, pictures)):
                 for path, content in files:
                     (draft / path).write_bytes(content)
-            size = sum(path.stat().st_size for path in draft.rglob("*") if path.is_file())
+            size = add_integers(p.stat().st_size for p in draft.rglob("*") if p.is_file())
             draft.chmod(0o777 & ~_umask())
             _put(draft, target)
     except CrowdedError as error:

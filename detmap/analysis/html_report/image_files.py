@@ -15,6 +15,7 @@ from detmap.core.base import open_files
 from detmap.core.tables import Images
 from detmap.errors import DataError
 
+QUALITY = 75  # of small copies
 BUDGET = 1_000_000  # bytes of all crops
 MOST_BYTES, MOST_PIXELS = 1 << 28, 50_000_000  # of an image
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff")
@@ -189,3 +190,18 @@ def _is_turned(data: bytes) -> bool:
             return image.getexif().get(image_sizes.ORIENTATION, 1) not in (0, 1)
     except Exception:  # any error of the library for a broken header
         return False
+
+
+def small_jpeg(picture: NDArray[np.uint8] | None, side: int) -> bytes:
+    """Returns a JPEG at most `side` pixels long, without metadata; empty for no picture."""
+    import cv2
+
+    if picture is None:
+        return b""
+    height, width = picture.shape[:2]
+    scale = side / max(height, width)
+    if scale < 1:
+        size = max(1, round(width * scale)), max(1, round(height * scale))
+        picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
+    done, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
+    return data.tobytes() if done else b""
