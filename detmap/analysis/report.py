@@ -11,7 +11,7 @@ from typing import Any
 
 from detmap.analysis import html_report
 from detmap.analysis.browse import writer
-from detmap.analysis.browse.pictures import SIDE, Count, Wanted
+from detmap.analysis.browse.pictures import LARGEST, SIDE, SMALLEST, Count, Wanted
 from detmap.analysis.diagnosis.analysis import require_protocol
 from detmap.analysis.html_report.image_folders import find_folder
 from detmap.core.base import atomic_files
@@ -40,7 +40,7 @@ def report(
     title: str | None = None,
     images: str | Path | None = None,
     link: bool = False,
-    image_size: int = SIDE,
+    image_size: int | None = None,
     format: str | None = None,
     figure: str | Path | None = None,
     column: str = "single",
@@ -65,7 +65,7 @@ def report(
     title : of the page (default: names of the inputs)
     images : folder of the images (default: found beside the ground truth)
     link : whether a folder links to the images instead of copying them
-    image_size : longest side of the copies, in pixels
+    image_size : longest side of the copies in a folder, in pixels (default: 480)
     format : ``html``, ``md``, ``pdf``, ``png`` or ``folder`` (default: by the suffix of `output`)
     figure : also write a figure of the classes for a paper (.pdf, .svg, .png, .eps)
     column : width of the figure, ``single`` or ``double``
@@ -80,8 +80,7 @@ def report(
     DetmapError : invalid input, a missing package, or the write fails
     """
     kind = kind_of_file(output, format)
-    if kind == "folder":
-        writer.require_place(Path(output))
+    check_folder(Path(output), kind, link, image_size)
     table, rules = read_truth_and_protocol(truth, protocol, settings, **truth_options(reading))
     require_protocol(rules)
     seen, tables = table, {}
@@ -96,7 +95,7 @@ def report(
         rules,
         kind=kind,
         title=title,
-        wanted=Wanted(folder, link, image_size),
+        wanted=Wanted(folder, link, image_size or SIDE),
         threads=threads,
         figure=None if figure is None else (Path(figure), column),
     )
@@ -137,6 +136,25 @@ def kind_of_file(output: str | Path, format: str | None) -> str:
         what = f"no format {kind!r}"
         raise DataError(f"report: {output}", what, f"the formats are {', '.join(FORMATS)}")
     return kind
+
+
+def check_folder(output: Path, kind: str, link: bool, image_size: int | None) -> None:
+    """Raises `DetmapError` if a report folder would replace something else, or for an option of
+    folders that has no effect.
+    """
+    given = {"--link": link, "--image-size": image_size is not None}
+    if kind != "folder":
+        for name in (name for name, is_given in given.items() if is_given):
+            fix = "name a folder with -o, such as -o report/"
+            raise DetmapError("report", f"{name} needs a report folder", fix)
+        return
+    writer.require_place(output)
+    if all(given.values()):
+        what, fix = "--image-size has no effect with --link", "leave out one of them"
+        raise DetmapError("report", what, fix)
+    if image_size is not None and not SMALLEST <= image_size <= LARGEST:
+        what = f"{image_size} pixels as the longest side of a copy"
+        raise DetmapError("report: image_size", what, f"give a number from {SMALLEST} to {LARGEST}")
 
 
 def images_of(

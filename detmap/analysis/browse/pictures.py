@@ -18,7 +18,8 @@ from detmap.analysis.diagnosis.operating_sweep import found_from
 from detmap.analysis.html_report.image_files import Pictures, small_jpeg
 from detmap.errors import DataError
 
-SIDE = 480
+SIDE, SMALLEST, LARGEST = 480, 64, 8192
+"""Longest side of a copy in pixels: default and limits."""
 MOST_COPIES = 5000
 SAMPLED = 8  # copies whose mean size estimates that of all
 Say = Callable[[str], None]

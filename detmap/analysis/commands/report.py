@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from detmap.analysis.browse import writer
-from detmap.analysis.browse.pictures import SIDE, Wanted
+from detmap.analysis.browse.pictures import LARGEST, SIDE, SMALLEST, Wanted
 from detmap.analysis.browse.writer import INDEX
 from detmap.analysis.commands import browser
 from detmap.cli import (
@@ -28,14 +27,12 @@ from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
 from detmap.core.tables.extension import extended
-from detmap.errors import DetmapError
 
 EXAMPLES = (
     "detmap report instances_val2017.json results.json -o report/",
     "detmap report VOCdevkit/VOC2007 before/ after/ --images JPEGImages/",
     "detmap report TRUTH DETECTIONS --format md -o comment.md",
 )
-SMALLEST, LARGEST = 64, 8192  # pixels of a copy
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -100,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = (arguments.truth, arguments.detections, arguments.other, arguments.protocol)
     options.refuse_to_overwrite(arguments.output, inputs)
     kind = making.kind_of_file(arguments.output, arguments.format)
-    _check_folder(arguments, kind)
+    making.check_folder(arguments.output, kind, arguments.link, arguments.image_size)
     if kind in ("pdf", "png"):
         browser.find()
     if arguments.figure is not None:
@@ -145,20 +142,6 @@ def _pixels(text: str) -> int:
     if not SMALLEST <= number <= LARGEST:
         raise argparse.ArgumentTypeError(f"a whole number from {SMALLEST} to {LARGEST}")
     return number
-
-
-def _check_folder(arguments: argparse.Namespace, kind: str) -> None:
-    """Raises an error for a folder that holds something else, and for options without effect."""
-    if kind == "folder":
-        writer.require_place(arguments.output)
-        if arguments.link and arguments.image_size is not None:
-            what, fix = "--image-size has no effect with --link", "leave out one of them"
-            raise DetmapError("report", what, fix)
-        return
-    for name, given in (("--link", arguments.link), ("--image-size", arguments.image_size)):
-        if given:
-            fix = "name a folder with -o, such as -o report/"
-            raise DetmapError("report", f"{name} needs a report folder", fix)
 
 
 def _receipt(

@@ -197,6 +197,18 @@ def test_options_without_effect(arguments: list[str], message: str) -> None:
     assert message in done.err
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"link": True, "output": "a.html"}, "--link needs a report folder"),
+        ({"image_size": 10, "output": "a"}, "10 pixels as the longest side"),
+    ],
+)
+def test_options_of_python(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DetmapError, match=message):
+        detmap.report(COCO, BOTH[0], **options)
+
+
 def test_a_folder_of_something_else_is_kept(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("mine")
     done = run("report", COCO, BOTH[0], "-o", tmp_path)
