@@ -38,7 +38,8 @@ class Frame:
     Parameters
     ----------
     kind : "square" (stretched to the same width and height), "long" and "short" (that side has the
-        length), "letterbox" (the long side, and bars around), "scale" (one factor for all images)
+        length), "letterbox" (the long side, and bars around), "scale" (one factor for all images),
+        "exchanged" (width and height of each image)
     size : pixels, or the factor
     """
 
@@ -49,6 +50,8 @@ class Frame:
         """(n, 2) pixels of the frame a pixel of the image, x and y; `size` is (n, 2)."""
         if self.kind == "scale":
             return np.full((len(size), 2), self.size)
+        if self.kind == "exchanged":
+            return size[:, ::-1] / size
         if self.kind == "square":
             return self.size / size
         side = size.min(axis=1) if self.kind == "short" else size.max(axis=1)
@@ -69,6 +72,7 @@ class Frame:
             "short": f"of images whose short side is {number} pixels",
             "letterbox": f"of images letterboxed to {number} x {number} pixels",
             "scale": f"{number} times the image's pixels",
+            "exchanged": "of images whose width and height are exchanged",
         }[self.kind]
 
 
@@ -78,6 +82,13 @@ def frames(sample: Sample, layout: Callable[[Boxes], Boxes], of_fractions: bool)
     if of_fractions and sized:
         yield Frame("square", 1.0)
         yield Frame("letterbox", 1.0)
+        yield Frame("long", 1.0)
+    if (
+        sized
+        and not of_fractions
+        and (sample.truth.images.width != sample.truth.images.height).any()
+    ):
+        yield Frame("exchanged", 1.0)
     rows, wanted, size = pairs(sample, layout)
     if len(rows) < LEAST_PAIRS:
         return

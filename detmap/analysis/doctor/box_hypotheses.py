@@ -131,6 +131,8 @@ def repairs(sample: Sample) -> Iterator[Repair]:
 def _name(frame: Frame, of_fractions: bool) -> str:
     if of_fractions:
         return "boxes-normalised"
+    if frame.kind == "exchanged":
+        return "boxes-sizes-swapped"
     return "boxes-letterboxed" if frame.kind == "letterbox" else "boxes-resized"
 
 
@@ -142,6 +144,8 @@ def _sentence(frame: Frame, of_fractions: bool, layout: str, native: str) -> str
         return f"boxes are in fractions of the image's sides{order}"
     if frame.kind == "scale":
         return f"boxes are in fractions of {1 / frame.size:.0f} pixels{order}"
+    if frame == Frame("long", 1.0):
+        return f"boxes are in fractions of the image's long side{order}"
     return f"boxes are in fractions, {frame.told().replace('1 x 1 pixels', 'a square')}{order}"
 
 

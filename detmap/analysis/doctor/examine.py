@@ -14,8 +14,9 @@ from detmap.analysis.doctor import image_hypotheses as images
 from detmap.analysis.doctor import missing_coverage as coverage
 from detmap.analysis.doctor import score_hypotheses as scores
 from detmap.analysis.doctor import truth_facts as about_truth
-from detmap.analysis.doctor import unexplained
+from detmap.analysis.doctor import turned_images, unexplained
 from detmap.analysis.doctor.clock import OutOfTimeError
+from detmap.analysis.doctor.explanation import explains, measure
 from detmap.analysis.doctor.raw_rows import Raw, image_places
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Outcome, Sample, Trial, sample
@@ -54,7 +55,7 @@ class Examination:
     """
 
     def __init__(self, trial: Trial, raw: Raw) -> None:
-        self.trial, self.rows = trial, raw
+        self.trial, self.rows, self.given = trial, raw, raw
         self.findings: list[Finding] = []
         self.now = Outcome(0.0, 0)
         try:
@@ -91,11 +92,16 @@ class Examination:
         self.rows, self.now = rows, after
 
     def _images(self) -> None:
+        """Names that the ground truth has for nothing else: later stages need one of them."""
         self.now = self.trial.outcome(self.rows)
-        for repair in images.repairs(self.rows, self.trial.truth):
-            if repair.sure:  # the ground truth knows them by no other name
-                self._made(repair)
-                break
+        found = images.repairs(self.rows, self.trial.truth)
+        if not any(repair.sure for repair in found):
+            return
+        known = [(repair, repair.apply(self.rows, self.trial.truth)) for repair in found]
+        fits = [self.trial.outcome(rows) for _, rows in known]
+        best = max(range(len(fits)), key=lambda i: (fits[i].ap50, -found[i].weight))
+        self.findings.append(_found(found[best], self.now, fits[best]))
+        self.rows, self.now = known[best][1], fits[best]
 
     def _fixes(self) -> None:
         for _ in range(ROUNDS):
@@ -107,6 +113,14 @@ class Examination:
             repairs, self.rows, after = chosen
             self.findings += [_found(repair, self.now, after) for repair in repairs]
             self.now = after
+
+    def _unproved(self) -> None:
+        """Takes back what is not explained after all: names of images, and boxes in fractions."""
+        doubted = {"images", "boxes"} & {group_of(each.name) for each in self.findings}
+        if doubted and not explains(measure(self.part, self.part.rows), self.now.ap50):
+            kept = [each for each in self.findings if group_of(each.name) not in doubted]
+            self.findings, self.rows = kept, self.given
+            self.now = self.trial.outcome(self.rows)
 
     def _sure_ones(self) -> None:
         """Fixes that hardly change AP50; a shift is looked for where no pixel explains it."""
@@ -145,6 +159,7 @@ class Examination:
     STAGES: ClassVar[dict[str, Callable[[Examination], None]]] = {
         "image names": _images,
         "fixes": _fixes,
+        "proof": _unproved,
         "pixels and scales": _sure_ones,
         "missing detections": _coverage,
         "score ranges": _scores,
@@ -166,11 +181,18 @@ def best(trial: Trial, part: Sample, now: Outcome, groups: Collection[str]) -> C
     for each in ranked(tried, base):
         rows = each.repair.apply(raw, trial.truth)
         after = trial.outcome(rows)
-        if clear(each.repair, now, after):
+        if clear(each.repair, now, after) and _is_proved(part, each, after):
             return Chosen([each.repair], rows, after)
     if now.ap50 >= DOUBTFUL or len(groups) < len(GROUPS) - 1:
         return None
     return _together(trial, part, now)
+
+
+def _is_proved(part: Sample, tried: Tried, after: Outcome) -> bool:
+    """Whether boxes and images are those of a working detector after the repair."""
+    if group_of(tried.repair.name) not in ("boxes", "images"):
+        return True
+    return explains(measure(part, tried.rows), after.ap50)
 
 
 def attempts(trial: Trial, part: Sample, groups: Collection[str] = GROUPS) -> Iterator[Tried]:
@@ -194,6 +216,7 @@ def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[
         yield from boxes.moves(part)
         yield from boxes.pixels(part)
         yield from boxes.turned(part.raw)
+        yield from turned_images.repairs(part)
     if "classes" in groups:
         yield from classes.repairs(part)
     if "scores" in groups:

@@ -32,12 +32,16 @@ HYPOTHESES = (
         boxes_xyxy="left, top, right, bottom where left, top, width, height is read",
         boxes_xywh="left, top, width, height where corners are read (VOC's text)",
         boxes_cxcywh="center, width, height",
-        boxes_normalised="fractions of the image's sides, of a letterboxed square, or of a fixed "
-        "number of pixels; in any order of the four numbers",
+        boxes_normalised="fractions of the image's sides, of its long side, of a letterboxed square, "
+        "or of a fixed number of pixels; in any order of the four numbers",
         boxes_resized="pixels of a resized image: one factor for all, the same square for all, a "
         "fixed long or short side; the size is guessed",
         boxes_letterboxed="pixels of a letterboxed square, whose size is guessed",
         boxes_xy_swapped="x and y swapped: top, left, height, width; or top, left, bottom, right",
+        boxes_sizes_swapped="scaled by an image's height in x and width in y",
+        boxes_turned="of images turned by 90, 180 or 270 degrees, as their EXIF orientation says: "
+        "of all portrait or landscape images, or of some; which of them is guessed",
+        boxes_mirrored="left and right, or top and bottom exchanged",
         boxes_zero_based="pixels counted from 0 where the ground truth counts from 1 (VOC)",
         boxes_one_based="pixels counted from 1 where the ground truth counts from 0",
         boxes_off_by_one="width and height one pixel too small",
@@ -74,7 +78,7 @@ HYPOTHESES = (
         False,
         images_without_detections="only some of the images have detections; AP50 after: these "
         "images",
-        images_shuffled="detections match objects of other images than their own",
+        images_shuffled="detections match no object of their own image, but those of another one",
         images_other_split="most detections are on images that the ground truth does not have",
         classes_without_detections="only some of the classes have detections; AP50 after: these "
         "classes",
@@ -97,8 +101,9 @@ HYPOTHESES = (
         truth_images_twice="images that are listed under two ids",
         truth_benchmark="nearly a known benchmark: without images that have no objects, without "
         "crowds or difficult objects, or with some more or fewer",
-        unexplained="AP50 below 0.05, and none of the above fits: best IoU per object, classes of "
-        "overlapping boxes, images that match better under another name",
+        unexplained="boxes match objects as by chance, on all images or a part of them, and none "
+        "of the above fits: shares of matched objects by order of images, orientation, size and "
+        "class, and the range of coordinates",
     ),
 )
 FIXES = tuple(each.name for each in HYPOTHESES if each.repaired)

@@ -1,4 +1,6 @@
-"""Hints if AP50 is near 0 and no known mistake explains it."""
+"""What was measured where no known mistake explains the numbers: so that a person sees where to
+look.
+"""
 
 from __future__ import annotations
 
@@ -8,146 +10,118 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.doctor.raw_rows import best_objects
+from detmap.analysis.doctor import shuffled_images
+from detmap.analysis.doctor.explanation import ON, Fit, best_ious, elsewhere, measure
 from detmap.analysis.doctor.trial import Sample
-from detmap.core.overlaps.row_overlaps import edges, ious
 from detmap.core.results.findings import Finding
-from detmap.errors import few
+from detmap.core.tables import Truth, boxes_as
 
 DOUBTFUL = 0.05  # AP50
-BINS = 5  # of the histogram
-MOST_IMAGES, MOST_TOP = 60, 200  # whose detections are compared with other images
-MOST_PAIRS = 2_000_000  # of an image's detections and all objects
-LIKE = 0.5  # lowest mean IoU to assign detections to another image
-MOST_CLASSES = 6  # rows of the table of classes
-SHUFFLED = 0.5  # share of the images that match better under another name
-MIXED, LEAST_MIXED = 0.05, 3  # the same if the others are correct: share, number
-UNLIKE = 0.1  # lowest mean IoU with own objects to keep the name
+CHANCE, TIMES = 0.03, 2.0  # recall of boxes by chance: so much more, and so many times as much
+LEAST, LEAST_RECALL = 40, 0.3  # objects of a part, and recall of the other part, to compare them
+MOST_CLASSES = 6  # that are listed
+SMALL, LARGE = 32.0**2, 96.0**2  # area in pixels, as COCO divides it
+
+
+class Part(NamedTuple):
+    """Some objects: how many have a box on them, and how many a box of another image."""
+
+    name: str
+    n: int
+    recall: float
+    chance: float
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether boxes are on these objects no more often than by chance."""
+        return self.n >= LEAST and self.recall <= TIMES * self.chance + CHANCE
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.recall:.2f} of {self.n}"
 
 
 def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
-    """Yields images whose detections match another image, or else a finding with three hints."""
+    """Yields shuffled images; or what was measured if the numbers, or those of a part of the
+    images, are no working detector's.
+    """
     if not len(sample.rows) or not len(sample.truth):
         return
-    if ap50 >= DOUBTFUL:
-        yield from _mixed_up(sample, ap50, _better_names(sample, top_only=True), MIXED)
+    low = ap50 < DOUBTFUL
+    if low and explained:
         return
-    if explained:
+    shuffled = list(shuffled_images.facts(sample, ap50, all_wrong=low))
+    yield from shuffled
+    if shuffled or explained:
         return
-    others, n_tried = _better_names(sample)
-    found = list(_mixed_up(sample, ap50, (others, n_tried), SHUFFLED))
-    yield from found
-    if not found:
-        looks = [_overlaps(sample), _classes(sample), _names(others, n_tried)]
-        text = f"AP50 is below {DOUBTFUL:g} and no known mistake explains it. {'. '.join(looks)}"
+    best = best_ious(sample.rows, sample.truth)
+    far = best_ious(elsewhere(sample.rows, sample.truth), sample.truth)
+    groups = {name: list(_parts(names, best, far)) for name, names in _groupings(sample.truth)}
+    fit = measure(sample, sample.rows)
+    why = _reason(sample, fit, ap50, groups)
+    if why:
+        shown = [
+            f"by {name}: {', '.join(map(str, parts))}" for name, parts in groups.items() if parts
+        ]
+        measured = (
+            f"{fit.recall:.2f} of the objects have a box of any class on them (IoU at least 0.5), "
+            f"{fit.own:.2f} one of their class, {fit.chance:.2f} one of another image's boxes"
+        )
+        text = f"{why}, and no known mistake explains it. {measured}. Objects with a box on them "
+        text += f"{'; '.join(shown)}. {_coordinates(sample)}"
         yield Finding("unexplained", text, ap50)
 
 
-def _mixed_up(
-    sample: Sample, ap50: float, names: tuple[list[str], int], share: float
-) -> Iterator[Finding]:
-    """Yields the finding if at least this share of images matches better under another name."""
-    others, n_tried = names
-    if len(others) >= max(LEAST_MIXED, share * n_tried):
-        text = (
-            f"the detections of {len(others)} of {n_tried} images match another image better: "
-            f"{few(others)}; image ids are probably mixed up"
-        )
-        yield Finding("images-shuffled", text, ap50)
+def _reason(sample: Sample, fit: Fit, ap50: float, groups: dict[str, list[Part]]) -> str:
+    """What is unlike a working detector; "" if nothing is."""
+    every = Part("", len(sample.truth), fit.recall, fit.chance)
+    if every.n < LEAST:
+        return ""
+    if every.is_chance:
+        return "boxes are on objects hardly more often than by chance"
+    for name in ("order of images", "orientation"):
+        bad = [part for part in groups[name] if part.is_chance]
+        if bad and any(part.recall >= LEAST_RECALL for part in groups[name]):
+            return f"boxes on one part of the images ({bad[0].name}) match as by chance"
+    share = np.bincount(sample.truth.label, minlength=len(sample.truth.categories))
+    said = np.bincount(np.maximum(sample.rows.places(sample.truth)[1], 0), minlength=len(share))
+    by_chance = float((share / share.sum() * (said / said.sum())).sum())
+    if ap50 < DOUBTFUL and fit.recall > LEAST_RECALL and fit.own < 2 * by_chance * fit.recall:
+        return "boxes are on objects, but their classes agree as by chance"
+    return ""
 
 
-def _overlaps(sample: Sample) -> str:
-    """Returns the histogram of the best IoU per object with detections of any class."""
-    met = best_objects(sample.rows, sample.truth, 0.0)
-    best = np.zeros(len(sample.truth))
-    np.maximum.at(best, met.place, met.iou)
-    counts = np.histogram(best, bins=BINS, range=(0, 1))[0].tolist()
-    shown = ", ".join(f"{i / BINS:g} to {(i + 1) / BINS:g}: {n}" for i, n in enumerate(counts))
-    return f"Best IoU per object: {shown}"
+def _groupings(truth: Truth) -> Iterator[tuple[str, NDArray[np.str_]]]:
+    """Names of parts for each object: file order, orientation, size, class."""
+    half = np.where(truth.image < len(truth.images) / 2, "first half", "second half")
+    yield "order of images", half
+    tall = truth.images.height > truth.images.width
+    yield "orientation", np.where(tall, "portrait", "landscape")[truth.image]
+    boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
+    area = boxes[:, 2] * boxes[:, 3]
+    sizes = np.where(area < SMALL, "small", np.where(area < LARGE, "medium", "large"))
+    yield "size", sizes
+    yield "class", np.array(truth.categories.names, dtype=np.str_)[truth.label]
 
 
-def _classes(sample: Sample) -> str:
-    """Returns the most frequent pairs of detected class and object class."""
-    met = sample.met
-    keys = [str(each) for each in sample.rows.classes]
-    names = sample.truth.categories.names
-    pairs = np.column_stack([sample.rows.label[met.row], sample.truth.label[met.place]])
-    unique, count = np.unique(pairs, axis=0, return_counts=True)
-    order = np.argsort(-count, kind="stable")[:MOST_CLASSES].tolist()
-    shown = [f"{keys[unique[i, 0]]} on {names[unique[i, 1]]} {count[i]} times" for i in order]
-    return f"Detections on objects at IoU 0.5: {', '.join(shown) or 'none'}"
+def _parts(
+    names: NDArray[np.str_], best: NDArray[np.float64], far: NDArray[np.float64]
+) -> Iterator[Part]:
+    unique, code, counts = np.unique(names, return_inverse=True, return_counts=True)
+    if len(unique) < 2:
+        return
+    hits = np.bincount(code, best >= ON), np.bincount(code, far >= ON)
+    for i in sorted(range(len(unique)), key=lambda i: -int(counts[i]))[:MOST_CLASSES]:
+        n = int(counts[i])
+        yield Part(str(unique[i]), n, float(hits[0][i]) / n, float(hits[1][i]) / n)
 
 
-def _names(others: list[str], n_tried: int) -> str:
-    shown = f": {few(others)}" if others else ""
-    return f"Images that match better under another name: {len(others)} of {n_tried}{shown}"
-
-
-def _better_names(sample: Sample, *, top_only: bool = False) -> tuple[list[str], int]:
-    """Returns images whose best detections overlap the objects of another image, and the number of
-    images tested.
-
-    Parameters
-    ----------
-    top_only : uses only the G highest-scoring detections of G objects, and only objects of their
-        class
-    """
-    rows, whole = sample.rows, sample.whole
-    image, label = rows.places(whole)
-    least = -np.inf
-    if top_only and len(rows) > len(sample.truth):
-        least = np.partition(rows.score, len(rows) - len(sample.truth))[-len(sample.truth)]
-    objects = Objects(
-        edges(whole),
-        whole.label,
-        whole.image,
-        np.bincount(whole.image, minlength=len(whole.images)),
+def _coordinates(sample: Sample) -> str:
+    boxes, images = boxes_as(sample.rows.boxes, sample.rows.box_format, "xywh"), sample.truth.images
+    low, high = boxes[:, :2].min(axis=0), (boxes[:, :2] + boxes[:, 2:]).max(axis=0)
+    sizes = "unknown"
+    if not np.isnan(images.width).any():
+        sizes = f"up to {images.width.max():g} x {images.height.max():g} pixels"
+    return (
+        f"Boxes go from x {low[0]:.4g} to {high[0]:.4g} and y {low[1]:.4g} to {high[1]:.4g}; "
+        f"sizes of images: {sizes}"
     )
-    ids = whole.images.ids
-    most = min(MOST_TOP if top_only else MOST_IMAGES, len(sample.positions))
-    tried = np.linspace(0, len(sample.positions) - 1, most)
-    found, n_tried = [], 0
-    for place in sample.positions[np.unique(tried.astype(np.int64))].tolist():
-        own = np.flatnonzero((image == place) & (rows.score >= least))
-        n_best = max(10, 2 * objects.per_image[place])
-        best = own[np.argsort(-rows.score[own], kind="stable")[:n_best]]
-        if len(best) < 2 or len(best) * len(whole) > MOST_PAIRS:
-            continue
-        n_tried += 1
-        boxes, labels = edges(rows, best), label[best] if top_only else None
-        mine = objects.take(place).likeness(boxes, labels)[place]
-        if 2 * mine >= 1 or (top_only and mine >= UNLIKE):
-            continue
-        scores = np.where(objects.per_image >= 2, objects.likeness(boxes, labels), 0.0)
-        other = int(np.argmax(scores))
-        if scores[other] >= LIKE and scores[other] > 2 * mine:
-            found.append(f"{ids[place].item()!r} as {ids[other].item()!r}")
-    return found, n_tried
-
-
-class Objects(NamedTuple):
-    """Corners, class and image of objects, and how many each image has."""
-
-    corners: NDArray[np.float64]
-    label: NDArray[np.int32]
-    image: NDArray[np.int32]
-    per_image: NDArray[np.int64]
-
-    def take(self, image: int) -> Objects:
-        """Returns the objects of an image."""
-        mine = self.image == image
-        return Objects(self.corners[mine], self.label[mine], self.image[mine], self.per_image)
-
-    def likeness(
-        self, boxes: NDArray[np.float64], labels: NDArray[np.int32] | None
-    ) -> NDArray[np.float64]:
-        """Returns (I,) the mean best IoU of each image's objects with boxes; with `labels`, of
-        equal class.
-        """
-        best = np.zeros(len(self.corners))
-        for i, box in enumerate(boxes):
-            mine = slice(None) if labels is None else self.label == labels[i]
-            corners = self.corners[mine]
-            best[mine] = np.maximum(best[mine], ious(np.broadcast_to(box, corners.shape), corners))
-        total = np.bincount(self.image, weights=best, minlength=len(self.per_image))
-        return np.asarray(total / np.maximum(self.per_image, 1))
