@@ -510,8 +510,10 @@ KINDS: dict[str, Kind] = {
         ALL,
         None,
     ),
-    "all rows twice": Kind(lambda given, rng: given._replace(rows=given.rows * 2), ("rows-twice",)),
-    "a sampler's padding": Kind(_padded, ("rows-twice",)),
+    "all rows twice": Kind(
+        lambda given, rng: given._replace(rows=given.rows * 2), ("rows-repeated",)
+    ),
+    "a sampler's padding": Kind(_padded, ("rows-repeated",)),
     "no suppression": Kind(_piled, ("duplicates",), ("boxes",), 0.05),
     "ground truth: fractions": Kind(
         _truth_boxes(lambda b, s: b / _two(s)), ("truth-boxes",), ("boxes",)

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.analysis.doctor.box_layouts import Boxes
 from detmap.analysis.doctor.trial import Sample
 from detmap.core.tables import boxes_as
 from detmap.core.tables.grouping import labels
-
-Boxes = NDArray[np.float64]
 
 LEAST_PAIRS = 8  # from which a scale is estimated
 MOST_OBJECTS = 3  # of a cell whose objects are paired

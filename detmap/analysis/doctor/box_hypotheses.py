@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.doctor.box_frames import LEAST_PAIRS, Boxes, Frame, frames, pairs, refined
+from detmap.analysis.doctor.box_frames import LEAST_PAIRS, Frame, frames, pairs, refined
+from detmap.analysis.doctor.box_layouts import FRACTION, LAYOUTS, MEANT, SHARE, Boxes, corners
 from detmap.analysis.doctor.quick_checks import (
     EXACT,
-    FRACTION,
     LEAST_EXACT,
-    SHARE,
     SHARE_EXACT,
     TIMES_EXACT,
     best_pairs,
@@ -36,43 +35,13 @@ CLEARLY = 0.01  # of the mean overlap of objects that a shift or a scale has to 
 DEVIATIONS = 6.0  # of the error of that mean
 
 
-def _corners(b: Boxes) -> Boxes:
-    return np.column_stack([b[:, 0], b[:, 1], b[:, 2] - b[:, 0], b[:, 3] - b[:, 1]])
-
-
-def _centered(b: Boxes) -> Boxes:
-    return np.column_stack([b[:, 0] - b[:, 2] / 2, b[:, 1] - b[:, 3] / 2, b[:, 2], b[:, 3]])
-
-
-def _swapped(b: Boxes) -> Boxes:
-    return b[:, [1, 0, 3, 2]]
-
-
-LAYOUTS: dict[str, Callable[[Boxes], Boxes]] = {
-    "xywh": lambda b: b,
-    "xyxy": _corners,
-    "cxcywh": _centered,
-    "yxhw": _swapped,
-    "yxyx": lambda b: _corners(_swapped(b)),
-}
-"""Four numbers to left, top, width, height."""
-
-MEANT = {
-    "xywh": "left, top, width, height",
-    "xyxy": "left, top, right, bottom",
-    "cxcywh": "center, width, height",
-    "yxhw": "top, left, height, width",
-    "yxyx": "top, left, bottom, right",
-}
-
-
 def _centers(b: Boxes) -> Boxes:
     return np.column_stack([b[:, :2] + b[:, 2:] / 2, b[:, 2:]])
 
 
 WRITTEN: dict[str, tuple[Callable[[Boxes], Boxes], str, tuple[str, ...]]] = {
     "xywh": (_centers, "cxcywh", ("xyxy", "xywh")),  # YOLO, "cxcywh"
-    "xyxy": (_corners, "xywh", ("xyxy",)),  # "voc xywh"
+    "xyxy": (corners, "xywh", ("xyxy",)),  # "voc xywh"
 }
 """By what a table holds: how to undo what a reader made of other numbers, what these were read as,
 and what else they may be."""

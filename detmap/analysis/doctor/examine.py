@@ -12,9 +12,9 @@ from detmap.analysis.doctor import box_hypotheses as boxes
 from detmap.analysis.doctor import class_hypotheses as classes
 from detmap.analysis.doctor import image_hypotheses as images
 from detmap.analysis.doctor import missing_coverage as coverage
+from detmap.analysis.doctor import repeated_rows, truth_choice, turned_images, unexplained
 from detmap.analysis.doctor import score_hypotheses as scores
 from detmap.analysis.doctor import truth_facts as about_truth
-from detmap.analysis.doctor import turned_images, unexplained
 from detmap.analysis.doctor.clock import OutOfTimeError
 from detmap.analysis.doctor.explanation import explains, measure
 from detmap.analysis.doctor.raw_rows import Raw, image_places
@@ -22,7 +22,7 @@ from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Outcome, Sample, Trial, sample
 from detmap.core.results.findings import Finding
 
-GROUPS = ("images", "boxes", "classes", "scores", "duplicates")
+GROUPS = ("images", "boxes", "classes", "scores", "duplicates", "rows")
 """What repairs are of, and what their names begin with."""
 
 ROUNDS = 3  # repairs on top of each other
@@ -91,6 +91,12 @@ class Examination:
         self.findings.append(_found(repair, self.now, after))
         self.rows, self.now = rows, after
 
+    def _repeated(self) -> None:
+        for repair in repeated_rows.repairs(self.rows):
+            self.now = self.trial.outcome(self.rows)
+            self._made(repair)
+        self.given = self.rows
+
     def _images(self) -> None:
         """Names that the ground truth has for nothing else: later stages need one of them."""
         self.now = self.trial.outcome(self.rows)
@@ -106,13 +112,22 @@ class Examination:
     def _fixes(self) -> None:
         for _ in range(ROUNDS):
             done = {group_of(finding.name) for finding in self.findings}
-            groups = [group for group in GROUPS if group not in done]
+            groups = [group for group in GROUPS[:-1] if group not in done]
             chosen = best(self.trial, self.part, self.now, groups)
             if chosen is None:
                 break
             repairs, self.rows, after = chosen
             self.findings += [_found(repair, self.now, after) for repair in repairs]
             self.now = after
+
+    def _truth_layout(self) -> None:
+        """Both files are suspects: what the ground truth's own fields contradict comes first."""
+        found = truth_choice.choose(self.trial, self.rows)
+        if found is not None:
+            finding, truth = found
+            self.findings.append(finding)
+            self.trial = replace(self.trial, truth=truth)
+            self.now = self.trial.outcome(self.rows)
 
     def _unproved(self) -> None:
         """Takes back what is not explained after all: names of images, and boxes in fractions."""
@@ -157,7 +172,9 @@ class Examination:
         self.findings += about_truth.facts(self.trial, image, self.rows.score)
 
     STAGES: ClassVar[dict[str, Callable[[Examination], None]]] = {
+        "repeated rows": _repeated,
         "image names": _images,
+        "boxes of the ground truth": _truth_layout,
         "fixes": _fixes,
         "proof": _unproved,
         "pixels and scales": _sure_ones,
@@ -183,7 +200,7 @@ def best(trial: Trial, part: Sample, now: Outcome, groups: Collection[str]) -> C
         after = trial.outcome(rows)
         if clear(each.repair, now, after) and _is_proved(part, each, after):
             return Chosen([each.repair], rows, after)
-    if now.ap50 >= DOUBTFUL or len(groups) < len(GROUPS) - 1:
+    if now.ap50 >= DOUBTFUL or len(groups) < len(GROUPS) - 2:
         return None
     return _together(trial, part, now)
 
@@ -223,6 +240,8 @@ def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[
         yield from scores.repairs(part)
     if "duplicates" in groups:
         yield from scores.duplicates(part)
+    if "rows" in groups:
+        yield from repeated_rows.repairs(part.raw)
 
 
 def group_of(name: str) -> str:
@@ -248,7 +267,8 @@ def clear(repair: Repair, before: Outcome, after: Outcome) -> bool:
     """Whether a gain is no accident."""
     if repair.sure and before.ap50 < 0.005:
         return after.ap50 > max(GAIN, 2 * before.ap50)
-    if repair.name in ("duplicates", "scores-negated"):  # the rows themselves show them
+    names = repair.sure and group_of(repair.name) in ("classes", "images")
+    if names or repair.name in ("duplicates", "scores-negated"):  # the rows themselves show them
         return after.ap50 >= before.ap50 + GAIN / 2
     more = after.found - before.found
     if repair.name == "classes-permuted":  # held to other images; two of many classes cost little

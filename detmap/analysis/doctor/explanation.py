@@ -47,10 +47,15 @@ def best_ious(rows: Raw, truth: Truth, *, own_class: bool = False) -> NDArray[np
     return best
 
 
+def is_wanted(truth: Truth) -> NDArray[np.bool_]:
+    """Returns (G,) which objects are not ignored."""
+    return np.asarray(~(truth.crowd | truth.difficult | truth.role("ignore")))
+
+
 def measure(sample: Sample, rows: Raw) -> Fit:
     """Returns how the rows fit the objects of a sample that are not ignored."""
     truth = sample.truth
-    wanted = ~(truth.crowd | truth.difficult | truth.role("ignore"))
+    wanted = is_wanted(truth)
     if not wanted.any() or not len(rows):
         return Fit(0.0, 0.0, 0.0, 0.0)
     best = best_ious(rows, truth)[wanted]

@@ -32,8 +32,8 @@ HYPOTHESES = (
         boxes_xyxy="left, top, right, bottom where left, top, width, height is read",
         boxes_xywh="left, top, width, height where corners are read (VOC's text)",
         boxes_cxcywh="center, width, height",
-        boxes_normalised="fractions of the image's sides, of its long side, of a letterboxed square, "
-        "or of a fixed number of pixels; in any order of the four numbers",
+        boxes_normalised="fractions of the image's sides, of its long side, of a letterboxed "
+        "square, or of a fixed number of pixels; in any order of the four numbers",
         boxes_resized="pixels of a resized image: one factor for all, the same square for all, a "
         "fixed long or short side; the size is guessed",
         boxes_letterboxed="pixels of a letterboxed square, whose size is guessed",
@@ -72,6 +72,7 @@ HYPOTHESES = (
         scores_percent="scores from 0 to 100",
         scores_logits="scores that are logits",
         scores_negated="the lowest score is the most confident",
+        rows_repeated="detections that are in the file twice, bit for bit",
         duplicates="no suppression: many boxes overlap a higher-scoring box of their class",
     ),
     *_rows(
@@ -90,6 +91,17 @@ HYPOTHESES = (
         "ones",
         truth_labels_missing="most images have no objects but as many high-scoring detections as "
         "the others",
+        truth_boxes="boxes of the ground truth are corners, centers, fractions, or have another "
+        "order or scale, as sizes of images or `area` show; AP50 after: with its boxes read so",
+        truth_image_sizes="width and height of images are exchanged: boxes reach out of them",
+        truth_area="`area` of many objects is 0, or does not fit their box",
+        truth_crowd="all objects, or at least 30 %, are crowds",
+        truth_keypoints="keypoints with x and y are marked as not labeled, or num_keypoints is 0 "
+        "beside visible ones",
+        truth_shapes="masks of the ground truth do not lie in their boxes",
+        truth_unlisted="objects on images, or of categories, that the file does not list",
+        truth_ids_twice="objects with the id of another one: pycocotools confuses them",
+        truth_near_duplicates="objects of a class that are nearly the same box",
         truth_empty_boxes="objects with a box without a size",
         truth_outside="objects outside of their image",
         truth_box_format="VOC XML whose numbers are continuous pixels or pixels from 0",

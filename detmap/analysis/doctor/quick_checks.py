@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.analysis.doctor.box_layouts import FRACTION, SHARE
 from detmap.analysis.doctor.duplicates import doubled
+from detmap.analysis.doctor.repeated_rows import tail_repeats
+from detmap.analysis.doctor.truth_checks import contradicts
 from detmap.core.base.locks import cached_property
 from detmap.core.base.sums import add_integers
 from detmap.core.overlaps.row_overlaps import Met, best_overlaps
 from detmap.core.tables import Detections, Truth, boxes_as
 
-FRACTION = 2.0  # coordinates up to here are fractions of something, not pixels
-SHARE = 0.99  # of the rows that have to be so
 BEYOND = 1.0 + 1e-6  # a score above is no probability
 LEAST_ROWS = 20  # from which equal scores are no accident
 DOUBLES = 0.15  # share of rows that a better row of their class lies on
@@ -105,6 +106,11 @@ class View:
     def right(self) -> NDArray[np.bool_]:
         """Which of the sample's rows are on an object of their class."""
         return np.isin(self.sampled, self.met.row[self.met.iou >= 0.5])
+
+
+def _tail_is_repeated(view: View) -> bool:
+    rows: Any = view.detections
+    return tail_repeats(rows)
 
 
 def is_suspicious(truth: Truth, detections: Detections) -> bool:
@@ -198,7 +204,12 @@ def _is_moved(view: View) -> bool:
     return bool(narrow_axes(boxes, wanted).any())
 
 
+def _truth_contradicts_itself(view: View) -> bool:
+    return contradicts(view.truth)
+
+
 CHECKS: tuple[Callable[[View], bool], ...] = (
+    _tail_is_repeated,
     _scale_is_odd,
     _boxes_are_odd,
     _some_is_bare,
@@ -208,6 +219,7 @@ CHECKS: tuple[Callable[[View], bool], ...] = (
     _is_mixed_up,
     _is_cut,
     _is_moved,
+    _truth_contradicts_itself,
 )
 
 

@@ -44,12 +44,14 @@ class Trial:
     rules : of boxes at the one overlap of 0.5
     clock : stops the search when its time is over
     asked : the protocol of the evaluation; its rule may be another one
+    shaped_truth : the ground truth with its shapes, as the evaluation compares them
     """
 
     truth: Truth
     rules: Protocol
     clock: Clock
     asked: Protocol
+    shaped_truth: Truth
 
     @property
     def is_own_rule(self) -> bool:
@@ -160,7 +162,7 @@ def trial_of(
     if len(rules.max_dets()) > 1:
         settings["limits.max_dets"] = [rules.max_dets()[-1]]
     clock = clock or Clock()
-    return Trial(replace(truth, shapes=None), rules.override(settings), clock, asked)
+    return Trial(replace(truth, shapes=None), rules.override(settings), clock, asked, truth)
 
 
 def sample(whole: Trial, raw: Raw) -> Sample:

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.analysis.doctor import truth_checks
+from detmap.analysis.doctor.duplicates import pairs
 from detmap.analysis.doctor.known_benchmarks import differences
 from detmap.analysis.doctor.quick_checks import lacks_labels
+from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.trial import Trial
 from detmap.core.results.findings import Finding
 from detmap.core.tables import Truth, boxes_as
@@ -17,6 +20,8 @@ from detmap.errors import few
 
 PAIRS = ("cgf1",)
 """Rules that list an image once per phrase, and an object once per annotator."""
+ALMOST, NEAR_TWICE = 0.93, 0.01  # IoU of two objects that are one, and their share
+MOST_COMPARED = 300_000  # objects
 EMPTY = 0.001  # share of objects without a size, or outside of their image, that is odd
 
 
@@ -24,7 +29,9 @@ def facts(trial: Trial, image: NDArray[np.int32], score: NDArray[np.float64]) ->
     """Warnings about the ground truth; `image` and `score` are those of the detections' rows."""
     truth = trial.truth
     yield from _labels(truth, image, score)
+    yield from truth_checks.facts(trial.shaped_truth)
     yield from _boxes(truth)
+    yield from _rows(truth)
     yield from _flags(trial)
     if trial.asked.evaluation.rule not in PAIRS:
         yield from _repeated(truth)
@@ -54,16 +61,20 @@ def _boxes(truth: Truth) -> Iterator[Finding]:
     boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
     least = max(1, EMPTY * len(truth))
     neutral = truth.crowd | truth.difficult | truth.role("ignore")
-    flat = ((boxes[:, 2:] <= 0).any(axis=1) & ~neutral).sum()
-    if flat >= least:
-        text = f"{flat:,} of {len(truth):,} objects have a box without a size: nobody can find them"
+    flat = (boxes[:, 2:] <= 0).any(axis=1) & ~neutral
+    if flat.sum() >= least:
+        text = (
+            f"{flat.sum():,} of {len(truth):,} objects have a box without a size: nobody can find "
+        )
+        text += f"them; {truth_checks.first(truth, flat)}"
         yield Finding("truth-empty-boxes", text)
     size = np.column_stack([truth.images.width, truth.images.height])[truth.image]
     with np.errstate(invalid="ignore"):
         beyond = (boxes[:, :2] >= size).any(axis=1) | (boxes[:, :2] + boxes[:, 2:] <= 0).any(axis=1)
-    outside = (beyond & ~neutral & (boxes[:, 2:] > 0).all(axis=1)).sum()
-    if outside >= least:
-        text = f"{outside:,} of {len(truth):,} objects lie outside of their image"
+    outside = beyond & ~neutral & (boxes[:, 2:] > 0).all(axis=1)
+    if outside.sum() >= least:
+        text = f"{outside.sum():,} of {len(truth):,} objects lie outside of their image; "
+        text += truth_checks.first(truth, outside)
         yield Finding("truth-outside", text)
 
 
@@ -95,14 +106,43 @@ def _flags(trial: Trial) -> Iterator[Finding]:
 
 
 def _repeated(truth: Truth) -> Iterator[Finding]:
-    columns = [truth.image[:, None], truth.label[:, None], truth.boxes]
-    rows = np.concatenate([np.asarray(each, dtype=np.float64) for each in columns], axis=1)
-    rows = rows[~truth.crowd]
-    words = np.ascontiguousarray(rows).view([("", np.float64)] * rows.shape[1]).ravel()
-    again = len(words) - len(np.unique(words)) if len(words) else 0
-    if again > max(1, 0.005 * len(truth)):
+    again = truth_checks.count_repeated(truth)
+    if again > max(1, truth_checks.TWICE * len(truth)):
         text = f"{again:,} objects are listed twice, with the same image, class and box"
         yield Finding("truth-duplicates", text)
+        return
+    if len(truth) > MOST_COMPARED:
+        return
+    rows = Raw(
+        tuple(truth.images.ids.tolist()),
+        tuple(truth.categories.ids.tolist()),
+        truth.image,
+        truth.label,
+        truth.boxes,
+        np.zeros(len(truth)),
+        truth.box_format,
+    )
+    rows = rows.take(np.flatnonzero(~truth.crowd))
+    near = len(np.unique(pairs(rows, ALMOST)[1])) - again
+    if near > max(3, NEAR_TWICE * len(truth)):
+        text = f"{near:,} of {len(truth):,} objects are nearly another one of their class (IoU "
+        text += f"above {ALMOST:g}): listed by two annotators, or exported twice?"
+        yield Finding("truth-near-duplicates", text)
+
+
+def _rows(truth: Truth) -> Iterator[Finding]:
+    """What the reader counted."""
+    notes = {note.code: note.count for note in truth.notes}
+    images, classes = notes.get("image-unlisted", 0), notes.get("category-unlisted", 0)
+    if images or classes:
+        parts = [f"{images:,} on images that are not listed"] * bool(images)
+        parts += [f"{classes:,} of categories that are not listed"] * bool(classes)
+        yield Finding("truth-unlisted", f"objects were dropped: {', '.join(parts)}")
+    twice = notes.get("id-twice", 0)
+    if twice:
+        text = f"{twice:,} objects have the id of another one: pycocotools reads the last object "
+        text += "of an id for each, and gives another number"
+        yield Finding("truth-ids-twice", text)
 
 
 def _images_twice(truth: Truth) -> Iterator[Finding]:

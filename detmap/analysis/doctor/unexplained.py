@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor import shuffled_images
-from detmap.analysis.doctor.explanation import ON, Fit, best_ious, elsewhere, measure
+from detmap.analysis.doctor.explanation import ON, Fit, best_ious, elsewhere, is_wanted, measure
 from detmap.analysis.doctor.trial import Sample
 from detmap.core.results.findings import Finding
 from detmap.core.tables import Truth, boxes_as
@@ -46,6 +46,8 @@ def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
     """
     if not len(sample.rows) or not len(sample.truth):
         return
+    if not is_wanted(sample.truth).any():
+        return
     low = ap50 < DOUBTFUL
     if low and explained:
         return
@@ -53,9 +55,12 @@ def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
     yield from shuffled
     if shuffled or explained:
         return
-    best = best_ious(sample.rows, sample.truth)
-    far = best_ious(elsewhere(sample.rows, sample.truth), sample.truth)
-    groups = {name: list(_parts(names, best, far)) for name, names in _groupings(sample.truth)}
+    wanted = is_wanted(sample.truth)
+    best = best_ious(sample.rows, sample.truth)[wanted]
+    far = best_ious(elsewhere(sample.rows, sample.truth), sample.truth)[wanted]
+    groups = {
+        name: list(_parts(names[wanted], best, far)) for name, names in _groupings(sample.truth)
+    }
     fit = measure(sample, sample.rows)
     why = _reason(sample, fit, ap50, groups)
     if why:
@@ -73,7 +78,7 @@ def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
 
 def _reason(sample: Sample, fit: Fit, ap50: float, groups: dict[str, list[Part]]) -> str:
     """What is unlike a working detector; "" if nothing is."""
-    every = Part("", len(sample.truth), fit.recall, fit.chance)
+    every = Part("", int(is_wanted(sample.truth).sum()), fit.recall, fit.chance)
     if every.n < LEAST:
         return ""
     if every.is_chance:

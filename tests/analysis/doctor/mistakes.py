@@ -222,7 +222,7 @@ WRONG: dict[str, tuple[Callable[[Columns], Columns], str]] = {
     "negated": (_scores(lambda p: -p), "scores-negated"),
     "upside down": (_scores(lambda p: 1 - p), "scores-negated"),
     "equal": (_scores(np.ones_like), "scores-equal"),
-    "doubled": (doubled, "duplicates"),
+    "doubled": (doubled, "rows-repeated"),
     "piled": (piled, "duplicates"),
 }
 """The mistakes that any data set can have, with the finding that each is."""

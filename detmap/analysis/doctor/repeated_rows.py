@@ -1,0 +1,77 @@
+"""Detections that are in the file twice, bit for bit: a distributed sampler pads its last batch
+with the first images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detmap.analysis.doctor.repair import Repair
+from detmap.core.tables import Truth
+from detmap.errors import few
+
+if TYPE_CHECKING:
+    from detmap.analysis.doctor.raw_rows import Raw
+
+LEAST_ROWS = 3  # of images whose rows are all repeated
+SHARE, LEAST = 0.01, 10  # of single rows
+TAIL, HEAD = 64, 4096  # rows that the quick check compares
+
+
+def _hashes(raw: Raw, some: slice = slice(None)) -> NDArray[np.uint64]:
+    mixed = raw.image[some].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= raw.label[some].astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
+    columns = [*raw.boxes[some].T, raw.score[some]]
+    for column in columns:
+        mixed = (mixed ^ np.ascontiguousarray(column + 0.0).view(np.uint64)) * np.uint64(
+            0xFF51AFD7ED558CCD
+        )
+        mixed ^= mixed >> np.uint64(32)
+    return mixed
+
+
+def repeated(raw: Raw) -> NDArray[np.bool_]:
+    """Returns (D,) which rows are equal to an earlier one."""
+    mixed = _hashes(raw)
+    order = np.argsort(mixed, kind="stable")
+    again = np.zeros(len(raw), dtype=bool)
+    again[order[1:]] = mixed[order[1:]] == mixed[order[:-1]]
+    return again
+
+
+def tail_repeats(rows: Raw) -> bool:
+    """Returns whether the last rows of a file are some of its first ones: quick."""
+    if len(rows) < 2:
+        return False
+    tail = min(TAIL, len(rows) // 2)
+    last = _hashes(rows, slice(len(rows) - tail, None))
+    found = np.isin(last, _hashes(rows, slice(0, min(HEAD, len(rows) - tail))))
+    return int(found.sum()) >= LEAST_ROWS
+
+
+def repairs(raw: Raw) -> Iterator[Repair]:
+    """Removes repeated rows if all rows of an image are repeated, or many are."""
+    again = repeated(raw)
+    if not again.any():
+        return
+    n_rows = np.bincount(raw.image, minlength=len(raw.images))
+    n_again = np.bincount(raw.image[again], minlength=len(raw.images))
+    full = (n_again > 0) & (2 * n_again >= n_rows)
+    if n_again[full].sum() < LEAST_ROWS and again.sum() < max(LEAST, SHARE * len(raw)):
+        return
+    names = few(repr(raw.images[i]) for i in np.flatnonzero(full).tolist())
+    which = f"all of {full.sum():,} images: {names}" if full.any() else "of single objects"
+    text = (
+        f"{again.sum():,} of {len(raw):,} detections are repeated bit for bit, {which}; a "
+        "distributed sampler pads its last batch with images, or files were joined twice"
+    )
+    yield Repair("rows-repeated", text, _once, 1, True)
+
+
+def _once(raw: Raw, truth: Truth) -> Raw:
+    del truth
+    return raw.take(np.flatnonzero(~repeated(raw)))

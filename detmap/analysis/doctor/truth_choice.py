@@ -1,0 +1,51 @@
+"""Chooses among readings of the ground truth's boxes by the detections."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from detmap.analysis.doctor.explanation import explains, measure
+from detmap.analysis.doctor.raw_rows import Raw
+from detmap.analysis.doctor.trial import Trial, sample
+from detmap.analysis.doctor.truth_layouts import Reading, beyond, readings
+from detmap.core.results.findings import Finding
+from detmap.core.tables import Truth
+
+
+def choose(trial: Trial, rows: Raw) -> tuple[Finding, Truth] | None:
+    """Returns the finding of the reading that explains the detections, or that the fields of the
+    ground truth prove, and the ground truth in it; None if nothing is odd.
+    """
+    truth = trial.truth
+    found = list(readings(truth))
+    if not found:
+        return None
+    now = trial.outcome(rows).ap50
+    tried = [(_works(trial, each.truth, rows), each) for each in found]
+    (works, after), best = max(tried, key=lambda each: each[0])
+    sizes = [each for each in found if each.name == "truth-image-sizes"]
+    part = sample(trial, rows)
+    if explains(measure(part, part.rows), now) and (now >= after or not works):
+        # Both sides agree as they are: what differs is the size of the images, or both are wrong.
+        chosen = sizes[0] if sizes else found[0]
+        return _told(truth, chosen, None, None), truth
+    if not works and len(rows):
+        chosen = found[0]
+        return _told(truth, chosen, None, None), chosen.truth
+    return _told(truth, best, now if len(rows) else None, after if len(rows) else None), best.truth
+
+
+def _works(trial: Trial, truth: Truth, rows: Raw) -> tuple[bool, float]:
+    other = replace(trial, truth=truth)
+    after = other.outcome(rows).ap50
+    part = sample(other, rows)
+    return explains(measure(part, part.rows), after), after
+
+
+def _told(truth: Truth, reading: Reading, now: float | None, after: float | None) -> Finding:
+    out = int(beyond(truth, truth.boxes).sum())
+    why = f"{out:,} of {len(truth):,} boxes reach out of their image as they are read"
+    if not out:
+        why = "as they are read, they contradict the sizes of images or their `area`"
+    text = f"{reading.meaning}: {why}; correct the ground truth, not the detections"
+    return Finding(reading.name, f"ground truth: {text}", now, after)
