@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 from detmap import wings
 from detmap.cli import evaluation_inputs as reading
@@ -63,13 +64,26 @@ def read_detections(
             detections: Detections = read_fixed(arguments, path, truth, rules)
         else:
             detections = strictly()
-    except DataError:
-        if not arguments.fix:
-            consult(arguments, path, truth, None, rules, time.process_time() - begin)
-        raise
+    except DataError as error:
+        if arguments.fix:
+            raise
+        before = len(getattr(arguments, "findings", None) or ())
+        consult(arguments, path, truth, None, rules, time.process_time() - begin)
+        found = (getattr(arguments, "findings", None) or [])[before:]
+        raise _with_advice(error, [each for each in found if each.fix]) from None
     if _needs_consultation(arguments, truth, detections, rules):
         consult(arguments, path, truth, detections, rules, time.process_time() - begin)
     return detections
+
+
+def _with_advice(error: DataError, found: list[Any]) -> DataError:
+    """The error with the fix of the findings, if they explain unknown names: its own advice may
+    lead to another number.
+    """
+    if not any(each.name.startswith(("classes-", "images-")) for each in found):
+        return error
+    flags = " ".join(each.fix for each in found)
+    return DataError(error.where, error.what, f"{flags}, as explained by the notes above")
 
 
 def _needs_consultation(

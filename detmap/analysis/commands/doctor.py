@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from detmap.analysis.commands import doctor_consultation
 from detmap.analysis.doctor import Finding
 from detmap.analysis.doctor.examine import Examination
 from detmap.analysis.doctor.loose_readers import read
@@ -91,7 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         return found[0]
 
-    raw = read(arguments.detections, truth, plainly)
+    widely = doctor_consultation.widely(arguments, arguments.detections)
+    raw = read(arguments.detections, truth, plainly, widely, arguments.class_names)
     truth = extended(truth, found[0]) if found else truth
     streams.progress(f"checking {len(raw)} detections")
     findings = Examination(trial_of(truth, rules), raw).findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 
 from detmap.analysis.doctor import ROWS, examine_quickly
@@ -11,8 +12,10 @@ from detmap.analysis.doctor.examine import Examination
 from detmap.analysis.doctor.fixes import repaired
 from detmap.analysis.doctor.hypothesis_names import FIXES
 from detmap.analysis.doctor.trial import trial_of
+from detmap.analysis.doctor.wide_reading import Widely
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import streams
+from detmap.core.adapters import read_detections
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Findings
 from detmap.core.tables import Detections, Truth
@@ -23,7 +26,13 @@ SHARE = 0.9  # of the processor time of reading that an examination may take
 
 def fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol) -> Detections:
     """Read detections and apply the fixes that were asked for."""
-    raw = loosely.read(path, truth, lambda: reading.read_detections_of(arguments, path, truth))
+    raw = loosely.read(
+        path,
+        truth,
+        lambda: reading.read_detections_of(arguments, path, truth),
+        widely(arguments, path),
+        arguments.class_names,
+    )
     names = arguments.fix
     if _several(arguments):  # only the detectors that have the mistake
         found = {each.name for each in Examination(trial_of(truth, rules), raw).findings}
@@ -33,6 +42,17 @@ def fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protoco
         for each in made.repairs:
             streams.say(f"note: {path}: detections were fixed: {each.sentence}\n")
     return made.detections
+
+
+def widely(arguments: argparse.Namespace, path: str) -> Widely:
+    """Return what reads detections against a ground truth with more classes."""
+
+    def read(truth: Truth, class_names: Mapping[int, str] | None) -> Detections:
+        how = reading.detection_options(arguments)
+        how |= {"unknown": "drop", "class_names": class_names}
+        return read_detections(path, truth, **how)
+
+    return read
 
 
 def _several(arguments: argparse.Namespace) -> bool:
@@ -54,7 +74,15 @@ def consult(
     again = None if arguments.fix else path
     try:
         found = examine_quickly(
-            truth, detections, rules, path=again, seconds=seconds, rows=ROWS, whole=True
+            truth,
+            detections,
+            rules,
+            path=again,
+            seconds=seconds,
+            rows=ROWS,
+            whole=True,
+            widely=None if again is None else widely(arguments, path),
+            class_names=arguments.class_names,
         )
     except DataError:  # the reader has reported it
         return

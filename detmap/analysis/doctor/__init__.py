@@ -8,6 +8,7 @@ ranks what gains clearly.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -89,7 +90,12 @@ def doctor(
         how = {} if rules is None else options_of(rules)
         return read_detections(cast(Path, detections), table, format=format, **how)
 
-    return _examine(table, detections, strictly, rules, Clock(None))
+    def widely(wide: Truth, class_names: Mapping[int, str] | None) -> Detections:
+        how = {} if rules is None else options_of(rules)
+        how |= {"unknown": "drop", "class_names": class_names}
+        return read_detections(cast(Path, detections), wide, format=format, **how)
+
+    return _examine(table, detections, strictly, rules, Clock(None), widely)
 
 
 def examine_quickly(
@@ -101,6 +107,8 @@ def examine_quickly(
     seconds: float | None = None,
     rows: int = 0,
     whole: bool = False,
+    widely: Any = None,
+    class_names: Any = None,
 ) -> Findings:
     """Examine tables whose quick checks fail (`signs`), or any with `whole`.
 
@@ -110,6 +118,7 @@ def examine_quickly(
     path : of the detections, read once more where the reader refused them or dropped rows
     seconds : of processor time; unlimited when left out
     rows : objects and detections that trials may match before the time matters
+    widely, class_names : as in `detmap.analysis.doctor.loose_readers.read`
     """
     clock = Clock(seconds, rows)
     other_rule = protocol.iou.of != "boxes" or protocol.evaluation.rule != "matching"
@@ -124,18 +133,24 @@ def examine_quickly(
     if path is None or (detections is not None and is_whole(detections)):
         return _examine(truth, cast("Given", detections), None, protocol, clock)
     strictly = None if detections is None else lambda: detections
-    return _examine(truth, path, strictly, protocol, clock)
+    return _examine(truth, path, strictly, protocol, clock, widely, class_names)
 
 
 def _examine(
-    truth: Truth, given: Given, strictly: Any, protocol: Protocol | str | None, clock: Clock
+    truth: Truth,
+    given: Given,
+    strictly: Any,
+    protocol: Protocol | str | None,
+    clock: Clock,
+    widely: Any = None,
+    class_names: Any = None,
 ) -> Findings:
-    """Read raw rows and examine them; `strictly` returns what the ordinary reader reads."""
+    """Read raw rows and examine them; the readers are those of `loose_readers.read`."""
     from detmap.analysis.doctor import loose_readers
     from detmap.analysis.doctor.examine import Examination
     from detmap.analysis.doctor.trial import trial_of
 
-    raw = loose_readers.read(given, truth, *([strictly] if strictly else []))
+    raw = loose_readers.read(given, truth, strictly, widely, class_names)
     made = Examination(trial_of(truth, protocol, clock), raw)
     return Findings(made.findings, made.left_out)
 

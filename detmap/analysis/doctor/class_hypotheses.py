@@ -22,6 +22,90 @@ MOST_CLASSES = 500  # of a permutation that is looked for
 LEAST_MOVED = 0.05  # share of the overlapping rows that a permutation moves,
 LEAST_SURE, TIMES_SURE = 0.01, 3  # or less, where nearly none of them fits as it is
 
+COCO = [
+    "person",
+    "bicycle",
+    "car",
+    "motorcycle",
+    "airplane",
+    "bus",
+    "train",
+    "truck",
+    "boat",
+    "traffic light",
+    "fire hydrant",
+    "stop sign",
+    "parking meter",
+    "bench",
+    "bird",
+    "cat",
+    "dog",
+    "horse",
+    "sheep",
+    "cow",
+    "elephant",
+    "bear",
+    "zebra",
+    "giraffe",
+    "backpack",
+    "umbrella",
+    "handbag",
+    "tie",
+    "suitcase",
+    "frisbee",
+    "skis",
+    "snowboard",
+    "sports ball",
+    "kite",
+    "baseball bat",
+    "baseball glove",
+    "skateboard",
+    "surfboard",
+    "tennis racket",
+    "bottle",
+    "wine glass",
+    "cup",
+    "fork",
+    "knife",
+    "spoon",
+    "bowl",
+    "banana",
+    "apple",
+    "sandwich",
+    "orange",
+    "broccoli",
+    "carrot",
+    "hot dog",
+    "pizza",
+    "donut",
+    "cake",
+    "chair",
+    "couch",
+    "potted plant",
+    "bed",
+    "dining table",
+    "toilet",
+    "tv",
+    "laptop",
+    "mouse",
+    "remote",
+    "keyboard",
+    "cell phone",
+    "microwave",
+    "oven",
+    "toaster",
+    "sink",
+    "refrigerator",
+    "book",
+    "clock",
+    "vase",
+    "scissors",
+    "teddy bear",
+    "hair drier",
+    "toothbrush",
+]
+"""COCO's 80 classes in the order of their ids. Source: the categories of instances_val2017.json."""
+
 COCO_GAPS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
 """The numbers from 1 to 90 that none of COCO's 80 classes has.
 Source: the categories of instances_val2017.json."""
@@ -49,7 +133,9 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     if not used:
         return
     if are_numbers(used):
-        yield from _numbered([int(key) for key in used], known)
+        numbers = [int(key) for key in used]
+        yield from _numbered(numbers, *_named(raw, known))
+        yield from _of_coco(numbers, known)
     else:
         yield from _spelled([str(key) for key in used], known)
     mapping = permutation(sample)
@@ -65,10 +151,22 @@ def repairs(sample: Sample) -> Iterator[Repair]:
 def renamed(raw: Raw, truth: Truth, *, mapping: Mapping[Key, int]) -> Raw:
     """The rows with other class ids; of a class that the mapping lacks none is known."""
     least = int(truth.categories.ids.min(initial=0)) - 1
-    return replace(raw, classes=tuple(mapping.get(key, least) for key in raw.classes))
+    classes = tuple(mapping.get(key, least) for key in raw.classes)
+    return replace(raw, classes=classes, names=None)
 
 
-def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
+def _named(raw: Raw, known: Categories) -> tuple[Categories, dict[int, int]]:
+    """The classes by the ids that the detections use, and the ids of the ground truth for them."""
+    if raw.names is None:
+        return known, {i: i for i in known.ids.tolist()}
+    by_name = dict(zip(known.names, known.ids.tolist(), strict=True))
+    names = {i: name for i, name in sorted(raw.names.items()) if name in by_name}
+    ids = np.array(list(names), dtype=np.int64)
+    return Categories(ids, tuple(names.values())), {i: by_name[names[i]] for i in names}
+
+
+def _numbered(used: Sequence[int], known: Categories, own: Mapping[int, int]) -> Iterator[Repair]:
+    """Numberings of `known` classes; `own` are the ground truth's ids of their ids."""
     mapping: dict[Key, int]
     ids = known.ids.tolist()
     n = len(ids)
@@ -78,7 +176,7 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
         (1, "classes-zero-based", f"class ids count from {first - 1}, the objects' from {first}"),
         (-1, "classes-one-based", f"class ids count from {first + 1}, the objects' from {first}"),
     ):
-        mapping = {key: key + step for key in used if key + step in known.ids}
+        mapping = {key: own[key + step] for key in used if key + step in known.ids}
         if len(mapping) >= 0.9 * len(used):
             yield Repair(name, text, partial(renamed, mapping=mapping))
     gaps = ids != list(range(first, first + n))
@@ -87,7 +185,7 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
         if start <= low and high < start + n:
             ends = f"from {start} to {n - 1 + start}"
             if gaps:
-                mapping = {key: ids[key - start] for key in used}
+                mapping = {key: own[ids[key - start]] for key in used}
                 yield Repair(
                     "classes-contiguous",
                     f"class ids are numbered through {ends}, the ground truth's go from {first} to "
@@ -95,7 +193,7 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
                     partial(renamed, mapping=mapping),
                 )
             if positions_by_name != list(range(n)):
-                mapping = {key: ids[positions_by_name[key - start]] for key in used}
+                mapping = {key: own[ids[positions_by_name[key - start]]] for key in used}
                 yield Repair(
                     "classes-alphabetical",
                     f"class ids are numbered {ends} in alphabetical order of the names, the "
@@ -105,13 +203,40 @@ def _numbered(used: Sequence[int], known: Categories) -> Iterator[Repair]:
                 )
     if n == 80 and not gaps and high > first + n - 1:
         official = [number for number in range(1, 91) if number not in COCO_GAPS]
-        mapping = {key: ids[official.index(key)] for key in used if key in official}
+        mapping = {key: own[ids[official.index(key)]] for key in used if key in official}
         yield Repair(
             "classes-coco-ids",
             "class ids are COCO's from 1 to 90 with gaps; those of the ground truth have no gaps",
             partial(renamed, mapping=mapping),
             2,
         )
+
+
+def _of_coco(used: Sequence[int], known: Categories) -> Iterator[Repair]:
+    """The ids of a model with COCO's 80 classes, where the ground truth has some of their names."""
+    by_name = {normalised(name): i for name, i in zip(known.names, known.ids.tolist(), strict=True)}
+    shared = [name for name in COCO if normalised(name) in by_name]
+    if len(known) >= len(COCO) or not shared or set(used) <= set(known.ids.tolist()):
+        return
+    official = [number for number in range(1, 91) if number not in COCO_GAPS]
+    for ids in (official, list(range(80)), list(range(1, 81))):
+        if not set(used) <= set(ids):
+            continue
+        name = dict(zip(ids, COCO, strict=True))
+        same = {i: by_name.get(normalised(name[i])) for i in used}
+        mapping: dict[Key, int] = {i: own for i, own in same.items() if own is not None}
+        text = (
+            f"class ids are those of COCO's 80 classes, from {ids[0]} to {ids[-1]}; the ground "
+            f"truth has {few(shared)} of them: detections of other classes are dropped (or name "
+            "the classes with --class-names)"
+        )
+        yield Repair("classes-coco-model", text, partial(_kept_of_coco, mapping=mapping), 2, True)
+
+
+def _kept_of_coco(raw: Raw, truth: Truth, *, mapping: Mapping[Key, int]) -> Raw:
+    known = np.array([key in mapping for key in raw.classes], dtype=bool)
+    rows = np.flatnonzero(known[raw.label])
+    return renamed(raw.take(rows), truth, mapping=mapping)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -131,7 +256,8 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
         mapping: dict[Key, int] = {name: int(name) for name in used}
         text = "class ids are written as text"
         yield Repair("classes-as-text", text, partial(renamed, mapping=mapping), 1, True)
-        for repair in _numbered([int(name) for name in used], known):
+        own = {i: i for i in known.ids.tolist()}
+        for repair in _numbered([int(name) for name in used], known, own):
             inner = repair.apply.keywords["mapping"]  # type: ignore[attr-defined]
             mapping = {name: inner[int(name)] for name in used if int(name) in inner}
             text = f"{repair.sentence}, and are written as text"
@@ -181,7 +307,7 @@ def permutation(sample: Sample) -> dict[Key, int]:
     known = sample.truth.categories
     if max(len(known), len(sample.raw.classes)) > MOST_CLASSES or len(known) < 2:
         return {}
-    as_is = class_places(sample.truth, sample.raw.classes)
+    as_is = class_places(sample.truth, sample.raw.classes, sample.raw.names)
     # Keeps the class of rows that overlap nothing.
     spare = np.where(as_is[:, None] == np.arange(len(known)), 1e-9, 0.0)
     halves = confusion(sample, 0), confusion(sample, 1)

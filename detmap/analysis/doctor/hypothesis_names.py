@@ -57,6 +57,8 @@ HYPOTHESES = (
         "ids have gaps (COCO's 1 to 90)",
         classes_coco_ids="COCO's ids with gaps where the ground truth numbers its 80 classes "
         "consecutively",
+        classes_coco_model="ids of a model with COCO's 80 classes, on a ground truth with some of "
+        "them",
         classes_alphabetical="classes numbered in alphabetical order where those of the ground "
         "truth are not",
         classes_permuted="any other order, found by overlap on half of the images and checked on "

@@ -15,7 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap.analysis.doctor import wide_reading
 from detmap.analysis.doctor.raw_rows import Key, Raw, from_table, keyed
+from detmap.analysis.doctor.wide_reading import Widely
 from detmap.core.adapters import read_detections, registry
 from detmap.core.adapters import text_fields as text
 from detmap.core.adapters.coco import scan_json as coco_scan
@@ -46,7 +48,13 @@ class _Rows(msgspec.Struct, gc=False):
     annotations: list[_Row]
 
 
-def read(detections: Given, truth: Truth, strictly: Callable[[], Detections] | None = None) -> Raw:
+def read(
+    detections: Given,
+    truth: Truth,
+    strictly: Callable[[], Detections] | None = None,
+    widely: Widely | None = None,
+    class_names: Any = None,
+) -> Raw:
     """Detections of any kind as raw rows.
 
     Parameters
@@ -55,6 +63,8 @@ def read(detections: Given, truth: Truth, strictly: Callable[[], Detections] | N
         ``category_id``, ``boxes`` (x, y, width, height) and ``score``
     truth : for the ordinary reader
     strictly : calls the ordinary reader of a path, if it has to be told more
+    widely : the same against another ground truth and other class names
+    class_names : that `strictly` uses
 
     Raises
     ------
@@ -85,7 +95,9 @@ def read(detections: Given, truth: Truth, strictly: Callable[[], Detections] | N
             return from_table(table)
     except DataError as error:
         refused = error
-    raw = _loosely(path, truth)
+    raw = None if class_names is not None else _loosely(path, truth)
+    if raw is None and widely is not None:
+        raw = wide_reading.read(truth, class_names, widely)
     if raw is not None:
         return raw
     if table is None:

@@ -7,7 +7,7 @@ here instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -42,6 +42,7 @@ class Raw:
     source : the path, for messages
     files : the file name beside each of `images`, if every row has both; a key is listed once per
         file name
+    names : what class ids mean, where they are not those of the ground truth
     """
 
     images: tuple[Key, ...]
@@ -54,6 +55,7 @@ class Raw:
     key: ImageKey = "any"
     source: str = "detections"
     files: tuple[str, ...] = ()
+    names: Mapping[int, str] | None = None
 
     def __len__(self) -> int:
         return len(self.score)
@@ -73,7 +75,7 @@ class Raw:
         such.
         """
         image = image_places(truth, self.images, self.key)
-        label = class_places(truth, self.classes)
+        label = class_places(truth, self.classes, self.names)
         return image[self.image], label[self.label]
 
 
@@ -197,8 +199,16 @@ def image_places(truth: Truth, keys: tuple[Key, ...], key: ImageKey) -> NDArray[
         return nothing
 
 
-def class_places(truth: Truth, keys: Sequence[Key]) -> NDArray[np.int32]:
-    """Positions of classes by the ground truth's ids or names; -1 where there is none."""
+def class_places(
+    truth: Truth, keys: Sequence[Key], names: Mapping[int, str] | None = None
+) -> NDArray[np.int32]:
+    """Positions of classes by the ground truth's ids or names, or by `names` of ids; -1 where there
+    is none.
+    """
+    if names is not None:
+        by_name = {name: k for k, name in enumerate(truth.categories.names)}
+        found = [by_name.get(names.get(int(key), ""), -1) for key in keys]
+        return np.array(found, dtype=np.int32)
     if not are_numbers(keys):
         try:
             return joining.classes_by_id(truth, [str(key) for key in keys], "")
