@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from detmap.core.overlaps.mask_reader import MaskReader
 from tools.doctor_sets import Set
 
 Boxes = np.ndarray
@@ -336,21 +337,39 @@ def _masks(change: Callable[[np.ndarray], np.ndarray]) -> Callable[..., None]:
     """Change masks of the results as arrays (height, width); they become run lengths."""
 
     def make(given: Set, rng: np.random.Generator) -> None:
-        import pycocotools.mask as tool
-
         size = sizes(given)
         for row in given.rows:
-            width, height = (int(v) for v in size[row["image_id"]])
-            value = row["segmentation"]
-            if isinstance(value, list):
-                value = tool.merge(tool.frPyObjects(value, height, width))
-            elif isinstance(value["counts"], list):
-                value = tool.frPyObjects(value, height, width)
-            mask = np.asfortranarray(change(tool.decode(value)).astype(np.uint8))
-            run = tool.encode(mask)
-            row["segmentation"] = {"size": [height, width], "counts": run["counts"].decode()}
+            mask = dense(row["segmentation"], size[row["image_id"]][::-1])
+            row["segmentation"] = {"size": list(mask.shape), "counts": run_text(change(mask))}
 
     return make
+
+
+def dense(value: Any, size: np.ndarray) -> np.ndarray:
+    """Return (height, width) bool of a segmentation; `size` is height, width."""
+    runs = MaskReader().read([value], size[None], str).runs
+    counts = np.asarray(runs.counts, dtype=np.int64)
+    flat = np.repeat(np.arange(len(counts)) % 2 == 1, counts)
+    return flat.reshape(int(size[1]), int(size[0])).T
+
+
+def run_text(mask: np.ndarray) -> str:
+    """Return COCO's compressed run lengths: six bits a character, differences to the count before
+    the last one. Source: rleToString in cocoapi's maskApi.c.
+    """
+    flat = mask.T.ravel()
+    ends = np.flatnonzero(np.diff(flat, prepend=False)).tolist()
+    counts = np.diff([0, *ends, len(flat)]).tolist()
+    text = []
+    for i, count in enumerate(counts):
+        left = count - counts[i - 2] if i > 2 else count
+        more = True
+        while more:
+            low = left & 0x1F
+            left >>= 5
+            more = left != (-1 if low & 0x10 else 0)
+            text.append(chr(48 + (low | 0x20 if more else low)))
+    return "".join(text)
 
 
 def _c_order(mask: np.ndarray) -> np.ndarray:

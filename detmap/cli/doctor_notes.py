@@ -83,7 +83,9 @@ def _with_advice(error: DataError, found: list[Any]) -> DataError:
     if not any(each.name.startswith(("classes-", "images-")) for each in found):
         return error
     flags = " ".join(each.fix for each in found)
-    return DataError(error.where, error.what, f"{flags}, as explained by the notes above")
+    meant, _, _ = error.fix.partition("; ")
+    hint = f"{meant}; " if meant.startswith("did you mean") else ""
+    return DataError(error.where, error.what, f"{hint}{flags}, as explained by the notes above")
 
 
 def _needs_consultation(
@@ -93,10 +95,10 @@ def _needs_consultation(
     if getattr(arguments, "strict", False):
         wings.required_hook("consult")
         return True
-    boxes = rules.iou.of == "boxes" and rules.evaluation.rule == "matching"
+    matched = rules.evaluation.rule == "matching"
     is_suspicious = wings.hook("is_suspicious")
     return (
-        (boxes or not len(detections))
+        (matched or not len(detections))
         and is_suspicious is not None
         and bool(is_suspicious(truth, detections))
     )

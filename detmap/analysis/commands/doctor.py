@@ -7,16 +7,15 @@ check only what is annotated (for pre-commit). Exit 0: no findings; 1: findings 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from detmap.analysis.commands import doctor_consultation
-from detmap.analysis.doctor import Finding
+from detmap.analysis.doctor import Finding, truth_file
 from detmap.analysis.doctor.examine import Examination
 from detmap.analysis.doctor.loose_readers import read
 from detmap.analysis.doctor.trial import trial_of
-from detmap.analysis.doctor.truth_facts import facts
+from detmap.analysis.doctor.truth_facts import alone, rare_classes
 from detmap.cli import command_output, evaluation_inputs, options, streams
 from detmap.core.tables import Detections
 from detmap.core.tables.extension import extended
@@ -112,16 +111,22 @@ def _run_truths(arguments: argparse.Namespace) -> int:
     unread = False
     for path in paths:
         one = argparse.Namespace(**{**vars(arguments), "truth": path})
+        file = Path(path) if isinstance(path, str) else None
         try:
-            truth, rules = evaluation_inputs.read_truth_of(one)
+            truth, rules = evaluation_inputs.read_truth_of(one, empty=True)
         except DataError as error:
-            if len(paths) == 1:
+            errors = truth_file.check(file) if file is not None else None
+            if len(paths) == 1 and not errors:
                 raise
             unread = True
             streams.say(f"detmap: error: {error}\n")
+            if errors:
+                found[str(path)] = errors
             continue
-        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
-        found[str(path)] = list(facts(trial_of(truth, rules), *nothing))
+        found[str(path)] = alone(trial_of(truth, rules), file)
+        remark = rare_classes(truth)
+        if remark:
+            streams.say(f"note: {path}: {remark}\n")
     listed = {path: [each.to_dict() for each in some] for path, some in found.items()}
     texts = [told(some) for some in found.values()]
     if arguments.each or len(paths) > 1:

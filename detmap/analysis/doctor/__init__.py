@@ -124,13 +124,12 @@ def examine_quickly(
     other_rule = protocol.iou.of != "boxes" or protocol.evaluation.rule != "matching"
     if other_rule and detections is not None and len(truth) and not len(detections):
         return Findings([Finding(BARE, NO_DETECTION)])
-    if detections is not None and (
-        protocol.iou.of != "boxes" or not (whole or is_suspicious(truth, detections))
-    ):
+    if detections is not None and not (whole or is_suspicious(truth, detections)):
         return Findings()
     from detmap.analysis.doctor.loose_readers import whole as is_whole
 
-    if path is None or (detections is not None and is_whole(detections)):
+    shaped = truth.shapes is not None and isinstance(path, str | Path)
+    if path is None or (detections is not None and is_whole(detections) and not shaped):
         return _examine(truth, cast("Given", detections), None, protocol, clock)
     strictly = None if detections is None else lambda: detections
     return _examine(truth, path, strictly, protocol, clock, widely, class_names)

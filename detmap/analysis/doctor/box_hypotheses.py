@@ -57,7 +57,9 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     """Every layout, and the best of the frames that the sample makes possible."""
     native = "xyxy" if sample.raw.box_format == "voc" else "xywh"
     of_fractions = fractional(sample.raw)
-    for layout in () if of_fractions else LAYOUTS:
+    of_points = sample.raw.is_shaped  # boxes around shapes: their numbers have one meaning
+    layouts = ("xywh", "yxhw") if of_points else tuple(LAYOUTS)
+    for layout in () if of_fractions else layouts:
         if layout != native:
             yield Repair(
                 "boxes-xy-swapped" if layout.startswith("yx") else f"boxes-{layout}",
@@ -66,7 +68,7 @@ def repairs(sample: Sample) -> Iterator[Repair]:
                 2 if layout == "yxyx" else 1,
             )
     undo, read_as, others = WRITTEN[native]
-    for layout in () if of_fractions else others:
+    for layout in () if of_fractions or of_points else others:
         yield Repair(
             f"boxes-{layout}",
             f"boxes are {MEANT[layout]}, and are read as {MEANT[read_as]}",
@@ -80,7 +82,7 @@ def repairs(sample: Sample) -> Iterator[Repair]:
 
     candidates = [
         (ap50(layout, frame), layout, frame)
-        for layout in LAYOUTS
+        for layout in layouts
         for frame in frames(sample, LAYOUTS[layout], of_fractions)
     ]
     as_is = sample.trial.whole(sample.rows)

@@ -12,7 +12,13 @@ from detmap.analysis.doctor import box_hypotheses as boxes
 from detmap.analysis.doctor import class_hypotheses as classes
 from detmap.analysis.doctor import image_hypotheses as images
 from detmap.analysis.doctor import missing_coverage as coverage
-from detmap.analysis.doctor import repeated_rows, truth_choice, turned_images, unexplained
+from detmap.analysis.doctor import (
+    repeated_rows,
+    shaped_rows,
+    truth_choice,
+    turned_images,
+    unexplained,
+)
 from detmap.analysis.doctor import score_hypotheses as scores
 from detmap.analysis.doctor import truth_facts as about_truth
 from detmap.analysis.doctor.clock import OutOfTimeError
@@ -22,7 +28,7 @@ from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Outcome, Sample, Trial, sample
 from detmap.core.results.findings import Finding
 
-GROUPS = ("images", "boxes", "classes", "scores", "duplicates", "rows")
+GROUPS = ("images", "boxes", "classes", "scores", "duplicates", "masks", "rows")
 """What repairs are of, and what their names begin with."""
 
 ROUNDS = 3  # repairs on top of each other
@@ -57,6 +63,7 @@ class Examination:
     def __init__(self, trial: Trial, raw: Raw) -> None:
         self.trial, self.rows, self.given = trial, raw, raw
         self.findings: list[Finding] = []
+        self.steps: list[tuple[int, Raw, Raw]] = []
         self.now = Outcome(0.0, 0)
         try:
             for name, stage in self.STAGES.items():
@@ -88,11 +95,15 @@ class Examination:
     def _made(self, repair: Repair) -> None:
         rows = repair.apply(self.rows, self.trial.truth)
         after = self.trial.outcome(rows)
-        self.findings.append(_found(repair, self.now, after))
+        self._add([repair], rows, after)
+
+    def _add(self, repairs: list[Repair], rows: Raw, after: Outcome) -> None:
+        self.steps += [(len(self.findings) + i, self.rows, rows) for i in range(len(repairs))]
+        self.findings += [_found(repair, self.now, after) for repair in repairs]
         self.rows, self.now = rows, after
 
     def _repeated(self) -> None:
-        for repair in repeated_rows.repairs(self.rows):
+        for repair in (*shaped_rows.texts_of_bytes(self.rows), *repeated_rows.repairs(self.rows)):
             self.now = self.trial.outcome(self.rows)
             self._made(repair)
         self.given = self.rows
@@ -106,8 +117,7 @@ class Examination:
         known = [(repair, repair.apply(self.rows, self.trial.truth)) for repair in found]
         fits = [self.trial.outcome(rows) for _, rows in known]
         best = max(range(len(fits)), key=lambda i: (fits[i].ap50, -found[i].weight))
-        self.findings.append(_found(found[best], self.now, fits[best]))
-        self.rows, self.now = known[best][1], fits[best]
+        self._add([found[best]], known[best][1], fits[best])
 
     def _fixes(self) -> None:
         for _ in range(ROUNDS):
@@ -116,9 +126,7 @@ class Examination:
             chosen = best(self.trial, self.part, self.now, groups)
             if chosen is None:
                 break
-            repairs, self.rows, after = chosen
-            self.findings += [_found(repair, self.now, after) for repair in repairs]
-            self.now = after
+            self._add(*chosen)
 
     def _truth_layout(self) -> None:
         """Both files are suspects: what the ground truth's own fields contradict comes first."""
@@ -134,7 +142,7 @@ class Examination:
         doubted = {"images", "boxes"} & {group_of(each.name) for each in self.findings}
         if doubted and not explains(measure(self.part, self.part.rows), self.now.ap50):
             kept = [each for each in self.findings if group_of(each.name) not in doubted]
-            self.findings, self.rows = kept, self.given
+            self.findings, self.rows, self.steps = kept, self.given, []
             self.now = self.trial.outcome(self.rows)
 
     def _sure_ones(self) -> None:
@@ -144,15 +152,27 @@ class Examination:
         self.findings += readings
         if readings:  # what is off is the ground truth: moved detections would fit wrong objects
             return
-        for repair in (*boxes.turned(self.rows), *boxes.pixels(part), *scores.repairs(part)):
+        shaped = self.rows.is_shaped
+        exact = () if shaped else (*boxes.turned(self.rows), *boxes.pixels(part))
+        for repair in (*exact, *scores.repairs(part)):
             self._make_sure(repair)
-        if not any(finding.name.startswith("boxes-") for finding in self.findings):
+        moved = any(finding.name.startswith("boxes-") for finding in self.findings)
+        if not moved and shaped_rows.can_move(self.rows):
             for repair in boxes.moves(self.part):
-                self._make_sure(repair)
+                self._make_sure(shaped_rows.following(repair) if shaped else repair)
 
     def _make_sure(self, repair: Repair) -> None:
         if repair.sure and repair.name not in {each.name for each in self.findings}:
             self._made(repair)
+
+    def _shapes(self) -> None:
+        """Findings of the shapes, and AP50 of the shapes in place of the boxes around them."""
+        self.findings += shaped_rows.facts(self.rows)
+        if not self.trial.compares_shapes or not self.rows.is_shaped:
+            return
+        for i, rows, made in self.steps:
+            before, after = self.trial.stated(rows), self.trial.stated(made)
+            self.findings[i] = replace(self.findings[i], ap50_before=before, ap50_after=after)
 
     def _coverage(self) -> None:
         self.findings += images.strangers(self.rows, self.trial.truth)
@@ -178,6 +198,7 @@ class Examination:
         "fixes": _fixes,
         "proof": _unproved,
         "pixels and scales": _sure_ones,
+        "shapes": _shapes,
         "missing detections": _coverage,
         "score ranges": _scores,
         "unexplained": _unexplained,
@@ -229,19 +250,28 @@ def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[
     if "images" in groups:
         yield from images.repairs(part.raw, trial.truth)
     if "boxes" in groups:
-        yield from boxes.repairs(part)
-        yield from boxes.moves(part)
-        yield from boxes.pixels(part)
-        yield from boxes.turned(part.raw)
-        yield from turned_images.repairs(part)
+        moves = _moves(part) if shaped_rows.can_move(part.raw) else iter(())
+        yield from map(shaped_rows.following, moves) if part.raw.is_shaped else moves
     if "classes" in groups:
         yield from classes.repairs(part)
     if "scores" in groups:
         yield from scores.repairs(part)
     if "duplicates" in groups:
         yield from scores.duplicates(part)
+    if "masks" in groups:
+        yield from shaped_rows.texts_of_bytes(part.raw)
+        yield from shaped_rows.repairs(part)
     if "rows" in groups:
         yield from repeated_rows.repairs(part.raw)
+
+
+def _moves(part: Sample) -> Iterator[Repair]:
+    yield from boxes.repairs(part)
+    yield from boxes.moves(part)
+    if not part.raw.is_shaped:
+        yield from boxes.pixels(part)
+        yield from boxes.turned(part.raw)
+    yield from turned_images.repairs(part)
 
 
 def group_of(name: str) -> str:
@@ -284,7 +314,9 @@ def _together(trial: Trial, part: Sample, now: Outcome) -> Chosen | None:
     """Boxes or images that are right but for their classes, with the repair of these."""
     view = part.agnostic
     outcomes = []
-    for repair in (*images.repairs(part.raw, trial.truth), *boxes.repairs(view)):
+    moves = boxes.repairs(view) if shaped_rows.can_move(part.raw) else iter(())
+    moves = map(shaped_rows.following, moves) if part.raw.is_shaped else moves
+    for repair in (*images.repairs(part.raw, trial.truth), *moves):
         whole = repair.name.startswith("images-")
         rows = repair.apply(part.raw if whole else part.rows, part.truth)
         one_class = replace(rows, classes=(1,), label=np.zeros_like(rows.label))

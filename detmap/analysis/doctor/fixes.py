@@ -12,6 +12,7 @@ from detmap.analysis.doctor import examine
 from detmap.analysis.doctor.hypothesis_names import FIXES
 from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.repair import Repair
+from detmap.analysis.doctor.shaped_rows import shapes_of
 from detmap.analysis.doctor.trial import sample, trial_of
 from detmap.core.adapters.joining import join as joining
 from detmap.core.adapters.joining.unknown_policy import policy
@@ -66,6 +67,7 @@ def repaired(
         raw = best.repair.apply(raw, truth)
         made.append(best.repair)
     image, label = raw.places(truth)
+    shapes = shapes_of(raw, truth)
     origin = joining.Origin(
         raw.source,
         lambda row: f"{raw.source}: row {row}",
@@ -81,6 +83,7 @@ def repaired(
         box_format=raw.box_format,
         origin=origin,
         policy=policy(unknown),
+        shapes=shapes,
     )
     notes = tuple(
         Note(FIXED + each.name, f"detections were fixed: {each.sentence}", len(raw), raw.source)

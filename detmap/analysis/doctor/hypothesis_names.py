@@ -74,6 +74,9 @@ HYPOTHESES = (
         scores_percent="scores from 0 to 100",
         scores_logits="scores that are logits",
         scores_negated="the lowest score is the most confident",
+        masks_as_bytes="counts of run lengths are the text of Python bytes, b'...'",
+        masks_c_order="run lengths of masks go along the rows, where COCO's go down the columns",
+        masks_xy_swapped="run lengths of masks with x and y swapped",
         rows_repeated="detections that are in the file twice, bit for bit",
         duplicates="no suppression: many boxes overlap a higher-scoring box of their class",
     ),
@@ -81,6 +84,7 @@ HYPOTHESES = (
         False,
         images_without_detections="only some of the images have detections; AP50 after: these "
         "images",
+        shapes_outside_boxes="masks or keypoints of detections do not lie in their bbox",
         images_shuffled="detections match no object of their own image, but those of another one",
         images_other_split="most detections are on images that the ground truth does not have",
         classes_without_detections="only some of the classes have detections; AP50 after: these "
@@ -91,6 +95,9 @@ HYPOTHESES = (
         scores_cut="a score threshold removed detections that are mostly correct",
         scores_top_k="only the few highest-scoring detections per image were kept, mostly correct "
         "ones",
+        truth_structure="records without an id, a name or a box, or with numbers that are none; "
+        "repeated ids of images or categories, and other errors of the file",
+        truth_extreme_boxes="boxes with sides of more than 50 to 1",
         truth_labels_missing="most images have no objects but as many high-scoring detections as "
         "the others",
         truth_boxes="boxes of the ground truth are corners, centers, fractions, or have another "

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.analysis.doctor import wide_reading
+from detmap.analysis.doctor import shaped_rows, wide_reading
 from detmap.analysis.doctor.raw_rows import Key, Raw, from_table, keyed
 from detmap.analysis.doctor.wide_reading import Widely
 from detmap.core.adapters import read_detections, registry
@@ -91,10 +91,13 @@ def read(
     refused, table = None, None
     try:
         table = read_detections(path, truth) if strictly is None else strictly()
-        if whole(table):
-            return from_table(table)
     except DataError as error:
         refused = error
+    raw = _shaped(path, truth)
+    if raw is not None:
+        return raw
+    if table is not None and whole(table):
+        return from_table(table)
     raw = None if class_names is not None else _loosely(path, truth)
     if raw is None and widely is not None:
         raw = wide_reading.read(truth, class_names, widely)
@@ -103,6 +106,24 @@ def read(
     if table is None:
         raise refused or _strange(shown(path), "cannot be read")
     return from_table(table)
+
+
+def _shaped(path: Path, truth: Truth) -> Raw | None:
+    """The rows of COCO results with the shapes that the ground truth has."""
+    reader = shaped_rows.reader_of(truth.shapes)
+    values = None if reader is None or path.is_dir() else shaped_rows.values_of(path, reader)
+    if reader is None or values is None:
+        return None
+    boxed: list[dict[str, Any]] = msgspec.json.decode(opening.read_bytes(path, times=DECODED))
+    boxed = boxed["annotations"] if isinstance(boxed, dict) else boxed
+    try:
+        for row in boxed:
+            row["bbox"] = shaped_rows.NOTHING
+        rows = msgspec.convert(boxed, list[_Row])
+        raw = _records(rows, shown(path))
+    except (msgspec.ValidationError, DataError):
+        return None
+    return shaped_rows.with_values(raw, values, reader)
 
 
 def _is_arrays(thing: Any) -> bool:

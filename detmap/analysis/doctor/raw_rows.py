@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from detmap.core.adapters.joining import join as joining
 from detmap.core.adapters.joining.image_lookup import STEM_IS_ID
+from detmap.core.overlaps import KINDS
 from detmap.core.overlaps.row_overlaps import Met, best_overlaps
-from detmap.core.tables import MAX_PIXEL, BoxFormat, Detections, Truth, reversed_boxes
+from detmap.core.tables import MAX_PIXEL, BoxFormat, Detections, Shapes, Truth, reversed_boxes
 from detmap.errors import DataError
 
 Key = int | str
@@ -43,6 +44,10 @@ class Raw:
     files : the file name beside each of `images`, if every row has both; a key is listed once per
         file name
     names : what class ids mean, where they are not those of the ground truth
+    values : (D,) object, the shape and the box of each record as JSON has them, of results with
+        masks, keypoints or corners; `boxes` are then those around the shapes
+    shapes : the same of a table
+    affine : (D, 2, 3) float64, what repairs of boxes do to points of the shapes
     """
 
     images: tuple[Key, ...]
@@ -56,6 +61,9 @@ class Raw:
     source: str = "detections"
     files: tuple[str, ...] = ()
     names: Mapping[int, str] | None = None
+    values: NDArray[Any] | None = None
+    shapes: Shapes | None = None
+    affine: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.score)
@@ -68,7 +76,15 @@ class Raw:
             label=self.label[rows],
             boxes=self.boxes[rows],
             score=self.score[rows],
+            values=None if self.values is None else self.values[rows],
+            shapes=None if self.shapes is None else self.shapes.take(rows),
+            affine=None if self.affine is None else self.affine[rows],
         )
+
+    @property
+    def is_shaped(self) -> bool:
+        """Whether rows have more than boxes."""
+        return self.values is not None or self.shapes is not None
 
     def places(self, truth: Truth) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Positions in the ground truth of each row's image and class, -1 where it has none
@@ -119,6 +135,11 @@ def from_table(detections: Detections) -> Raw:
     """The rows of a table, which names images and classes by their ids; images by their file
     stems if the file does and these are ids of other images.
     """
+    boxes, box_format = detections.boxes, detections.box_format
+    for kind in KINDS if detections.shapes is not None else ():
+        if kind.reader is not None and isinstance(detections.shapes, kind.reader.kind):
+            boxes, box_format = kind.reader.around(detections.shapes), "xywh"
+            break
     by_stem = any(note.code == STEM_IS_ID for note in detections.notes)
     images, image = tuple(detections.images.ids.tolist()), detections.image
     if by_stem:
@@ -129,11 +150,12 @@ def from_table(detections: Detections) -> Raw:
         tuple(detections.categories.ids.tolist()),
         image,
         detections.label,
-        detections.boxes,
+        boxes,
         detections.score,
-        detections.box_format,
+        box_format,
         "stem" if by_stem else "id",
         detections.source,
+        shapes=detections.shapes,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor.clock import Clock
-from detmap.analysis.doctor.raw_rows import Raw, best_objects, joined, restricted
+from detmap.analysis.doctor.raw_rows import Raw, best_objects, joined, readable, restricted, table
 from detmap.core.base.locks import cached_property
 from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
@@ -19,6 +19,7 @@ from detmap.core.overlaps.row_overlaps import Met
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import choose_protocol
 from detmap.core.tables import Categories, Truth
+from detmap.errors import DataError
 
 MOST_IMAGES = 600  # of a sample
 MOST_ROWS = 30_000  # of the detections on a sample, about
@@ -65,6 +66,37 @@ class Trial:
             return np.ones(len(names), dtype=bool)
         wanted = {name.lower() for name, _ in self.asked.iou.classes}
         return np.array([name.lower() in wanted for name in names], dtype=bool)
+
+    @property
+    def compares_shapes(self) -> bool:
+        """Whether the evaluation compares masks, keypoints or corners."""
+        return self.is_own_rule and self.asked.iou.of != "boxes"
+
+    def stated(self, raw: Raw) -> float:
+        """AP50 of the shapes on all images, by the protocol of the evaluation; 0 where the shapes
+        cannot be read.
+        """
+        from detmap.analysis.doctor.shaped_rows import shapes_of
+
+        rules = self.asked.override(
+            {"iou.thresholds": [0.5], "metrics": ["AP50"], "iou.classes": {}}
+        )
+        truth = self.shaped_truth
+        image, label = raw.places(truth)
+        rows = np.flatnonzero((image >= 0) & (label >= 0) & readable(raw))
+        if not len(rows):
+            return 0.0
+        try:
+            some = raw.take(rows)
+            shapes = shapes_of(some, truth)
+            found = table(truth, some, np.arange(len(some)), image[rows], label[rows])
+            found = replace(found, shapes=shapes)
+            matches = match(truth, found, rules)
+        except DataError:
+            return 0.0
+        scores = curves.scores(matches)
+        ap50 = aggregation.mean(scores, rules.rows()[0][0], rules, matches.categories)
+        return 0.0 if np.isnan(ap50) else float(ap50)
 
     def whole(self, raw: Raw) -> float:
         """AP50 on all images; 0 where nothing can be read."""
@@ -123,6 +155,11 @@ class Sample:
         """The rows as they are, on these images."""
         image, _ = self.raw.places(self.whole)
         return restricted(self.raw, self.whole, image, self.positions)
+
+    @property
+    def whole_shaped(self) -> Truth:
+        """The whole ground truth with its shapes."""
+        return self.trial.shaped_truth
 
     @property
     def truth(self) -> Truth:

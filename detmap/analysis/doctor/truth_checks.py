@@ -24,9 +24,14 @@ TWICE = 0.005  # share of objects that are listed again
 
 def contradicts(truth: Truth) -> bool:
     """Returns whether a field of the ground truth contradicts another one."""
-    if truth_layouts.is_odd(truth):
+    if truth_layouts.is_odd(truth) or is_many(_is_flat(truth)):
         return True
     return any(True for _ in facts(truth)) or count_repeated(truth) > max(1, TWICE * len(truth))
+
+
+def _is_flat(truth: Truth) -> NDArray[np.bool_]:
+    boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
+    return np.asarray((boxes[:, 2] <= 0) | (boxes[:, 3] <= 0))
 
 
 def facts(truth: Truth) -> Iterator[Finding]:

@@ -28,11 +28,11 @@ def choose(trial: Trial, rows: Raw) -> tuple[Finding, Truth] | None:
     if explains(measure(part, part.rows), now) and (now >= after or not works):
         # Both sides agree as they are: what differs is the size of the images, or both are wrong.
         chosen = sizes[0] if sizes else found[0]
-        return _told(truth, chosen, None, None), truth
+        return told(truth, chosen, None, None), truth
     if not works and len(rows):
         chosen = found[0]
-        return _told(truth, chosen, None, None), chosen.truth
-    return _told(truth, best, now if len(rows) else None, after if len(rows) else None), best.truth
+        return told(truth, chosen, None, None), chosen.truth
+    return told(truth, best, now if len(rows) else None, after if len(rows) else None), best.truth
 
 
 def _works(trial: Trial, truth: Truth, rows: Raw) -> tuple[bool, float]:
@@ -42,7 +42,8 @@ def _works(trial: Trial, truth: Truth, rows: Raw) -> tuple[bool, float]:
     return explains(measure(part, part.rows), after), after
 
 
-def _told(truth: Truth, reading: Reading, now: float | None, after: float | None) -> Finding:
+def told(truth: Truth, reading: Reading, now: float | None, after: float | None) -> Finding:
+    """Returns the finding of a reading, with AP50 before and after if detections were tried."""
     out = int(beyond(truth, truth.boxes).sum())
     why = f"{out:,} of {len(truth):,} boxes reach out of their image as they are read"
     if not out:

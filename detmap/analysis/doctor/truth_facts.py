@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.doctor import truth_checks
+from detmap.analysis.doctor import truth_checks, truth_choice, truth_file, truth_layouts
 from detmap.analysis.doctor.duplicates import pairs
 from detmap.analysis.doctor.known_benchmarks import differences
 from detmap.analysis.doctor.quick_checks import lacks_labels
@@ -38,6 +40,48 @@ def facts(trial: Trial, image: NDArray[np.int32], score: NDArray[np.float64]) ->
         yield from _images_twice(truth)
     for known, told in differences(truth):
         yield Finding("truth-benchmark", f"the ground truth is {known.name} {' and '.join(told)}")
+
+
+FEW, RARE = 5, 0.05  # objects of a class, and their share of those of a median class
+
+
+def alone(trial: Trial, path: Path | None) -> list[Finding]:
+    """Returns the findings of a ground truth without detections.
+
+    Parameters
+    ----------
+    path : of a COCO file, whose structural errors are listed with their places
+    """
+    truth = trial.truth
+    listed = (truth_file.check(path) if path is not None else None) or []
+    found: list[Finding] = []
+    for reading in truth_layouts.readings(truth):
+        found.append(truth_choice.told(truth, reading, None, None))
+        truth = reading.truth
+        shaped = replace(truth, shapes=trial.shaped_truth.shapes)
+        trial = replace(trial, truth=truth, shaped_truth=shaped)
+        listed = [each for each in listed if each.name != "truth-outside"]  # explained
+        break
+    more = facts(trial, np.zeros(0, dtype=np.int32), np.zeros(0))
+    names = {each.name for each in listed}
+    return [*found, *listed, *(each for each in more if each.name not in names)]
+
+
+def rare_classes(truth: Truth) -> str:
+    """Returns a remark on classes with few objects; "" if there are none."""
+    counts = np.bincount(truth.label, minlength=len(truth.categories))
+    used = counts[counts > 0]
+    if not len(used):
+        return ""
+    least = min(FEW, RARE * float(np.median(used)))
+    few_objects = np.flatnonzero((counts > 0) & (counts < least)).tolist()
+    unused = np.flatnonzero(counts == 0).tolist()
+    parts = []
+    for places, what in ((few_objects, "few objects"), (unused, "no objects")):
+        names = [f"{truth.categories.names[k]} ({counts[k]})" for k in places]
+        if names:
+            parts.append(f"{len(names)} of {len(counts)} classes have {what}: {few(names)}")
+    return "; ".join(parts)
 
 
 def _labels(

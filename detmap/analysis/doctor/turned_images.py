@@ -22,6 +22,7 @@ MIRRORS = {4: "left and right", 5: "top and bottom"}
 CLEARLY = 0.1  # of the objects of a group that a turn has to match in addition,
 TIMES = 2.0  # and how many times as many as without it
 FITS, FITS_NOT = 0.5, 0.25  # mean IoU of an image's objects with the turn, and without it
+SLIGHTLY = 0.1  # the same where most turned images have this turn
 LEAST_TURNED = 0.05  # share of the images that are turned one by one
 ACCIDENTS = 4.0  # times as many as a mirror finds
 
@@ -133,19 +134,32 @@ def _single(sample: Sample, as_is: Boxes, turned: dict[int, Boxes]) -> Iterator[
         "the detector or the annotations ignore the orientation in EXIF; the turn of each image is "
         "guessed"
     )
-    yield Repair("boxes-turned", text, _turn_single, 5)
+    yield Repair("boxes-turned", text, turn_single, 5)
 
 
-def _turn_single(raw: Raw, truth: Truth) -> Raw:
+def turn_single(raw: Raw, truth: Truth) -> Raw:
+    """Returns the rows with the turn undone that fits the objects of each image."""
     as_is = best_ious(raw, truth)
     turned = {turn: best_ious(_turned(raw, truth, turn=turn), truth) for turn in TURNS}
-    return _by_image(raw, truth, _turn_of_images(truth, as_is, turned, tuple(TURNS)))
+    turn = _turn_of_images(truth, as_is, turned, tuple(TURNS), extend=True)
+    if not raw.is_shaped:
+        return _by_image(raw, truth, turn)
+    from detmap.analysis.doctor.shaped_rows import follow
+
+    return follow(raw, truth, apply=partial(_by_image, turn=turn))
 
 
 def _turn_of_images(
-    truth: Truth, as_is: Boxes, turned: dict[int, Boxes], turns: tuple[int, ...]
+    truth: Truth,
+    as_is: Boxes,
+    turned: dict[int, Boxes],
+    turns: tuple[int, ...],
+    *,
+    extend: bool = False,
 ) -> NDArray[np.int64]:
-    """Returns (I,) the turn that fits the objects of each image, where none does not."""
+    """Returns (I,) the turn that fits the objects of each image, where none does not. With `extend`
+    also images that show little.
+    """
     n_images = len(truth.images)
     n_objects = np.maximum(1, np.bincount(truth.image, minlength=n_images))
 
@@ -156,4 +170,8 @@ def _turn_of_images(
     best = fits.max(axis=0)
     own = mean(as_is)
     clear = ((best >= FITS) & (own < FITS_NOT)) | (best >= 2 * own + FITS_NOT)
-    return np.where(clear, np.array(turns)[fits.argmax(axis=0)], 0)
+    turn = np.where(clear, np.array(turns)[fits.argmax(axis=0)], 0)
+    if extend and clear.any():  # the commonest turn is the likelier one
+        common = int(np.argmax(np.bincount(turn)[1:])) + 1
+        turn[~clear & (fits[turns.index(common)] > own + SLIGHTLY)] = common
+    return turn

@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 
+def text_of_bytes(counts: str | bytes) -> str:
+    """Returns what is wrong if the counts are the text of Python bytes; "" for others."""
+    start = counts[:2] if isinstance(counts, str) else counts[:2].decode("ascii", "replace")
+    if start not in ("b'", 'b"'):
+        return ""
+    return "counts is the text of Python bytes, b'...': write counts.decode(), not str(counts)"
+
+
 def not_runs(value: Any) -> str:
     """Says why a value is no run lengths; names the key that is missing."""
     if isinstance(value, dict):

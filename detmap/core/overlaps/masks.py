@@ -369,7 +369,8 @@ def _unpacked(
         bad = read_runs(characters, off[ends], pixels[some], run_off[ends], counts)
         if bad >= 0:
             bad += some.start
-            raise DataError(place(rows[bad]), _unfilled(pixels[bad]), FIX)
+            what = mask_errors.text_of_bytes(texts[bad]) or _unfilled(pixels[bad])
+            raise DataError(place(rows[bad]), what, FIX)
 
     map_slices(read_some, len(texts), AT_ONCE)
     return run_off, counts

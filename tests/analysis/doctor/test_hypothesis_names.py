@@ -10,7 +10,7 @@ from detmap.analysis.doctor import hypothesis_names as hypotheses
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [each.name for each in hypotheses.HYPOTHESES]
-KINDS = "boxes|classes|images|masks|rows|scores|truth"
+KINDS = "boxes|classes|images|masks|rows|scores|shapes|truth"
 
 
 def test_the_page_has_the_table() -> None:

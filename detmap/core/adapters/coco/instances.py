@@ -253,7 +253,11 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
             if isinstance(rows.ids, list)
             else int(np.count_nonzero(rows.ids == 0)),
         ),
-        ("id-twice", "annotations have repeated ids: each is an object", _repeats(rows.ids)),
+        (
+            "id-twice",
+            "annotations have repeated ids: each is an object; pycocotools reads the last of an id",
+            _repeats(rows.ids),
+        ),
         *(lvis.incomplete(file.image_records, file.categories) if scope is not None else ()),
     ]
     every = (Note(*(*row[:3], shown(path), *row[3:])) for row in notes)

@@ -1,0 +1,74 @@
+"""Both files are suspects: causes in the ground truth, and causes that must explain the loss."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.running import run
+from tools.doctor_kinds import KINDS
+from tools.doctor_sets import PROTOCOLS, Look, Set, generated, right
+
+IN_TRUTH = [name for name in KINDS if name.startswith("ground truth: ")]
+NO_NOTE = ("nearly twice", "ids restart", "unlisted", "half the size")
+"""What the quick checks of `eval` do not look for, or say in a note of the reader."""
+
+
+def write(place: Path, given: Set) -> tuple[Path, Path]:
+    files = place / "truth.json", place / "found.json"
+    for file, content in zip(files, given[:2], strict=True):
+        file.write_text(json.dumps(content, default=float))
+    return files
+
+
+def made(kind: str, seed: int = 0) -> Set:
+    base = generated(seed, KINDS[kind].shapes[0])
+    return KINDS[kind].make(base, np.random.default_rng(5)) or base
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", IN_TRUTH)
+def test_a_contradiction_in_the_ground_truth(tmp_path: Path, kind: str) -> None:
+    given = made(kind)
+    files, protocol = write(tmp_path, given), ("-p", PROTOCOLS[given.shape])
+    found = json.loads(run("doctor", *files, *protocol, "--format", "json").out)["findings"]
+    assert found[0]["name"] in KINDS[kind].wanted
+    assert found[0]["fix"] is None
+    assert run("eval", *files, *protocol, "--strict").code == 2
+    if not any(word in kind for word in NO_NOTE):
+        assert f"doctor: {found[0]['name']}: " in run("eval", *files, *protocol).err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", [name for name in IN_TRUTH if KINDS[name].close is not None and "half" not in name]
+)
+def test_boxes_of_the_ground_truth_alone(tmp_path: Path, kind: str) -> None:
+    truth, _ = write(tmp_path, made(kind))
+    assert "1. truth-boxes" in run("doctor", truth).out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_a_set_without_a_mistake_has_no_finding(tmp_path: Path, seed: int) -> None:
+    given = right(seed)
+    done = run("doctor", *write(tmp_path, given), "-p", PROTOCOLS[given.shape])
+    assert (done.code, done.out) == (0, "nothing found\n")
+
+
+@pytest.mark.slow
+def test_what_nothing_explains_shows_what_was_measured(tmp_path: Path) -> None:
+    """Boxes at random are stretched to fit by no hypothesis."""
+    given = generated(0, how=Look())
+    rng = np.random.default_rng(0)
+    for row in given.rows:
+        row["bbox"] = [*rng.uniform(0, 300, 2).tolist(), *rng.uniform(20, 150, 2).tolist()]
+    (finding,) = json.loads(run("doctor", *write(tmp_path, given), "--format", "json").out)[
+        "findings"
+    ]
+    assert finding["name"] == "unexplained"
+    for words in ("first half", "portrait", "small", "kettle", "Boxes go from", "800 x 640"):
+        assert words in finding["sentence"]

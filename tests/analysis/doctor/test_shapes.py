@@ -1,0 +1,105 @@
+"""The doctor of masks and keypoints: fixes keep shapes, and move them with their boxes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detmap.analysis.doctor.shaped_rows import by_rows, decoded, encoded, transposed
+from tests.support.running import run
+from tools.doctor_kinds import KINDS, dense, run_text, sizes
+from tools.doctor_sets import PROTOCOLS, Set, generated
+
+CASES = [
+    ("masks", "classes in another order"),
+    ("masks", "file stems"),
+    ("masks", "images numbered from 0"),
+    ("keypoints", "fractions"),
+    ("keypoints", "portrait images turned by 90"),
+    ("keypoints", "image ids as text"),
+    ("keypoints", "letterboxed to 640"),
+]
+
+
+def write(place: Path, given: Set) -> tuple[Path, Path]:
+    files = place / "truth.json", place / "found.json"
+    for file, content in zip(files, given[:2], strict=True):
+        file.write_text(json.dumps(content, default=float))
+    return files
+
+
+def wrong(shape: str, kind: str) -> tuple[Set, Set]:
+    right = generated(0, shape)
+    given = right.copy()
+    return right, KINDS[kind].make(given, np.random.default_rng(5)) or given
+
+
+def ap50(*words: object) -> float:
+    done = run("eval", *words, "--format", "json")
+    assert done.code == 0, done.err
+    return float(json.loads(done.out)["metrics"]["AP50"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "kind"), CASES)
+def test_a_fix_keeps_and_moves_shapes(tmp_path: Path, shape: str, kind: str) -> None:
+    right, given = wrong(shape, kind)
+    protocol = ("-p", PROTOCOLS[shape])
+    expected = ap50(*write(tmp_path, right), *protocol)
+    files = write(tmp_path, given)
+    found = json.loads(run("doctor", *files, *protocol, "--format", "json").out)["findings"]
+    assert found[0]["name"] in KINDS[kind].wanted
+    close = KINDS[kind].close
+    assert found[0]["ap50_after"] == pytest.approx(expected, abs=close)
+    fixed = ap50(*files, *protocol, *found[0]["fix"].split())
+    assert fixed == pytest.approx(expected, abs=close)
+    assert run("eval", *files, *protocol, "--strict").code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["masks in C order", "masks with x and y swapped"])
+def test_masks_of_another_order_of_pixels(tmp_path: Path, kind: str) -> None:
+    right, given = wrong("masks", kind)
+    expected = ap50(*write(tmp_path, right), "-p", "coco-segm")
+    files = write(tmp_path, given)
+    name = KINDS[kind].wanted[0]
+    assert f"1. {name}" in run("doctor", *files, "-p", "coco-segm").out
+    fixed = ap50(*files, "-p", "coco-segm", "--fix", name)
+    if kind == "masks in C order":  # nothing is lost
+        assert fixed == pytest.approx(expected, abs=1e-3)
+    assert fixed > 0.3 > ap50(*files, "-p", "coco-segm")
+
+
+@pytest.mark.slow
+def test_counts_that_are_the_text_of_bytes(tmp_path: Path) -> None:
+    given = generated(0, "masks")
+    expected = ap50(*write(tmp_path, given), "-p", "coco-segm")
+    size = sizes(given)
+    for row in given.rows:
+        mask = dense(row["segmentation"], size[row["image_id"]][::-1])
+        counts = str(run_text(mask).encode())
+        row["segmentation"] = {"size": list(mask.shape), "counts": counts}
+    files = write(tmp_path, given)
+    done = run("eval", *files, "-p", "coco-segm")
+    assert done.code == 2
+    assert "write counts.decode()" in done.err
+    assert "1. masks-as-bytes" in run("doctor", *files, "-p", "coco-segm").out
+    fixed = ap50(*files, "-p", "coco-segm", "--fix", "masks-as-bytes")
+    assert fixed == pytest.approx(expected, abs=1e-6)
+
+
+def test_masks_become_run_lengths_and_back() -> None:
+    rng = np.random.default_rng(0)
+    for height, width in ((3, 5), (4, 4), (1, 7)):
+        mask = rng.random((height, width)) < 0.5
+        for each in (mask, np.zeros_like(mask), np.ones_like(mask)):
+            run_lengths: dict[str, Any] = encoded(each)
+            assert np.array_equal(decoded(run_lengths), each)
+            other = {**run_lengths, "counts": encoded(each.T)["counts"]}
+            assert np.array_equal(decoded(by_rows(other)), each)
+    square = rng.random((4, 4)) < 0.5
+    assert np.array_equal(decoded(transposed(encoded(square))), square.T)
