@@ -66,6 +66,8 @@ def test_every_error_is_a_row_of_a_frame(shown: Any) -> None:
 
 def test_findings_are_a_list_with_a_text() -> None:
     assert (Findings() == [], repr(Findings())) == (True, "no findings")
+    assert repr(Findings(not_checked="no files")) == "not checked: no files"
+    assert repr(Findings(left_out=["fixes"])).endswith("not checked, for lack of time: fixes")
     assert str(found()) == repr(found())
     (table,) = Findings(left_out=["boxes"]).tables()
     assert table.lines == ("not checked, for lack of time: boxes",)

@@ -95,10 +95,16 @@ def run(arguments: argparse.Namespace) -> int:
     raw = read(arguments.detections, truth, plainly, widely, arguments.class_names)
     truth = extended(truth, found[0]) if found else truth
     streams.progress(f"checking {len(raw)} detections")
-    findings = Examination(trial_of(truth, rules), raw).findings
+    made = Examination(trial_of(truth, rules), raw)
+    findings = made.findings
     if refused and not findings:
         raise refused[0]
-    _write(arguments, {"findings": [each.to_dict() for each in findings]}, told(findings))
+    listed: dict[str, Any] = {"findings": [each.to_dict() for each in findings]}
+    text = told(findings)
+    if made.left_out:
+        listed["not_checked"] = made.left_out
+        text += f"not checked, as it would take too long: {', '.join(made.left_out)}\n"
+    _write(arguments, listed, text)
     return (2 if arguments.strict else 1) if findings else 0
 
 

@@ -166,6 +166,6 @@ def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -
         if isinstance(detections, Detections):
             return examine_quickly(truth, detections, protocol, seconds=SECONDS)
         table = read_detections(detections, truth, **how, **options_of(protocol))
-    except DetmapError:
-        return Findings()
+    except DetmapError as error:
+        return Findings(not_checked=f"the files cannot be read again: {error.what}")
     return examine_quickly(truth, table, protocol, path=detections, seconds=SECONDS)

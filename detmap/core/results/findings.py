@@ -71,13 +71,19 @@ class Findings(list[Finding], Tabular):
     ----------
     found : the findings
     left_out : names of checks that there was no time for
+    not_checked : why nothing was checked; "" if something was
     """
 
-    __slots__ = ("left_out",)
+    __slots__ = ("left_out", "not_checked")
 
-    def __init__(self, found: Iterable[Finding] = (), left_out: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        found: Iterable[Finding] = (),
+        left_out: Iterable[str] = (),
+        not_checked: str = "",
+    ) -> None:
         super().__init__(found)
-        self.left_out = list(left_out)
+        self.left_out, self.not_checked = list(left_out), not_checked
 
     def tables(self) -> list[Table]:
         """Returns the table ``findings``."""
@@ -91,21 +97,30 @@ class Findings(list[Finding], Tabular):
             for each in self
         )
         title = "input files: probable mistakes" if self else "input files: no mistake found"
+        if self.not_checked and not self:
+            title = f"input files: not checked: {self.not_checked}"
         names = ", ".join(self.left_out)
         lines = (f"not checked, for lack of time: {names}",) if names else ()
         return [Table(title, header, rows, lines, name="findings")]
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self)) or "no findings"
+        nothing = f"not checked: {self.not_checked}" if self.not_checked else "no findings"
+        names = ", ".join(self.left_out)
+        more = [f"not checked, for lack of time: {names}"] if names else []
+        return "\n".join([*(map(str, self) if self else [nothing]), *more])
 
     __str__ = __repr__
 
 
 def quick_findings(inputs: tuple[Any, Any, Protocol, Mapping[str, Any]] | None) -> Findings:
-    """Runs the quick input checks on the arguments of `evaluate`; empty without them."""
+    """Runs the quick input checks on the arguments of `evaluate`; empty without them, and says
+    why.
+    """
     examine = wings.hook("examine_given")
-    if inputs is None or examine is None:
-        return Findings()
+    if inputs is None:
+        return Findings(not_checked="the result has no input files: `detmap doctor` checks them")
+    if examine is None:
+        return Findings(not_checked="this part of detmap is not installed (detmap-eval)")
     truth, detections, rules, how = inputs
     found: Findings = examine(truth, detections, rules, **how)
     return found
