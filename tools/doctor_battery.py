@@ -1,24 +1,36 @@
-"""Print a Markdown table: which mistakes of which strength the doctor finds, alone and in pairs.
+"""Print Markdown tables: which mistakes the doctor finds first, whether the fix gives the right
+number, and false alarms on right sets.
 
-Run: python tools/doctor_battery.py [--write] [--verbose]; --write changes docs/doctor.md.
+Run: python tools/doctor_battery.py [--write] [--sets N] [--right N] [--data FOLDER] [--voc FOLDER];
+--write changes docs/doctor.md. FOLDER is ../shared/data, and the unpacked archives of VOC 2007.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import io
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 import detmap
+from detmap.cli import main as detmap_command
 from detmap.core.base.resources import folder
-from detmap.core.tables import selection
+from tools.doctor_kinds import KINDS
+from tools.doctor_sets import PROTOCOLS, Set, generated, real, right
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "doctor.md"
-N_GOOD = 500  # generated data sets without a mistake
+N_SETS, N_RIGHT = 20, 1000  # generated sets per kind of shapes, and sets without a mistake
 BEGIN, END = "<!-- battery -->", "<!-- end of battery -->"
 
 Tables = tuple[detmap.Truth, detmap.Detections]
@@ -128,27 +140,8 @@ def good(seed: int) -> Tables:
     )
 
 
-def false_alarms(n: int) -> str:
-    """How many of n good data sets, and of subsets of 5 of their images, have a finding."""
-    counts, names = [0, 0], Counter[str]()
-    for seed in range(n):
-        truth, right = good(seed)
-        ids = truth.images.ids[:: max(1, len(truth.images) // 5)][:5]
-        for i, tables in enumerate(((truth, right), selection.part(truth, right, ids, None))):
-            found = [each.name for each in detmap.doctor(*tables)]
-            counts[i] += bool(found)
-            names.update(found)
-            if found and "--verbose" in sys.argv:
-                print(seed, i, found, file=sys.stderr)
-    shown = ", ".join(f"`{name}` {count}" for name, count in names.items())
-    return (
-        f"False alarms: {counts[0]} of {n} generated data sets without a mistake have a finding, "
-        f"and {counts[1]} of {n} subsets of 5 images{f' ({shown})' if shown else ''}."
-    )
-
-
 def table() -> str:
-    """Markdown tables: each mistake at several strengths, and pairs at the middle strength."""
+    """A Markdown table: some mistakes at several strengths, on the sample."""
     sample = folder("datasets") / "shapes"
     truth = detmap.read_truth(sample / "instances_test.json")
     right = detmap.read_detections(sample / "detections" / "contours.json", truth)
@@ -167,31 +160,185 @@ def table() -> str:
     lines.append(row("none", "", (truth, right), ()))
     for name, (make, wanted, strengths) in MISTAKES.items():
         lines += [row(name, f"{by:g}", make(truth, right, by), wanted) for by in strengths]
-    lines += ["", "Pairs of mistakes at the middle strength: how many of the two are found.", ""]
-    names = list(MISTAKES)
-    lines += [f"| | {' | '.join(names[1:])} |", "|---|" + "--:|" * (len(names) - 1)]
-    for i, one in enumerate(names[:-1]):
-        cells = [""] * i + [_pair(truth, right, one, other) for other in names[i + 1 :]]
-        lines.append(f"| {one} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
-def _pair(truth: detmap.Truth, right: detmap.Detections, *names: str) -> str:
-    """How many of two mistakes are found."""
-    wrong = truth, right
-    for name in names:
-        make, _, strengths = MISTAKES[name]
-        wrong = make(*wrong, strengths[len(strengths) // 2])
-    found = {each.name for each in detmap.doctor(*wrong)}
-    if "--verbose" in sys.argv:
-        print(*names, sorted(found), file=sys.stderr)
-    return str(sum(bool({*MISTAKES[name][1]} & found) for name in names))
+# --- kinds x sets ---------------------------------------------------------------------------------
+
+
+class Tried(NamedTuple):
+    """What came of a kind of mistake on a set.
+
+    Parameters
+    ----------
+    kind, shape, name : of the mistake and the set
+    first : whether the first finding names it
+    others : findings that do not
+    fixed : whether the number after the fix is the right one; None where there is no fix, or the
+        cause was not found
+    """
+
+    kind: str
+    shape: str
+    name: str
+    first: bool
+    others: tuple[str, ...]
+    fixed: bool | None
+
+
+def run(*argv: object) -> tuple[int, str]:
+    """``detmap ARGV`` in this process: exit code and output."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            code = detmap_command([str(word) for word in argv])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return code, out.getvalue()
+
+
+def written(place: Path, given: Set) -> tuple[object, ...]:
+    """The words of a command for a set, whose files are written."""
+    for name, content in (("truth.json", given.truth), ("found.json", given.rows)):
+        (place / name).write_bytes(msgspec.json.encode(content, enc_hook=float))
+    return place / "truth.json", place / "found.json", "-p", PROTOCOLS[given.shape]
+
+
+def ap50(place: Path, given: Set, *more: str) -> float:
+    """AP50 of a set; NaN where it cannot be read."""
+    code, out = run("eval", *written(place, given), "--format", "json", *more)
+    return float(msgspec.json.decode(out)["metrics"]["AP50"]) if code == 0 else np.nan
+
+
+@cache
+def base_set(name: str, data: Path, voc: Path | None) -> Set:
+    """A set by its name: of `real`, or kind of shapes and seed."""
+    sets = real(data, voc)
+    if name in sets:
+        return sets[name]()
+    shape, _, seed = name.partition(" ")
+    return generated(int(seed), shape)
+
+
+def try_kind(kind: str, name: str, data: Path, voc: Path | None) -> Tried | None:
+    """Make a mistake, ask the doctor, follow it; None for a set that cannot have the mistake."""
+    how, base = KINDS[kind], base_set(name, data, voc).copy()
+    if base.shape not in how.shapes:
+        return None
+    with tempfile.TemporaryDirectory() as folder_name:
+        place = Path(folder_name)
+        if how.right is not None:
+            how.right(base)
+        wanted = np.nan if how.close is None else ap50(place, base)
+        changed = base.copy()
+        changed = how.make(changed, np.random.default_rng(5)) or changed
+        if changed == base:  # ids that have no gaps, for example
+            return None
+        code, out = run("doctor", *written(place, changed), "--format", "json")
+        found = msgspec.json.decode(out)["findings"] if code < 2 else []
+        names = [each["name"] for each in found]
+        others = tuple(each for each in names if each not in how.wanted)
+        first = bool(names) and names[0] in how.wanted
+        fixed = None
+        if first and how.close is not None:
+            flag = (found[0]["fix"] or "").split()
+            after = ap50(place, changed, *flag) if flag else found[0]["ap50_after"]
+            fixed = after is not None and bool(abs(after - wanted) <= how.close)
+        return Tried(kind, base.shape, name, first, others, fixed)
+
+
+def try_right(seed: int) -> tuple[int, tuple[str, ...]]:
+    """The findings on a set without a mistake."""
+    with tempfile.TemporaryDirectory() as folder_name:
+        code, out = run("doctor", *written(Path(folder_name), right(seed)), "--format", "json")
+        return code, tuple(each["name"] for each in msgspec.json.decode(out)["findings"])
+
+
+def _everything(arguments: argparse.Namespace) -> Iterator[tuple[str, str, Path, Path | None]]:
+    names = [f"{shape} {seed}" for shape in PROTOCOLS for seed in range(arguments.sets)]
+    for name in (*names, *real(arguments.data, arguments.voc)):
+        for kind in KINDS:
+            yield kind, name, arguments.data, arguments.voc
+
+
+def share(n: int, of: int) -> str:
+    """A share in percent with both numbers."""
+    return f"{100 * n / of:.1f} % ({n:,} of {of:,})" if of else "-"
+
+
+def kinds_table(tried: list[Tried]) -> str:
+    """The table of kinds: counts for generated sets by shapes, for real ones, and fixes."""
+    lines = [
+        "| mistake | finding | boxes | masks | keypoints | real | fix right |",
+        "|---|---|--:|--:|--:|--:|--:|",
+    ]
+    for kind, how in KINDS.items():
+        rows = [each for each in tried if each.kind == kind]
+        cells = []
+        for column in (*PROTOCOLS, "real"):
+            some = [
+                each
+                for each in rows
+                if (each.shape == column and " " in each.name)
+                or (column == "real" and " " not in each.name)
+            ]
+            cells.append(f"{sum(each.first for each in some)} of {len(some)}" if some else "")
+        fixed = [each.fixed for each in rows if each.fixed is not None]
+        cells.append(f"{sum(fixed)} of {len(fixed)}" if fixed else "")
+        wanted = " or ".join(f"`{name}`" for name in how.wanted)
+        lines.append(f"| {kind} | {wanted} | {' | '.join(cells)} |")
+    fixed = [each for each in tried if each.fixed is not None]
+    alone = Counter(name for each in tried for name in each.others)
+    wrong = sum(bool(each.others) and not each.first for each in tried)
+    more = ", ".join(f"`{name}` {count}" for name, count in alone.most_common())
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"The right cause is first in {share(sum(each.first for each in tried), len(tried))}; "
+            f"its fix gives the right number in {share(sum(map(_is_fixed, fixed)), len(fixed))}; "
+            f"another cause is stated instead in {share(wrong, len(tried))}. Findings beside the "
+            f"right ones: {more or 'none'}.",
+            "",
+        ]
+    )
+
+
+def _is_fixed(each: Tried) -> bool:
+    return bool(each.fixed)
+
+
+def false_alarms(found: list[tuple[int, tuple[str, ...]]]) -> str:
+    """A sentence on sets without a mistake."""
+    names = Counter(name for _, some in found for name in some)
+    bad = sum(code != 0 for code, _ in found)
+    shown = ", ".join(f"`{name}` {count}" for name, count in names.items())
+    return (
+        f"False alarms: {bad} of {len(found):,} generated sets without a mistake have a finding"
+        f"{f' ({shown})' if shown else ''}. Half of them have confused classes, crowded images, a "
+        "weak detector, few images, one class or frames of a video.\n"
+    )
 
 
 def main() -> None:
-    """Print the table, or write it into the page."""
-    made = f"{table()}\n{false_alarms(N_GOOD)}\n"
-    if "--write" not in sys.argv:
+    """Print the tables, or write them into the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--sets", type=int, default=N_SETS)
+    parser.add_argument("--right", type=int, default=N_RIGHT)
+    parser.add_argument("--data", type=Path, default=PAGE.parents[2] / "shared" / "data")
+    parser.add_argument("--voc", type=Path)
+    arguments = parser.parse_args()
+    with ProcessPoolExecutor(2) as pool:
+        tried = list(pool.map(try_kind, *zip(*_everything(arguments), strict=True), chunksize=8))
+        good = list(pool.map(try_right, range(arguments.right), chunksize=8))
+    done = [each for each in tried if each is not None]
+    for each in done:
+        if not each.first or each.fixed is False:
+            print(each, file=sys.stderr)
+    made = f"{kinds_table(done)}\n{false_alarms(good)}\n"
+    made += f"Strengths, on the sample; AP and AP50 are those of the wrong files:\n\n{table()}"
+    if not arguments.write:
         sys.stdout.write(made)
         return
     before, rest = PAGE.read_text().split(BEGIN)

@@ -232,6 +232,12 @@ def _scores(change: Callable[[float], float]) -> Callable[..., None]:
     return make
 
 
+def _cut(given: Set, rng: np.random.Generator) -> Set:
+    """Only the higher half of the scores."""
+    least = float(np.median([row["score"] for row in given.rows]))
+    return given._replace(rows=[row for row in given.rows if row["score"] >= least])
+
+
 def _logit(p: float) -> float:
     p = min(max(p, 1e-6), 1 - 1e-6)
     return float(np.log(p / (1 - p)))
@@ -320,8 +326,9 @@ def _restarting(given: Set, rng: np.random.Generator) -> None:
 
 
 def _crossed(each: dict[str, Any], size: np.ndarray) -> dict[str, Any]:
-    first = each["segmentation"][0]
-    return {"segmentation": [first[0::2] + first[1::2]]}
+    if isinstance(each["segmentation"], dict):
+        return {}
+    return {"segmentation": [ring[0::2] + ring[1::2] for ring in each["segmentation"]]}
 
 
 def _unseen(each: dict[str, Any], size: np.ndarray) -> dict[str, Any]:
@@ -476,7 +483,7 @@ KINDS: dict[str, Kind] = {
         ("boxes", "masks"),
     ),
     "classes in alphabetical order": Kind(
-        _classes(_alphabetical), ("classes-alphabetical",), ("boxes", "masks")
+        _classes(_alphabetical), ("classes-alphabetical", "classes-contiguous"), ("boxes", "masks")
     ),
     "class ids as text": Kind(_classes(lambda k, ids, names: str(ids[k])), ("classes-as-text",)),
     "class names, case and plural": Kind(
@@ -530,12 +537,7 @@ KINDS: dict[str, Kind] = {
     "negated": Kind(_scores(lambda p: -p), ("scores-negated",)),
     "lowest is best": Kind(_scores(lambda p: 1 - p), ("scores-negated",)),
     "equal": Kind(_scores(lambda p: 1.0), ("scores-equal",), ALL, None),
-    "cut": Kind(
-        lambda given, rng: given._replace(rows=[r for r in given.rows if r["score"] > 0.7]),
-        ("scores-cut",),
-        ALL,
-        None,
-    ),
+    "cut": Kind(_cut, ("scores-cut",), ALL, None),
     "all rows twice": Kind(
         lambda given, rng: given._replace(rows=given.rows * 2), ("rows-repeated",)
     ),

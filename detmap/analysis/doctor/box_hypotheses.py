@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,10 +167,15 @@ def _turned(raw: Raw, truth: Truth) -> Raw:
 # --- a shift, or a scale near 1 -------------------------------------------------------------------
 
 
-def moves(sample: Sample) -> Iterator[Repair]:
+@lru_cache(maxsize=2)  # asked twice for a sample; an examination clears this at its end
+def moves(sample: Sample) -> tuple[Repair, ...]:
     """All boxes shifted by the same pixels, or scaled by a little, where that shows in the overlap
     of objects: a real detector's mean error is far smaller.
     """
+    return tuple(_found_moves(sample))
+
+
+def _found_moves(sample: Sample) -> Iterator[Repair]:
     before = _overlaps(sample, sample.rows)
     near = best_objects(sample.rows, sample.truth, 0.1)
     _, label = sample.rows.places(sample.truth)

@@ -75,6 +75,7 @@ class Examination:
         finally:
             image_places.cache_clear()
             images.readings.cache_clear()
+            boxes.moves.cache_clear()
         if not trial.is_own_rule:
             self.findings = [each.without_ap50() for each in self.findings]
 
@@ -134,7 +135,8 @@ class Examination:
         if found is not None:
             finding, truth = found
             self.findings.append(finding)
-            self.trial = replace(self.trial, truth=truth)
+            shaped = replace(truth, shapes=self.trial.shaped_truth.shapes)
+            self.trial = replace(self.trial, truth=truth, shaped_truth=shaped)
             self.now = self.trial.outcome(self.rows)
 
     def _unproved(self) -> None:
@@ -301,7 +303,10 @@ def clear(repair: Repair, before: Outcome, after: Outcome) -> bool:
     if names or repair.name in ("duplicates", "scores-negated"):  # the rows themselves show them
         return after.ap50 >= before.ap50 + GAIN / 2
     more = after.found - before.found
-    if repair.name == "classes-permuted":  # held to other images; two of many classes cost little
+    if repair.name in (
+        "classes-permuted",
+        "boxes-turned",
+    ):  # held to other images; two of many classes cost little
         return after.ap50 >= before.ap50 + GAIN and more >= LEAST_MORE
     if after.ap50 < max(before.ap50 + GAIN, before.ap50 * TIMES):
         return False

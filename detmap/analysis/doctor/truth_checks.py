@@ -63,9 +63,10 @@ def first(truth: Truth, odd: NDArray[np.bool_]) -> str:
 def _area(truth: Truth) -> Iterator[Finding]:
     boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
     box = boxes[:, 2] * boxes[:, 3]
-    known = (boxes[:, 2:] > 1).all(axis=1) & ~truth.crowd
-    known &= ~truth_layouts.beyond(truth, boxes)
+    known = (boxes[:, 2] > 1) & (boxes[:, 3] > 1) & ~truth.crowd
     odd = known & ((truth.area > MOST_AREA * box + 2) | (truth.area < LEAST_AREA * box))
+    if is_many(odd):
+        odd &= ~truth_layouts.beyond(truth, boxes)
     if is_many(odd):
         zero = int((odd & (truth.area == 0)).sum())
         what = f"{zero:,} have area 0" if zero else "it is too small or too large"

@@ -28,7 +28,7 @@ def choose(trial: Trial, rows: Raw) -> tuple[Finding, Truth] | None:
     if explains(measure(part, part.rows), now) and (now >= after or not works):
         # Both sides agree as they are: what differs is the size of the images, or both are wrong.
         chosen = sizes[0] if sizes else found[0]
-        return told(truth, chosen, None, None), truth
+        return told(truth, chosen, None, None), chosen.truth if sizes else truth
     if not works and len(rows):
         chosen = found[0]
         return told(truth, chosen, None, None), chosen.truth

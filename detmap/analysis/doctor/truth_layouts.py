@@ -23,6 +23,7 @@ MENDED = 0.2  # share of these that may be left in another layout
 EXACT = 0.02  # of the area of a box, by which that of the object may differ
 CONSTANT = 0.01  # relative spread of area / box, if all boxes are scaled alike
 LEAST = 10  # objects
+LOOKED_AT = 2048  # objects whose `area` is compared to find a scale
 
 
 class Reading(NamedTuple):
@@ -38,7 +39,8 @@ def is_odd(truth: Truth) -> bool:
     if truth.box_format != "xywh" or len(truth) < LEAST:
         return False
     boxes = truth.boxes
-    if (np.abs(boxes) <= FRACTION).all(axis=1).mean() >= SHARE:
+    first = boxes[:LOOKED_AT]
+    if (np.abs(first) <= FRACTION).all(axis=1).mean() >= SHARE:
         return bool(np.nanmax(truth.images.width, initial=0) > FRACTION)
     return beyond(truth, boxes).mean() >= ODD or _scale(truth) is not None
 
@@ -47,26 +49,32 @@ def beyond(truth: Truth, boxes: Boxes, size: Boxes | None = None) -> NDArray[np.
     """Returns (G,) which boxes x, y, width, height reach clearly out of their image."""
     if size is None:
         size = np.column_stack([truth.images.width, truth.images.height])
-    size = size[truth.image]
-    room = BEYOND * size + PIXELS
+    out = np.zeros(len(boxes), dtype=bool)
     with np.errstate(invalid="ignore"):
-        out = (boxes[:, :2] < -room) | (boxes[:, :2] + boxes[:, 2:] > size + room)
-    return np.asarray(out.any(axis=1) | (boxes[:, 2:] < 0).any(axis=1))
+        for axis in (0, 1):
+            side = size[:, axis][truth.image]
+            first, length = boxes[:, axis], boxes[:, 2 + axis]
+            room = BEYOND * side + PIXELS
+            out |= (first < -room) | (first + length > side + room) | (length < 0)
+    return out
 
 
 def _scale(truth: Truth) -> float | None:
     """The factor of all boxes that their `area` shows: the same for all, and not that of masks."""
-    box = truth.boxes[:, 2] * truth.boxes[:, 3]
-    good = (box > 0) & (truth.area > 0) & ~truth.crowd
-    if good.sum() < max(LEAST, 0.9 * len(truth)):
+    some = slice(0, LOOKED_AT)
+    box = truth.boxes[some, 2] * truth.boxes[some, 3]
+    area = truth.area[some]
+    good = (box > 0) & (area > 0) & ~truth.crowd[some]
+    if good.sum() < max(LEAST, 0.9 * len(good)):
         return None
-    ratio = truth.area[good] / box[good]
+    ratio = area[good] / box[good]
     middle = float(np.median(ratio))
     near = np.abs(ratio / middle - 1) < CONSTANT
+    if middle <= 1 + 4 * CONSTANT or near.mean() < SHARE:
+        return None
     factor = middle**0.5
-    inside = not beyond(truth, truth.boxes * factor).mean() > ODD
     # Objects of masks or outlines fill a part of their box: only what is more is a scale.
-    return factor if near.mean() >= SHARE and middle > 1 + 4 * CONSTANT and inside else None
+    return None if beyond(truth, truth.boxes * factor).mean() > ODD else factor
 
 
 def readings(truth: Truth) -> Iterator[Reading]:

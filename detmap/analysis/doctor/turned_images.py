@@ -17,6 +17,7 @@ from detmap.core.tables import Truth, boxes_as
 
 Boxes = NDArray[np.float64]
 
+FOUND = 0.9  # share of the objects with a box on them that leaves no room for turns
 TURNS = {1: "90 degrees clockwise", 2: "180 degrees", 3: "90 degrees counterclockwise"}
 MIRRORS = {4: "left and right", 5: "top and bottom"}
 CLEARLY = 0.1  # of the objects of a group that a turn has to match in addition,
@@ -47,6 +48,8 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     if np.isnan(truth.images.width).any() or not len(sample.rows) or not len(truth):
         return
     as_is = best_ious(sample.rows, truth)
+    if (as_is >= ON).mean() >= FOUND:
+        return
     turned = {
         turn: best_ious(_turned(sample.rows, truth, turn=turn), truth)
         for turn in (*TURNS, *MIRRORS)

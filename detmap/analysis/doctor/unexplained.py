@@ -17,7 +17,8 @@ from detmap.core.results.findings import Finding
 from detmap.core.tables import Truth, boxes_as
 
 DOUBTFUL = 0.05  # AP50
-CHANCE, TIMES = 0.03, 2.0  # recall of boxes by chance: so much more, and so many times as much
+CHANCE = 0.04  # more than the recall of boxes of other images that is still chance
+WELL = 0.5  # recall of a part that no boxes of other images have to be compared with
 LEAST, LEAST_RECALL = 40, 0.3  # objects of a part, and recall of the other part, to compare them
 MOST_CLASSES = 6  # that are listed
 SMALL, LARGE = 32.0**2, 96.0**2  # area in pixels, as COCO divides it
@@ -34,7 +35,7 @@ class Part(NamedTuple):
     @property
     def is_chance(self) -> bool:
         """Whether boxes are on these objects no more often than by chance."""
-        return self.n >= LEAST and self.recall <= TIMES * self.chance + CHANCE
+        return self.n >= LEAST and self.recall <= self.chance + CHANCE
 
     def __str__(self) -> str:
         return f"{self.name} {self.recall:.2f} of {self.n}"
@@ -57,10 +58,11 @@ def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
         return
     wanted = is_wanted(sample.truth)
     best = best_ious(sample.rows, sample.truth)[wanted]
+    names = [(name, each[wanted]) for name, each in _groupings(sample.truth)]
+    if not low and all(part.recall >= WELL for _, each in names[:2] for part in _parts(each, best)):
+        return
     far = best_ious(elsewhere(sample.rows, sample.truth), sample.truth)[wanted]
-    groups = {
-        name: list(_parts(names[wanted], best, far)) for name, names in _groupings(sample.truth)
-    }
+    groups = {name: list(_parts(each, best, far)) for name, each in names}
     fit = measure(sample, sample.rows)
     why = _reason(sample, fit, ap50, groups)
     if why:
@@ -109,11 +111,12 @@ def _groupings(truth: Truth) -> Iterator[tuple[str, NDArray[np.str_]]]:
 
 
 def _parts(
-    names: NDArray[np.str_], best: NDArray[np.float64], far: NDArray[np.float64]
+    names: NDArray[np.str_], best: NDArray[np.float64], far: NDArray[np.float64] | None = None
 ) -> Iterator[Part]:
     unique, code, counts = np.unique(names, return_inverse=True, return_counts=True)
     if len(unique) < 2:
         return
+    far = np.zeros(len(best)) if far is None else far
     hits = np.bincount(code, best >= ON), np.bincount(code, far >= ON)
     for i in sorted(range(len(unique)), key=lambda i: -int(counts[i]))[:MOST_CLASSES]:
         n = int(counts[i])

@@ -77,10 +77,7 @@ class Findings(list[Finding], Tabular):
     __slots__ = ("left_out", "not_checked")
 
     def __init__(
-        self,
-        found: Iterable[Finding] = (),
-        left_out: Iterable[str] = (),
-        not_checked: str = "",
+        self, found: Iterable[Finding] = (), left_out: Iterable[str] = (), not_checked: str = ""
     ) -> None:
         super().__init__(found)
         self.left_out, self.not_checked = list(left_out), not_checked
