@@ -95,6 +95,7 @@ def _needs_consultation(
     if getattr(arguments, "strict", False):
         wings.required_hook("consult")
         return True
+    truth = extended(truth, detections)
     matched = rules.evaluation.rule == "matching"
     is_suspicious = wings.hook("is_suspicious")
     return (

@@ -19,6 +19,7 @@ from detmap.core.adapters import read_detections
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Findings
 from detmap.core.tables import Detections, Truth
+from detmap.core.tables.extension import extended
 from detmap.errors import DataError
 
 SHARE = 0.9  # of the processor time of reading that an examination may take
@@ -26,13 +27,14 @@ SHARE = 0.9  # of the processor time of reading that an examination may take
 
 def fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol) -> Detections:
     """Read detections and apply the fixes that were asked for."""
-    raw = loosely.read(
-        path,
-        truth,
-        lambda: reading.read_detections_of(arguments, path, truth),
-        widely(arguments, path),
-        arguments.class_names,
-    )
+    given: list[Detections] = []
+
+    def strictly() -> Detections:
+        given.append(reading.read_detections_of(arguments, path, truth))
+        return given[0]
+
+    raw = loosely.read(path, truth, strictly, widely(arguments, path), arguments.class_names)
+    truth = extended(truth, given[0]) if given else truth
     names = arguments.fix
     if _several(arguments):  # only the detectors that have the mistake
         found = {each.name for each in Examination(trial_of(truth, rules), raw).findings}
@@ -71,6 +73,7 @@ def consult(
     """Print the findings as notes, and keep them as `arguments.findings`."""
     streams.progress("checking input files for common mistakes")
     seconds = SHARE * spent
+    truth = truth if detections is None else extended(truth, detections)
     again = None if arguments.fix else path
     try:
         found = examine_quickly(

@@ -20,6 +20,7 @@ from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Finding, Findings
 from detmap.core.tables import Detections, Truth
+from detmap.core.tables.extension import extended
 from detmap.errors import DataError, DetmapError
 
 if TYPE_CHECKING:
@@ -164,8 +165,10 @@ def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -
         if not isinstance(truth, Truth):
             truth = read_truth_for(truth, protocol)
         if isinstance(detections, Detections):
-            return examine_quickly(truth, detections, protocol, seconds=SECONDS)
+            whole = extended(truth, detections)
+            return examine_quickly(whole, detections, protocol, seconds=SECONDS)
         table = read_detections(detections, truth, **how, **options_of(protocol))
+        truth = extended(truth, table)
     except DetmapError as error:
         return Findings(not_checked=f"the files cannot be read again: {error.what}")
     return examine_quickly(truth, table, protocol, path=detections, seconds=SECONDS)

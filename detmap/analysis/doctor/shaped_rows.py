@@ -22,6 +22,8 @@ from detmap.analysis.doctor.trial import Sample
 from detmap.analysis.doctor.truth_checks import apart, is_many
 from detmap.analysis.doctor.turned_images import turn_single
 from detmap.core.overlaps import KINDS
+from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.core.results.findings import Finding
 from detmap.core.tables import Shapes, Truth
@@ -118,7 +120,7 @@ def following(repair: Repair) -> Repair:
 def can_move(raw: Raw) -> bool:
     """Returns whether a repair of boxes can move the shapes: run lengths it cannot."""
     if raw.values is None:
-        return not raw.is_shaped
+        return raw.shapes is None or isinstance(raw.shapes, Keypoints | RotatedBoxes)
     return not any(isinstance(value, dict) for value, _ in raw.values[:LOOKED_AT])
 
 
@@ -146,10 +148,7 @@ def shapes_of(raw: Raw, truth: Truth) -> Shapes | None:
     """
     reader = reader_of(truth.shapes)
     if raw.values is None or reader is None:
-        if raw.shapes is not None and raw.affine is not None:
-            what = "a fix of boxes does not move shapes of this format"
-            raise DataError(raw.source, what, "write the shapes as COCO JSON")
-        return raw.shapes
+        return raw.shapes if raw.affine is None else _moved_table(raw)
     image, _ = raw.places(truth)
     size = np.stack([truth.images.height, truth.images.width], axis=1)[image]
     values = []
@@ -165,6 +164,20 @@ def shapes_of(raw: Raw, truth: Truth) -> Shapes | None:
         shapes = replace(shapes, area=boxes[:, 2] * boxes[:, 3] * grown)
     found: Shapes = shapes
     return found
+
+
+def _moved_table(raw: Raw) -> Shapes:
+    """The shapes of a table after an affine map per row."""
+    assert raw.affine is not None
+    turn, offset = raw.affine[:, :, :2].transpose(0, 2, 1), raw.affine[:, None, :, 2]
+    grown = np.abs(np.linalg.det(raw.affine[:, :, :2]))
+    if isinstance(raw.shapes, Keypoints):
+        points = raw.shapes.points.copy()
+        points[:, :, :2] = points[:, :, :2] @ turn + offset
+        return Keypoints(points, raw.shapes.area * grown)
+    assert isinstance(raw.shapes, RotatedBoxes)
+    corners = raw.shapes.corners() @ turn + offset
+    return RotatedBoxes(np.ascontiguousarray(corners.reshape(-1, 8)))
 
 
 def _moved(value: Any, change: Boxes, reader: ShapeReader, raw: Raw) -> Any:

@@ -103,3 +103,42 @@ def test_masks_become_run_lengths_and_back() -> None:
             assert np.array_equal(decoded(by_rows(other)), each)
     square = rng.random((4, 4)) < 0.5
     assert np.array_equal(decoded(transposed(encoded(square))), square.T)
+
+
+@pytest.mark.slow
+def test_corners_of_rotated_boxes_are_moved(tmp_path: Path) -> None:
+    """DOTA's text: the table holds the shapes, and a protocol that adds classes of detections."""
+    rng = np.random.default_rng(0)
+    labels, found = tmp_path / "labelTxt", tmp_path / "found"
+    labels.mkdir()
+    found.mkdir()
+    rows: dict[str, list[tuple[str, float, Any]]] = {"plane": [], "ship": [], "harbor": []}
+    for i in range(30):
+        lines = []
+        for name in ("plane", "ship"):
+            x, y, w, h = [*rng.uniform(100, 700, 2), *rng.uniform(30, 90, 2)]
+            corners = np.array([x, y, x + w, y + 9, x + w - 9, y + h, x - 9, y + h - 9])
+            lines.append(" ".join(f"{v:.2f}" for v in corners) + f" {name} 0\n")
+            rows[name].append((f"P{i}", float(rng.uniform(0.3, 1)), corners))
+        rows["harbor"].append((f"P{i}", 0.1, corners + 300))  # a class that the truth lacks
+        (labels / f"P{i}.txt").write_text("".join(lines))
+
+    def wrote(place: Path, factor: float) -> Path:
+        place.mkdir(exist_ok=True)
+        for name, some in rows.items():
+            text = [
+                f"{image} {score} {' '.join(map(str, corners * factor))}\n"
+                for image, score, corners in some
+            ]
+            (place / f"Task1_{name}.txt").write_text("".join(text))
+        return place
+
+    def result(*words: object) -> Any:
+        done = run("eval", labels, *words, "-p", "dota", "--format", "json")
+        assert done.code == 0, done.err
+        return json.loads(done.out)["metrics"]
+
+    right, half = result(wrote(found, 1.0)), wrote(tmp_path / "half", 0.5)
+    assert "1. boxes-resized" in run("doctor", labels, half, "-p", "dota").out
+    assert result(half) != right
+    assert result(half, "--fix", "boxes-resized") == right
