@@ -30,6 +30,7 @@ from tools.doctor_kinds import KINDS
 from tools.doctor_sets import PROTOCOLS, Set, generated, real, right
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "doctor.md"
+UNCHANGED = 0.01  # of AP50: no mistake then
 N_SETS, N_RIGHT = 20, 1000  # generated sets per kind of shapes, and sets without a mistake
 BEGIN, END = "<!-- battery -->", "<!-- end of battery -->"
 
@@ -223,7 +224,8 @@ def base_set(name: str, data: Path, voc: Path | None) -> Set:
 def try_kind(kind: str, name: str, data: Path, voc: Path | None) -> Tried | None:
     """Make a mistake, ask the doctor, follow it; None for a set that cannot have the mistake."""
     how, base = KINDS[kind], base_set(name, data, voc).copy()
-    if base.shape not in how.shapes:
+    drawn_scores = name.startswith("coco-") and kind == "lowest is best"  # no order is right
+    if base.shape not in how.shapes or drawn_scores:
         return None
     with tempfile.TemporaryDirectory() as folder_name:
         place = Path(folder_name)
@@ -234,6 +236,9 @@ def try_kind(kind: str, name: str, data: Path, voc: Path | None) -> Tried | None
         changed = how.make(changed, np.random.default_rng(5)) or changed
         if changed == base:  # ids that have no gaps, for example
             return None
+        boxes = how.wanted[0].startswith("boxes-")
+        if boxes and abs(ap50(place, changed) - wanted) < UNCHANGED:
+            return None  # COCO's images are 640 pixels long already
         code, out = run("doctor", *written(place, changed), "--format", "json")
         found = msgspec.json.decode(out)["findings"] if code < 2 else []
         names = [each["name"] for each in found]

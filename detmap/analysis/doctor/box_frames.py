@@ -95,7 +95,7 @@ def frames(sample: Sample, layout: Callable[[Boxes], Boxes], of_fractions: bool)
         sides = rows[:, 2:] / wanted[:, 2:]
         centers = (rows[:, :2] + rows[:, 2:] / 2) / (wanted[:, :2] + wanted[:, 2:] / 2)
     both = np.concatenate([sides, centers])
-    scale = _mode(both.ravel())
+    scale = mode(both.ravel())
     if scale is not None and abs(np.log(scale)) > NEAR / 2:
         yield Frame("scale", scale)
     if not sized or of_fractions:
@@ -104,7 +104,7 @@ def frames(sample: Sample, layout: Callable[[Boxes], Boxes], of_fractions: bool)
         lengths = sides / Frame(kind, 1.0).scales(size)
         if kind != "letterbox":
             lengths = np.concatenate([lengths, centers / Frame(kind, 1.0).scales(size)])
-        length = _mode(lengths.ravel())
+        length = mode(lengths.ravel())
         if length is not None and length >= 1:
             yield Frame(kind, length)
 
@@ -176,8 +176,8 @@ def _met(sample: Sample) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return row[best][nth], objects[place]
 
 
-def _mode(values: NDArray[np.float64]) -> float | None:
-    """The most frequent of positive numbers, by their logarithm; None of too few."""
+def mode(values: NDArray[np.float64]) -> float | None:
+    """Returns the most frequent of positive numbers, by their logarithm; None of too few."""
     values = values[np.isfinite(values) & (values > 0)]
     if len(values) < LEAST_PAIRS:
         return None

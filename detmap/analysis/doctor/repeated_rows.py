@@ -17,8 +17,8 @@ from detmap.errors import few
 if TYPE_CHECKING:
     from detmap.analysis.doctor.raw_rows import Raw
 
-LEAST_ROWS = 3  # of images whose rows are all repeated
-SHARE, LEAST = 0.01, 10  # of single rows
+LEAST_ROWS = 3  # of an image whose rows are all repeated, or at the end of a file
+SHARE, LEAST = 0.05, 10  # of single rows: real detectors repeat up to 1 %
 TAIL, HEAD = 64, 4096  # rows that the quick check compares
 
 
@@ -61,7 +61,9 @@ def repairs(raw: Raw) -> Iterator[Repair]:
     n_rows = np.bincount(raw.image, minlength=len(raw.images))
     n_again = np.bincount(raw.image[again], minlength=len(raw.images))
     full = (n_again > 0) & (2 * n_again >= n_rows)
-    if n_again[full].sum() < LEAST_ROWS and again.sum() < max(LEAST, SHARE * len(raw)):
+    at_end = again[-LEAST_ROWS:].all() and len(raw) > LEAST_ROWS
+    whole = (n_again[full] >= LEAST_ROWS).any()
+    if not (at_end or whole) and again.sum() < max(LEAST, SHARE * len(raw)):
         return
     names = few(repr(raw.images[i]) for i in np.flatnonzero(full).tolist())
     which = f"all of {full.sum():,} images: {names}" if full.any() else "of single objects"

@@ -22,7 +22,7 @@ LIKE = 0.5  # lowest mean IoU to assign detections to another image
 ALONE = 0.3  # share of the images that fit better under another name, where nearly all are wrong
 MIXED, LEAST_MIXED = 0.05, 3  # the same if the others are correct: share, number
 OWN = 0.3  # highest mean IoU with own objects of any class
-ACCIDENTS = 4  # times as many as with mirrored boxes
+TIMES, DEVIATIONS = 2.0, 3.5  # times as many as with mirrored boxes; of a difference of counts
 
 
 def facts(sample: Sample, ap50: float, *, all_wrong: bool) -> Iterator[Finding]:
@@ -30,12 +30,20 @@ def facts(sample: Sample, ap50: float, *, all_wrong: bool) -> Iterator[Finding]:
 
     `all_wrong` allows for wrong classes, and needs more images.
     """
-    others, n_tried = better_names(sample, sample.rows, top_only=not all_wrong)
-    share = ALONE if all_wrong else MIXED
+    for top_only in (True, False) if all_wrong else (True,):
+        found = list(_facts(sample, ap50, ALONE if all_wrong else MIXED, top_only=top_only))
+        yield from found
+        if found:
+            return
+
+
+def _facts(sample: Sample, ap50: float, share: float, *, top_only: bool) -> Iterator[Finding]:
+    others, n_tried = better_names(sample, sample.rows, top_only=top_only)
     if len(others) < max(LEAST_MIXED, share * n_tried):
         return
-    by_accident = len(better_names(sample, _mirrored(sample), top_only=not all_wrong)[0])
-    if len(others) < ACCIDENTS * by_accident:
+    by_accident = len(better_names(sample, _mirrored(sample), top_only=top_only)[0])
+    error = (len(others) + by_accident) ** 0.5
+    if len(others) < max(TIMES * by_accident, by_accident + DEVIATIONS * error) and by_accident:
         return
     pairs = few(f"{one!r} as {other!r}" for one, other in others)
     text = (

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
+from detmap.analysis.doctor.box_frames import mode, pairs
+from detmap.analysis.doctor.box_layouts import LAYOUTS
 from detmap.analysis.doctor.explanation import explains, measure
 from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.trial import Trial, sample
+from detmap.analysis.doctor.truth_checks import MOST_AREA
 from detmap.analysis.doctor.truth_layouts import Reading, beyond, readings
 from detmap.core.results.findings import Finding
 from detmap.core.tables import Truth
+
+SCALED = 1.1  # factor of boxes from which on it is no accident
 
 
 def choose(trial: Trial, rows: Raw) -> tuple[Finding, Truth] | None:
@@ -17,7 +25,7 @@ def choose(trial: Trial, rows: Raw) -> tuple[Finding, Truth] | None:
     ground truth prove, and the ground truth in it; None if nothing is odd.
     """
     truth = trial.truth
-    found = list(readings(truth))
+    found = list(readings(truth)) or list(_scaled(trial, rows))
     if not found:
         return None
     now = trial.outcome(rows).ap50
@@ -33,6 +41,21 @@ def choose(trial: Trial, rows: Raw) -> tuple[Finding, Truth] | None:
         chosen = found[0]
         return told(truth, chosen, None, None), chosen.truth
     return told(truth, best, now if len(rows) else None, after if len(rows) else None), best.truth
+
+
+def _scaled(trial: Trial, rows: Raw) -> Iterator[Reading]:
+    """The scale that detections show, where most objects have an `area` larger than their box."""
+    truth = trial.truth
+    if truth.box_format != "xywh" or not len(truth) or not len(rows):
+        return
+    larger = truth.area > MOST_AREA * truth.boxes[:, 2] * truth.boxes[:, 3] + 2
+    if larger.mean() < 0.5:
+        return
+    boxes, wanted, _ = pairs(sample(trial, rows), LAYOUTS["xywh"])
+    factor = mode((boxes[:, 2:] / np.maximum(wanted[:, 2:], 1e-9)).ravel())
+    if factor is not None and factor >= SCALED:
+        other = replace(truth, boxes=truth.boxes * factor)
+        yield Reading("truth-boxes", f"boxes are 1/{factor:.3g} of their size by `area`", other)
 
 
 def _works(trial: Trial, truth: Truth, rows: Raw) -> tuple[bool, float]:

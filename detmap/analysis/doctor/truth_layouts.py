@@ -65,7 +65,7 @@ def _scale(truth: Truth) -> float | None:
     box = truth.boxes[some, 2] * truth.boxes[some, 3]
     area = truth.area[some]
     good = (box > 0) & (area > 0) & ~truth.crowd[some]
-    if good.sum() < max(LEAST, 0.9 * len(good)):
+    if good.sum() < max(LEAST, 0.9 * (~truth.crowd[some]).sum()):
         return None
     ratio = area[good] / box[good]
     middle = float(np.median(ratio))

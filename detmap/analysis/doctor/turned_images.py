@@ -21,11 +21,11 @@ FOUND = 0.9  # share of the objects with a box on them that leaves no room for t
 TURNS = {1: "90 degrees clockwise", 2: "180 degrees", 3: "90 degrees counterclockwise"}
 MIRRORS = {4: "left and right", 5: "top and bottom"}
 CLEARLY = 0.1  # of the objects of a group that a turn has to match in addition,
-TIMES = 2.0  # and how many times as many as without it
+TIMES = 1.25  # and how many times as many as without it
 FITS, FITS_NOT = 0.5, 0.25  # mean IoU of an image's objects with the turn, and without it
 SLIGHTLY = 0.1  # the same where most turned images have this turn
 LEAST_TURNED = 0.05  # share of the images that are turned one by one
-ACCIDENTS = 4.0  # times as many as a mirror finds
+ACCIDENTS, DEVIATIONS = 2.0, 3.0  # times as many as a mirror finds; of a difference of counts
 
 
 def unturned(boxes: Boxes, size: Boxes, turn: int) -> Boxes:
@@ -127,10 +127,12 @@ def _single(sample: Sample, as_is: Boxes, turned: dict[int, Boxes]) -> Iterator[
     n_images = len(sample.truth.images)
     turn = _turn_of_images(sample.truth, as_is, turned, (1, 2, 3))
     accidents = _turn_of_images(sample.truth, as_is, turned, (4, 5))
-    n_turned = int((turn > 0).sum())
-    if n_turned < max(3, LEAST_TURNED * n_images, ACCIDENTS * (accidents > 0).sum()):
-        return
     counts = np.bincount(turn, minlength=4)
+    most, mirrored = int(counts[1:].max()), int(np.bincount(accidents, minlength=6)[1:].max())
+    error = (most + mirrored) ** 0.5
+    enough = most >= max(3, ACCIDENTS * mirrored, mirrored + DEVIATIONS * error if mirrored else 0)
+    if not enough or counts[1:].sum() < LEAST_TURNED * n_images:
+        return
     parts = [f"{counts[each]} by {name}" for each, name in TURNS.items() if counts[each]]
     text = (
         f"boxes of some images are turned, of {n_images} that were looked at {', '.join(parts)}: "
