@@ -341,7 +341,8 @@ def main() -> None:
     for each in done:
         if not each.first or each.fixed is False:
             print(each, file=sys.stderr)
-    made = f"{kinds_table(done)}\n{false_alarms(good)}\n"
+    made = f"{arguments.sets} generated sets of each kind of shapes, {len(done):,} mistakes:\n\n"
+    made += f"{kinds_table(done)}\n{false_alarms(good)}\n"
     made += f"Strengths, on the sample; AP and AP50 are those of the wrong files:\n\n{table()}"
     if not arguments.write:
         sys.stdout.write(made)
