@@ -82,7 +82,7 @@ def doctor(
     rules = None if protocol is None else prepare(protocol)
     if isinstance(truth, Truth):
         table = truth
-    elif rules is None or rules.iou.of != "boxes":
+    elif rules is None:
         table = read_truth(truth, split=split)
     else:
         table = read_truth_for(truth, rules, split=split)

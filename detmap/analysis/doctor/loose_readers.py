@@ -83,6 +83,11 @@ def read(
     if isinstance(detections, Mapping):
         return _arrays(detections)
     if isinstance(detections, Sequence) and not isinstance(detections, str):
+        records = list(detections)
+        dicts = all(isinstance(row, Mapping) for row in records)
+        raw = _shaped(records, truth, "detections") if dicts else None
+        if raw is not None:
+            return raw
         try:
             return _records(msgspec.convert(list(detections), list[_Row]), "detections")
         except msgspec.ValidationError as error:
@@ -93,7 +98,8 @@ def read(
         table = read_detections(path, truth) if strictly is None else strictly()
     except DataError as error:
         refused = error
-    raw = _shaped(path, truth)
+    shaped = truth.shapes is not None and not path.is_dir()
+    raw = _shaped(shaped_rows.records_of(path), truth, shown(path)) if shaped else None
     if raw is not None:
         return raw
     if table is not None and whole(table):
@@ -108,19 +114,15 @@ def read(
     return from_table(table)
 
 
-def _shaped(path: Path, truth: Truth) -> Raw | None:
+def _shaped(given: Any, truth: Truth, source: str) -> Raw | None:
     """The rows of COCO results with the shapes that the ground truth has."""
     reader = shaped_rows.reader_of(truth.shapes)
-    values = None if reader is None or path.is_dir() else shaped_rows.values_of(path, reader)
-    if reader is None or values is None:
+    if reader is None or not given or not any(row.get(reader.field) for row in given):
         return None
-    boxed: list[dict[str, Any]] = msgspec.json.decode(opening.read_bytes(path, times=DECODED))
-    boxed = boxed["annotations"] if isinstance(boxed, dict) else boxed
+    values = [(row.get(reader.field), row.get("bbox")) for row in given]
     try:
-        for row in boxed:
-            row["bbox"] = shaped_rows.NOTHING
-        rows = msgspec.convert(boxed, list[_Row])
-        raw = _records(rows, shown(path))
+        boxed = [{**row, "bbox": shaped_rows.NOTHING} for row in given]
+        raw = _records(msgspec.convert(boxed, list[_Row]), source)
     except (msgspec.ValidationError, DataError):
         return None
     return shaped_rows.with_values(raw, values, reader)

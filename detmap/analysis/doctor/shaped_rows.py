@@ -43,17 +43,15 @@ def reader_of(shapes: Shapes | None) -> ShapeReader | None:
     return next((each for each in readers if isinstance(shapes, each.kind)), None)
 
 
-def values_of(path: Path, reader: ShapeReader) -> list[tuple[Any, Any]] | None:
-    """Returns the shape and the ``bbox`` of each record of a COCO results file; None for others."""
+def records_of(path: Path) -> list[dict[str, Any]] | None:
+    """Returns the records of a COCO results file; None for others."""
     try:
         rows: Any = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     rows = rows.get("annotations") if isinstance(rows, dict) else rows
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        return None
-    values = [(row.get(reader.field), row.get("bbox")) for row in rows]
-    return values if values and any(value for value, _ in values) else None
+    good = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+    return rows if good else None
 
 
 def with_values(raw: Raw, values: list[tuple[Any, Any]], reader: ShapeReader) -> Raw:

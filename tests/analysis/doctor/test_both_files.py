@@ -72,3 +72,44 @@ def test_what_nothing_explains_shows_what_was_measured(tmp_path: Path) -> None:
     assert finding["name"] == "unexplained"
     for words in ("first half", "portrait", "small", "kettle", "Boxes go from", "800 x 640"):
         assert words in finding["sentence"]
+
+
+def test_every_structural_error_of_a_ground_truth_at_once(tmp_path: Path) -> None:
+    """The reader stops at the first one."""
+    given = generated(2)
+    rows, categories = given.truth["annotations"], given.truth["categories"]
+    rows[3]["bbox"][2] = -5
+    rows[6]["id"] = rows[7]["id"]
+    rows[9]["image_id"] = 99_999
+    rows[10]["bbox"] = [1, 2, 3]
+    rows[11]["bbox"] = [0, 0, 400, 2]
+    rows[12]["area"] = "large"
+    rows[13]["segmentation"] = [[1, 2, 3]]
+    categories.append(dict(categories[0]))
+    given.truth["images"][0]["width"] = 0
+    truth, _ = write(tmp_path, given)
+    done = run("doctor", truth)
+    assert done.code == 2
+    assert "bbox: width -5 is negative" in done.err
+    for words in (
+        "images have no width and height above 0; first: truth.json: images[0]",
+        "categories have the id of another one; first: truth.json: categories[5]",
+        "categories have the name of another one",
+        "negative width or height; first: truth.json: annotations[3]",
+        "annotations have the id of another one",
+        "on images that are not listed: they are dropped; first: truth.json: annotations[9]",
+        "no bbox of four finite numbers; first: truth.json: annotations[10]",
+        "sides more than 50 to 1; first: truth.json: annotations[11] 400 x 2",
+        "an area that is no number >= 0; first: truth.json: annotations[12]",
+        "a polygon of fewer than three points",
+    ):
+        assert words in done.out
+
+
+def test_classes_with_few_objects_are_noted(tmp_path: Path) -> None:
+    given = generated(2)
+    given.truth["categories"].append({"id": 900, "name": "unused"})
+    truth, _ = write(tmp_path, given)
+    done = run("doctor", truth)
+    assert (done.code, done.out) == (0, "nothing found\n")
+    assert "1 of 6 classes have no objects: unused (0)" in done.err

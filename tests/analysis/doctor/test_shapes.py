@@ -142,3 +142,13 @@ def test_corners_of_rotated_boxes_are_moved(tmp_path: Path) -> None:
     assert "1. boxes-resized" in run("doctor", labels, half, "-p", "dota").out
     assert result(half) != right
     assert result(half, "--fix", "boxes-resized") == right
+
+
+@pytest.mark.slow
+def test_records_in_python_keep_their_shapes() -> None:
+    import detmap
+
+    right, given = wrong("masks", "classes in another order")
+    (finding,) = detmap.doctor(given.truth, given.rows, "coco-segm")
+    expected = detmap.evaluate(right.truth, right.rows, "coco-segm")["AP50"]
+    assert (finding.name, finding.ap50_after) == ("classes-permuted", pytest.approx(expected))
