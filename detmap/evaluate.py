@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap import wings
 from detmap.core.adapters import ClassNames, options_of, read_detections, read_truth, read_truth_for
 from detmap.core.base import arguments
 from detmap.core.base import memory as sizes
@@ -42,6 +44,7 @@ def evaluate(
     image_key: str | None = None,
     class_key: str | None = None,
     box_format: str | None = None,
+    fix: str | Sequence[str] | None = None,
     memory: int | str | None = None,
 ) -> Result:
     """Evaluates detections under a protocol.
@@ -67,6 +70,8 @@ def evaluate(
         handling of unknown images and classes, names of class ids, and what columns name images and
         classes by; `class_key` is that of `classes`, too
     box_format : of the boxes of lists, arrays and data frames, such as ``xywh`` (default: ``xyxy``)
+    fix : names of fixes to apply to the detections, as `detmap.doctor` proposes them: what
+        ``--fix NAME`` does
     memory : bytes of memory that this process may use (``3_000_000_000``, ``"3GB"``). The
         detections, a path, are then read in pieces and matched in parts (docs/scale.md), with the
         same bits; the result has no match rows. Default: all of it in memory, or in parts if that
@@ -94,13 +99,23 @@ def evaluate(
             "give a ground truth of these alone",
         )
         raise DataError("evaluate: memory", what, fix)
-    if memory is not None or (whole and isinstance(detections, str | Path)):
+    if fix is not None and memory is not None:
+        raise DataError("evaluate: memory", "fixes need all detections", "leave memory= out")
+    if memory is not None or (whole and isinstance(detections, str | Path) and fix is None):
         _refuse_swapped(truth, detections)
         truth, protocol = read_truth_and_protocol(truth, protocol, settings)
         settings = None
-        bounded = _evaluate_parts(truth, detections, protocol, memory, how, threads)
+        with _advising(truth, detections, protocol, how):
+            bounded = _evaluate_parts(truth, detections, protocol, memory, how, threads)
         if bounded is not None:
             return bounded
+    if fix is not None:
+        truth, protocol = read_truth_and_protocol(truth, protocol, settings)
+        names = [fix] if isinstance(fix, str) else list(fix)
+        fixed = wings.required_hook("fixed_given")
+        detections, settings = fixed(detections, truth, protocol, names, how), None
+        how = {"unknown": "error", "class_key": class_key}
+        how |= dict.fromkeys(("class_names", "image_key"))
     tables = _read(truth, detections, protocol, settings, images, classes, how)
     inputs = (truth, detections, tables[2], how)
     if tables[2].evaluation.rule != "matching":
@@ -221,7 +236,8 @@ def _read(
     _refuse_swapped(truth, detections)
     truth, rules = read_truth_and_protocol(truth, protocol, settings)
     if not isinstance(detections, Detections):
-        detections = read_detections(detections, truth, **how, **options_of(rules))
+        with _advising(truth, detections, rules, how):
+            detections = read_detections(detections, truth, **how, **options_of(rules))
         truth = extended(truth, detections)
     elif any(how[name] is not None for name in how if name not in ("unknown", "class_key")) or (
         how["unknown"] != "error"
@@ -240,6 +256,20 @@ def _read(
 def held(given: Any) -> Any:
     """Returns what an iterator yields as a list, since it can be read once; others as they are."""
     return list(given) if isinstance(given, Iterator) and not hasattr(given, "read") else given
+
+
+@contextmanager
+def _advising(
+    truth: Truth, detections: Any, rules: Protocol, how: Mapping[str, Any]
+) -> Iterator[None]:
+    """Replaces the advice of an error about unknown names by the fix of what the doctor finds."""
+    try:
+        yield
+    except DataError as error:
+        advised = wings.hook("advised")
+        if advised is None or isinstance(detections, Detections):
+            raise
+        raise advised(error, truth, detections, rules, how) from None
 
 
 def _read_boxes(

@@ -22,6 +22,8 @@ from detmap.errors import DetmapError
 HOOKS = {
     "examine_given": "detmap.analysis.doctor:examine_given",
     "is_suspicious": "detmap.analysis.doctor.quick_checks:is_suspicious",
+    "fixed_given": "detmap.analysis.doctor.fixes:fixed_given",
+    "advised": "detmap.analysis.doctor:advised",
     "fixed": "detmap.analysis.commands.doctor_consultation:fixed",
     "consult": "detmap.analysis.commands.doctor_consultation:consult",
     "confusion_matrix": "detmap.analysis.diagnosis.confusion:confusion_matrix",

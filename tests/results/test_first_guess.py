@@ -548,3 +548,36 @@ def test_numbers_of_classes_get_names(result: detmap.Result) -> None:
     assert named.per_class["cat"]["AP50"] > 0.99
     with pytest.raises(DataError, match="read_slices"):
         result.slices("slices.csv")  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("boxes-xyxy", lambda row: row | {"bbox": _corners(row["bbox"])}),
+        ("classes-one-based", lambda row: row | {"category_id": row["category_id"] + 1}),
+        ("images-shifted", lambda row: row | {"image_id": row["image_id"] + 1}),
+    ],
+)
+def test_a_fix_of_the_doctor_is_an_argument(
+    result: detmap.Result, tmp_path: Path, name: str, broken: Callable[[Any], Any]
+) -> None:
+    rows = [broken(row) for row in json.loads(A.read_text())]
+    path = make.write(tmp_path / "found.json", rows)
+    if name == "boxes-xyxy":
+        assert f"--fix {name}" in str(detmap.evaluate(TRUTH, path).findings)
+    else:  # the reader refuses the file, and the error says what to write
+        with pytest.raises(DataError, match=f'fix="{name}"'):
+            detmap.evaluate(TRUTH, path)
+    for given in (path, rows):
+        for fix in (name, [name], f"--fix {name}"):
+            fixed = detmap.evaluate(TRUTH, given, fix=fix)
+            assert fixed["AP"] == result["AP"]
+            assert fixed.fixes == (name,)
+    with pytest.raises(DataError, match="no such repair"):
+        detmap.evaluate(TRUTH, path, fix="nothing")
+
+
+def _corners(box: list[float]) -> list[float]:
+    x, y, w, h = box
+    return [x, y, x + w, y + h]

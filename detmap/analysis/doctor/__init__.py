@@ -155,6 +155,33 @@ def _examine(
     return Findings(made.findings, made.left_out)
 
 
+def advised(
+    error: DataError, truth: Truth, detections: Any, rules: Protocol, how: Mapping[str, Any]
+) -> DataError:
+    """The error of a reader with the fix of findings that explain unknown names, in the words of
+    Python; itself if there are none.
+    """
+    try:
+        found = examine_quickly(
+            truth,
+            None,
+            rules,
+            path=detections,
+            seconds=SECONDS,
+            rows=ROWS,
+            whole=True,
+            class_names=how.get("class_names"),
+        )
+    except DetmapError:
+        return error
+    meant = [each for each in found if each.fix and each.name.startswith(("classes-", "images-"))]
+    if not meant:
+        return error
+    names = [name for each in meant for name in each.fix.split() if name != "--fix"]
+    given = f'"{names[0]}"' if len(names) == 1 else str(names)
+    return DataError(error.where, error.what, f"{meant[0].sentence}: evaluate(..., fix={given})")
+
+
 def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -> Findings:
     """Quick findings in tables or files, within a few seconds; `how` are options of
     `read_detections`. None for files that are gone by now.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from detmap.analysis.doctor import examine
+from detmap.analysis.doctor import examine, loose_readers
 from detmap.analysis.doctor.hypothesis_names import FIXES
 from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.repair import Repair
@@ -90,3 +90,25 @@ def repaired(
         for each in made
     )
     return Repaired(replace(table, notes=(*notes, *table.notes)), made)
+
+
+def fixed_given(
+    detections: Any, truth: Truth, rules: Protocol, names: Sequence[str], how: Mapping[str, Any]
+) -> Detections:
+    """Reads the detections of a call and makes repairs; see `repaired`.
+
+    how : options of `detmap.read_detections`
+    """
+    from detmap.core.adapters import options_of, read_detections
+
+    names = [name.removeprefix("--fix").strip() for name in names]
+
+    def strictly() -> Detections:
+        return read_detections(detections, truth, **how, **options_of(rules))
+
+    def widely(wide: Truth, class_names: Mapping[int, str] | None) -> Detections:
+        given = {**how, "unknown": "drop", "class_names": class_names}
+        return read_detections(detections, wide, **given, **options_of(rules))
+
+    raw = loose_readers.read(detections, truth, strictly, widely, how["class_names"])
+    return repaired(truth, raw, names, rules, unknown=how["unknown"]).detections
