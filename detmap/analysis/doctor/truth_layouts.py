@@ -68,7 +68,7 @@ def _scale(truth: Truth) -> float | None:
     if good.sum() < max(LEAST, 0.9 * (~truth.crowd[some]).sum()):
         return None
     ratio = area[good] / box[good]
-    middle = float(np.median(ratio))
+    middle = float(np.sort(ratio)[len(ratio) // 2])  # np.median imports numpy.ma
     near = np.abs(ratio / middle - 1) < CONSTANT
     if middle <= 1 + 4 * CONSTANT or near.mean() < SHARE:
         return None
