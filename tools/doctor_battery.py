@@ -31,7 +31,7 @@ from tools.doctor_sets import PROTOCOLS, Set, generated, real, right
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "doctor.md"
 UNCHANGED = 0.01  # of AP50: no mistake then
-N_SETS, N_RIGHT = 20, 1000  # generated sets per kind of shapes, and sets without a mistake
+N_SETS, N_RIGHT = 5, 400  # generated sets per kind of shapes, and sets without a mistake
 BEGIN, END = "<!-- battery -->", "<!-- end of battery -->"
 
 Tables = tuple[detmap.Truth, detmap.Detections]

@@ -63,7 +63,8 @@ def repairs(raw: Raw) -> Iterator[Repair]:
     n_again = np.bincount(raw.image[again], minlength=len(raw.images))
     full = (n_again > 0) & (2 * n_again >= n_rows)
     at_end = again[-LEAST_ROWS:].all() and len(raw) > LEAST_ROWS
-    whole = (n_again[full] >= LEAST_ROWS).any()
+    # Where a detector repeats rows by itself, these are few in most of their images.
+    whole = n_again[full].max(initial=0) >= LEAST_ROWS and 2 * n_again[full].sum() >= again.sum()
     if not (at_end or whole) and again.sum() < max(LEAST, SHARE * len(raw)):
         return
     names = few(repr(raw.images[i]) for i in np.flatnonzero(full).tolist())
