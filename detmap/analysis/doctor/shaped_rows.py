@@ -32,6 +32,8 @@ from detmap.errors import DataError
 Boxes = NDArray[np.float64]
 Apply = Callable[[Raw, Truth], Raw]
 
+BROKEN = (DataError, TypeError, ValueError, KeyError, IndexError, OverflowError)
+"""What values that are no shapes raise."""
 LOOKED_AT = 300  # masks that are decoded to look for another order of pixels
 FITS, TIMES = 0.2, 3.0  # share of these that fit an object then, and times as many as before
 NOTHING = (0.0, 0.0, 0.0, 0.0)
@@ -65,7 +67,7 @@ def with_values(raw: Raw, values: list[tuple[Any, Any]], reader: ShapeReader) ->
         sizes = np.array([each["size"] for each in shapes], dtype=np.float64).reshape(-1, 2)
         boxes[runs] = reader.around(reader.read(shapes, sizes, str)) if runs else 0.0
         rest = [i for i, (value, _) in enumerate(values) if not isinstance(value, dict)]
-    except (DataError, TypeError, ValueError, KeyError):
+    except BROKEN:
         rest = list(range(len(values)))
     for i in rest:
         boxes[i] = around(*values[i], reader)
@@ -87,7 +89,7 @@ def around(value: Any, box: Any, reader: ShapeReader) -> tuple[float, float, flo
             return (float(x), float(y), float(w), float(h))
         low, high = points.min(axis=0), points.max(axis=0)
         return (*map(float, low), *map(float, high - low))  # type: ignore[return-value]
-    except (DataError, TypeError, ValueError, KeyError):
+    except BROKEN:
         return NOTHING
 
 
@@ -248,7 +250,10 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         ("masks-xy-swapped", transposed, "masks have x and y swapped"),
     ):
         apply = partial(_changed, change=change)
-        share = _share(apply(few, sample.truth), sample.truth)
+        try:
+            share = _share(apply(few, sample.truth), sample.truth)
+        except BROKEN:  # the reader of the file says what is wrong with a mask
+            return
         if share >= FITS and share >= TIMES * now:
             yield Repair(name, text, apply, 1, True)
 
