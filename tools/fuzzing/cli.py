@@ -114,7 +114,7 @@ def case(seed: int) -> str | None:
         code = main(words)
     COUNTS[f"exit {code}"] = COUNTS.get(f"exit {code}", 0) + 1
     said = f"{shown(words)} -> {code}: {err.getvalue()[-300:]!r}"
-    if code not in (0, 1, 2) or "Traceback" in err.getvalue() or "fault" in err.getvalue():
+    if code not in (0, 1, 2) or "Traceback" in err.getvalue() or "internal error" in err.getvalue():
         return said
     if code == 2 and (out.getvalue() or not err.getvalue()):
         return f"{said}, and on stdout {out.getvalue()[:100]!r}"
@@ -145,7 +145,7 @@ def as_process(words: list[str], code: int, out: str) -> str | None:
         check=False,
     )
     err = done.stderr.decode(errors="replace")
-    if done.returncode != code or "Traceback" in err or "fault" in err:
+    if done.returncode != code or "Traceback" in err or "internal error" in err:
         return f"as a process {shown(words)} -> {done.returncode}, not {code}: {err[-300:]!r}"
     expected = out.encode("utf-8", "backslashreplace")
     if words[0] not in ("parity", "--help") and done.stdout != expected and "--help" not in words:
