@@ -130,8 +130,8 @@ def run(arguments: argparse.Namespace) -> int:
         count=streams.counter("images copied"),
         figure=None if arguments.figure is None else (arguments.figure, arguments.column),
     )
-    where = arguments.output / INDEX if kind == "folder" else arguments.output
-    streams.inform(f"{where}: {size:,} bytes\n")
+    hint = f"; open {arguments.output / INDEX}" if kind == "folder" else ""
+    streams.inform(f"{arguments.output}: {size:,} bytes{hint}\n")
     command_output.write_notes([*([text] if text and kind != "md" else []), *notes])
     return 0
 

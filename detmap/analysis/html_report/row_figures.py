@@ -117,17 +117,25 @@ def costs(runs: Sequence[Run], linked: bool = False) -> Markup:
             for run in runs
         ]
         row = _row(kind, meaning[kind], values, ranges, apart[k] if apart else None)
-        rows.append(replace(row, href=_kind_link(kind) if linked else ""))
+        rows.append(replace(row, href=_kind_link(kind, runs) if linked else ""))
     panels = _panels("AP gain if fixed, points", "bars", runs)
     axes = [axis(panel, rows, place) for place, panel in enumerate(panels)]
     groups = [("one kind of error", rows[: len(ERRORS)]), ("all errors", rows[len(ERRORS) :])]
     return plot("AP gain if fixed", panels, groups, axes, _heading(runs), name="error")
 
 
-def _kind_link(kind: str) -> str:
-    """The page of all images with the cases of a kind of error."""
+def _kind_link(kind: str, runs: Sequence[Run]) -> str:
+    """The page of all images with the cases of a kind of error at every score, as the gains count
+    them.
+    """
+    lowest = [run.diagnosis.detections.score.min(initial=math.inf) for run in runs]
+    scores = "".join(
+        f"&{letter}={score!r}"
+        for letter, score in zip("ab", map(float, lowest), strict=False)
+        if math.isfinite(score)
+    )
     some = {"FalsePos": "Cls-Loc-Both-Dupe-Bkg", "FalseNeg": "Miss"}.get(kind, kind)
-    return f"{BROWSER}#view=cases&kind={some}"
+    return f"{BROWSER}#view=cases&kind={some}{scores}"
 
 
 def _heading(runs: Sequence[Run]) -> str:

@@ -21,7 +21,7 @@ const captionOf = (app, code) => {
     if (app.found.mode === "group") return [label, `found by ${["both", "A only", "B only", "neither"][app.state.group]}`];
     return [label, kind === MISS ? "missed" : "matched, but not paired here"];
   }
-  const head = `${label} ${rounded(app.det.steps[app.det.step[code]], 2)}`, object = objectOf(app, code);
+  const head = `${label} ${rounded(app.det.steps[app.det.step[code]], 4)}`, object = objectOf(app, code);
   const there = object < 0 ? "" : clean(classes[app.model.truth.label[object]]);
   if (app.found.mode === "cell") return [head, `${there && app.found.paired.object[code] >= 0 ? `overlaps ${there}` : "overlaps no free object"} \u00b7 ${KIND_NAMES[kind]}`];
   return [head, kind === 1 ? `Wrong class: it is ${there}` : kind === 3 ? `${KIND_NAMES[3]}: near ${there}` : KIND_NAMES[kind]];
@@ -30,7 +30,7 @@ const captionOf = (app, code) => {
 // Pixel boxes of a case and its object, and what is drawn around them.
 const sceneOf = async (app, i, code, k = app.state.det) => {
   const boxes = await app.source.boxes(i), items = itemsOf(app.model, boxes, k, i, app.found.steps[k]);
-  const wanted = code === null ? null : items.find(each => each.code === code) ?? null;
+  const wanted = code === null || (code >= 0 && k !== app.state.det) ? null : items.find(each => each.code === code) ?? null;
   const object = code === null || k !== app.state.det ? -1 : objectOf(app, code);
   return {items, focus: wanted, beside: object < 0 ? null : ~object, picture: await app.source.picture(i)};
 };
@@ -57,12 +57,12 @@ const counted = (app, n) => {
 };
 
 const card = (app, n, i, code) => {
-  const name = clean(app.model.meta.files[i]), short = name.split("/").at(-1), count = app.found.perImage[i];
+  const name = clean(app.model.meta.files[i]), short = middle(name, code === null ? 26 : 18), count = app.found.perImage[i];
   const [head, text] = code === null ? [short, counted(app, count)] : captionOf(app, code);
   const kind = code === null ? -1 : kindOfCase(app, code), style = kind < 0 ? "" : kind === MISS ? "lost" : kind === 0 ? "right" : kind === FOUND ? "" : "wrong";
   const canvas = element("canvas", {"aria-hidden": "true"});
-  const made = pushable(`card${code === null ? `i${i}` : code}`, canvas, () => app.change({open: {image: i, code}}, {keepPage: true}), {className: "card"});
-  made.append(element("b", {className: style, textContent: head}), element("small", {textContent: code === null ? text : `${text} \u00b7 ${short}`, title: name}));
+  const made = pushable(`card${code === null ? `i${i}` : code}`, canvas, () => app.change({open: {image: i, code}}, {keepPage: true}), {className: "card", title: name});
+  made.append(element("b", {className: style, textContent: head}), element("small", {textContent: code === null ? text : `${short} \u00b7 ${text}`}));
   app.drawers.set(canvas, () => drawCard(app, canvas, i, code));
   return element("li", {}, made);
 };

@@ -5,6 +5,7 @@ const STYLES = {  // colour, width, dashes: kinds differ without colour too
 };
 const BIDI = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const clean = text => String(text).replace(BIDI, "\ufffd");
+const middle = (text, most = 26) => text.length > most ? `${text.slice(0, most - 16)}\u2026${text.slice(-15)}` : text;  // both ends tell names apart
 const cut = (text, most = 22) => text.length > most ? `${text.slice(0, most - 1)}\u2026` : text;
 const KEPT_FILES = 40, KEPT_PICTURES = 240;
 
@@ -96,7 +97,7 @@ const itemsOf = (model, boxes, k, i, s) => {
   return found;
 };
 
-const rounded = (value, digits) => Number.isNaN(value) ? "" : (Math.floor(value * 10 ** digits + 1e-9) / 10 ** digits).toFixed(digits);
+const rounded = (value, digits) => Number.isNaN(value) ? "" : value.toFixed(digits);
 
 // Sizes a canvas to its place and returns its context in CSS pixels.
 const prepare = (canvas, width, height) => {
@@ -170,6 +171,8 @@ const outline = (context, view, each, alpha, thick) => {
 
 // A name above its box, unless it would cover another one.
 const nameBox = (context, [width, height], view, each, taken) => {
+  const left = view.x + each.x * view.scale, top = view.y + each.y * view.scale;
+  if (left > width || top > height || left + each.w * view.scale < 0 || top + each.h * view.scale < 0) return;  // not in sight
   context.font = "12px system-ui,sans-serif";
   const w = context.measureText(each.name).width + 8, h = 17;
   const x = Math.min(Math.max(view.x + each.x * view.scale, 0), width - w);

@@ -23,7 +23,7 @@ const toggled = (list, value) => list.includes(value) ? list.filter(each => each
 const bar = (key, name, count, most, pressed, style, press) => {
   const made = pushable(key, element("span", {className: "fill"}), press, {className: `bar ${style}`, "aria-pressed": pressed});
   made.firstChild.style.width = `${most ? 100 * count / most : 0}%`;
-  made.append(element("span", {className: "what", textContent: name}), element("span", {className: "count", textContent: grouped(count)}));
+  made.append(element("span", {className: "what", textContent: cut(name, 60), title: name}), element("span", {className: "count", textContent: grouped(count)}));
   return made;
 };
 const group = (title, ...content) => element("section", {className: "group", "aria-label": title},

@@ -21,14 +21,16 @@ const listedImages = app => app.state.view === "images" ? Array.from(app.list)
 const imageList = app => `${listedImages(app).map(i => clean(app.model.meta.files[i])).join("\n")}\n`;
 
 const caseList = async app => {
-  const {model, state, found} = app, {classes, ids, files: names} = model.meta, rows = [CSV_HEAD.join(",")];
+  const {model, state, found} = app, {classes, ids, files: names} = model.meta;
+  const rows = [[...CSV_HEAD, ...(ids ? ["file"] : [])].join(",")];  // ids are joined with lists of images by their files
   for (const code of ordered(model, state, found.cases)) {
     const i = imageOf(app, code), boxes = await app.source.boxes(i), kind = kindOfCase(app, code);
     const each = itemsOf(model, boxes, state.det, i, found.steps[state.det]).find(item => item.code === code);
     const object = objectOf(app, code), other = object >= 0 ? classes[model.truth.label[object]] : "";
     const label = classes[labelOf(app, code)];
     rows.push([kind === FOUND ? "object" : KIND_KEYS[kind], ids ? ids[i] : names[i], label, each.x, each.y, each.w, each.h,
-      code < 0 ? NaN : each.score, Math.round(each.overlap * 100) / 100, other === label ? "" : other, each.row].map(csvCell).join(","));
+      code < 0 ? NaN : each.score, Math.round(each.overlap * 100) / 100, other === label ? "" : other, each.row,
+      ...(ids ? [names[i]] : [])].map(csvCell).join(","));
   }
   return `${rows.join("\n")}\n`;
 };

@@ -63,7 +63,7 @@ const makeHead = app => {
   const buttons = app.names.map((name, k) => pushable(`det${k}`, app.names.length > 1 ? `${"AB"[k]} ${name}` : name, () => app.change({det: k})));
   const canvas = element("canvas", {className: "curves", "aria-hidden": "true"});
   const slider = element("input", {type: "range", min: 0, max: SLIDER, step: 1, "aria-label": "Score threshold"});
-  const field = element("input", {type: "number", step: "any", "aria-label": "Score threshold, a number"});
+  const field = element("input", {type: "text", inputMode: "decimal", "aria-label": "Score threshold, a number"});
   const best = pushable("best", "best F1", () => move(model.meta.detectors[app.state.det].best, true));
   const numbers = element("p", {className: "numbers", role: "status"});
   const floor = element("p", {className: "small"});
@@ -82,7 +82,11 @@ const makeHead = app => {
     const [low, high] = ends(), t = low + (high - low) * slider.value / SLIDER, digits = Math.max(0, 4 - Math.ceil(Math.log10(high - low || 1)));
     move(Number(t.toFixed(Math.min(digits, 20))), false);
   });
-  field.addEventListener("change", () => { if (field.value !== "" && !Number.isNaN(field.valueAsNumber)) move(field.valueAsNumber, true); });
+  field.addEventListener("change", () => {  // within the scores; nothing else is taken
+    const given = Number(field.value.trim().replace(",", ".") || NaN), [low, high] = ends();
+    if (!Number.isNaN(given)) move(Math.min(high, Math.max(low, given)), true);
+    field.value = Number(app.state.t[app.state.det].toFixed(4));
+  });
 
   const rate = value => Number.isNaN(value) ? "\u2013" : `${(100 * value).toFixed(1)}\u202f%`;
   const draw = () => {
@@ -162,7 +166,8 @@ const start = async () => {
     const names = ["truth", ...files.get("meta").detectors.map((_, k) => `det${k}`)];
     await Promise.all(names.map(name => loadScript(`data/${name}.js`)));
   } catch (error) {
-    document.getElementById("note").textContent = `${error.message}. Keep the files of the report together.`;
+    document.getElementById("note").replaceChildren(`${error.message}. Keep the files of the report together. `,
+      element("a", {href: "index.html", textContent: "The report"}), " is complete without them.");
     return;
   }
   const model = readModel();

@@ -1,7 +1,7 @@
 // One image in a dialog: layers, zoom, both detectors side by side, and its rows.
 const makeViewer = app => {
   const dialog = document.getElementById("viewer"), {model} = app, two = model.detectors.length > 1;
-  const shown = {truth: true, alone: false, side: false, zoom: 1, x: 0, y: 0, hover: null};
+  const shown = {truth: true, alone: false, side: false, other: false, zoom: 1, x: 0, y: 0, hover: null};
   let panes = [], at = null, pointers = new Map();
   const button = (text, key, press, label) => {
     const made = pushable(label, text, press, key ? {title: label} : {title: label, "aria-label": label});
@@ -25,7 +25,7 @@ const makeViewer = app => {
     app.change({open: cases ? {image: imageOf(app, next), code: next} : {image: next, code: null}, page}, {keepPage: true, replace: true});
   };
   const toggle = name => { shown[name] = !shown[name]; reset(); draw(); };
-  const other = () => app.change({det: 1 - app.state.det, open: {image: app.state.open.image, code: null}}, {keepPage: true, replace: true});
+  const current = () => shown.other ? 1 - app.state.det : app.state.det;  // the list stays that of the chosen one
   const reset = () => Object.assign(shown, {zoom: 1, x: 0, y: 0});
   const zoom = (factor, x = 0, y = 0) => {
     const next = Math.max(1, Math.min(40, shown.zoom * factor)), real = next / shown.zoom;
@@ -34,7 +34,7 @@ const makeViewer = app => {
     paintPanes();
   };
 
-  const detectors = () => shown.side && two ? [0, 1] : [app.state.det];
+  const detectors = () => shown.side && two ? [0, 1] : [current()];
   // Beside each other, or one below the other if the image is then larger.
   const layout = (n, [w, h]) => {
     const width = stage.clientWidth, height = stage.clientHeight, space = 24;
@@ -62,7 +62,7 @@ const makeViewer = app => {
     const sorted = [...scene.items].sort((a, b) => order.indexOf(a.style) - order.indexOf(b.style) || (b.score || 0) - (a.score || 0));
     for (const each of sorted.slice(0, 400)) {
       const show = element("button", {type: "button", textContent: each.kind, className: {missed: "lost", fp: "wrong", tp: "right"}[each.style] ?? ""});
-      const row = element("tr", {}, element("td", {}, show), element("td", {textContent: each.label}), element("td", {textContent: rounded(each.score, 3)}),
+      const row = element("tr", {}, element("td", {}, show), element("td", {textContent: cut(each.label, 40), title: each.label}), element("td", {textContent: rounded(each.score, 4)}),
         element("td", {textContent: each.overlap ? each.overlap.toFixed(2) : ""}), element("td", {textContent: `${Math.round(each.w)}\u00d7${Math.round(each.h)}`}));
       if (each.code === app.state.open.code) row.className = "chosen";
       const hover = code => () => { shown.hover = code; paintPanes(); };
@@ -73,7 +73,7 @@ const makeViewer = app => {
       body.append(row);
     }
     const head = ["Kind", "Class", "Score", model.meta.overlap, "Size"].map(name => element("th", {scope: "col", textContent: name}));
-    const name = two ? ` of ${app.names[app.state.det]}` : "";
+    const name = two ? ` of ${app.names[current()]}` : "";
     return [element("p", {className: "small", textContent: `${sorted.length} rows${name}; point at one to see its box alone`}),
       roving(element("div", {role: "group", "aria-label": "Rows of the image"}, element("table", {}, element("thead", {}, element("tr", {}, ...head)), body)))];
   };
@@ -81,18 +81,18 @@ const makeViewer = app => {
   const draw = async () => {
     const {image, code} = app.state.open, whole = [model.width[image], model.height[image]], place = index(), mine = {};
     at = mine;
-    title.replaceChildren(clean(model.meta.files[image]).split("/").at(-1),
+    title.replaceChildren(clean(model.meta.files[image]),
       element("small", {textContent: ` ${place >= 0 ? `${grouped(place + 1)} of ${grouped(app.list.length)} \u00b7 ` : ""}${whole.join("\u00d7")}`}));
     const mark = (made, on) => { made.setAttribute("aria-pressed", on); return made; };
     redraw(controls, [button("\u2190", "", () => move(-1), "Previous"), button("\u2192", "", () => move(1), "Next"),
       mark(button("Truth", "G", () => toggle("truth"), "Ground truth"), shown.truth),
       ...(code === null ? [] : [mark(button("Only this", "F", () => toggle("alone"), "Only this case"), shown.alone)]),
-      ...(two ? [mark(button("A | B", "S", () => toggle("side"), "A beside B"), shown.side), button("Other", "D", other, "Other detector")] : []),
+      ...(two ? [mark(button("A | B", "S", () => toggle("side"), "A beside B"), shown.side), mark(button("Other", "D", () => toggle("other"), "Other detector"), shown.other)] : []),
       button("\u2212", "", () => zoom(1 / 1.5), "Zoom out"), button("Fit", "0", () => { reset(); paintPanes(); }, "Fit"),
       button("+", "", () => zoom(1.5), "Zoom in"), button("Close", "Esc", () => dialog.close(), "Close")]);
     const every = detectors();
     let scenes;
-    try { scenes = await Promise.all(every.map(k => sceneOf(app, image, code, k))); } catch (error) { app.warn(error.message); return; }
+    try { scenes = await Promise.all(every.map(k => sceneOf(app, image, code, k))); } catch (error) { stage.replaceChildren(element("p", {className: "notice", textContent: `${error.message}. Keep the files of the report together.`})); return; }
     if (at !== mine || !dialog.open) return;
     const size = layout(every.length, whole);
     panes = every.map((k, n) => ({canvas: element("canvas", {role: "img", "aria-label": `Boxes of ${app.names[k]}`}), size, k, scene: scenes[n]}));
@@ -102,7 +102,7 @@ const makeViewer = app => {
       const t = app.state.t[k], name = two ? `${"AB"[k]} ${app.names[k]}` : app.names[k];
       return element("figure", {}, element("figcaption", {textContent: `${name}, score from ${Number(t.toFixed(4))}`}), canvas);
     }));
-    redraw(rows, rowsOf(scenes[Math.max(0, every.indexOf(app.state.det))]));
+    redraw(rows, rowsOf(scenes[Math.max(0, every.indexOf(current()))]));
     paintPanes();
   };
 
@@ -128,7 +128,7 @@ const makeViewer = app => {
     }
   });
   const keys = {ArrowLeft: () => move(-1), ArrowRight: () => move(1), g: () => toggle("truth"), f: () => toggle("alone"),
-    s: () => two && toggle("side"), d: () => two && other(), "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), 0: () => { reset(); paintPanes(); }};
+    s: () => two && toggle("side"), d: () => two && toggle("other"), "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), 0: () => { reset(); paintPanes(); }};
   dialog.addEventListener("keydown", event => {
     const press = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!press || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -149,7 +149,7 @@ const makeViewer = app => {
     show() {
       if (!app.state.open) { if (dialog.open) dialog.close(); return; }
       if (!dialog.open) {
-        Object.assign(shown, {alone: false, side: two && app.found.mode === "group"});
+        Object.assign(shown, {alone: false, other: false, side: two && app.found.mode === "group"});
         dialog.showModal();
       }
       reset();
