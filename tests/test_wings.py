@@ -27,7 +27,7 @@ MEMORY = """
 import detmap
 truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]])
 found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [.5])
-print(detmap.evaluate(truth, found), detmap.evaluate(truth, found).findings)
+print(detmap.evaluate(truth, found), list(detmap.evaluate(truth, found).findings))
 """
 
 
