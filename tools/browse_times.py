@@ -42,7 +42,7 @@ return near.every(each => "drawn" in each.dataset) ? performance.now() / 1000 : 
 """
 MOVE = """
 const done = arguments[arguments.length - 1];
-const field = document.querySelector("#head input[type=number]");
+const field = document.querySelector("#head .exact input");
 const note = document.getElementById("note"), begin = performance.now();
 new MutationObserver((_, observer) => {
   observer.disconnect();

@@ -161,7 +161,7 @@ def test_the_threshold_moves_by_slider_field_and_button(browser: Any, shapes: Pa
     t = float(browser.execute_script("return /a=([^&]+)/.exec(location.hash)[1]"))
     mine = Expected(sample()["contours"], t)
     assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
-    field = browser.find_element("css selector", "#head input[type=number]")
+    field = browser.find_element("css selector", "#head .exact input")
     browser.execute_script(
         "arguments[0].value = '0.6'; arguments[0].dispatchEvent(new Event('change'))", field
     )
@@ -169,6 +169,12 @@ def test_the_threshold_moves_by_slider_field_and_button(browser: Any, shapes: Pa
     assert [read(browser)["kinds"][str(k)] for k in range(7)] == Expected(
         sample()["contours"], 0.6
     ).kinds()
+    for given, shown in (("0,7", "0.7"), ("nonsense", "0.7"), ("", "0.7"), ("-3", "0.2201")):
+        browser.execute_script(
+            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
+            *(field, given),
+        )
+        assert field.get_property("value") == shown
     press(browser, "best")
     until(browser, "return !location.hash.includes('a=')")
     assert read(browser)["totals"] == first
@@ -180,7 +186,7 @@ def test_a_threshold_between_steps_is_the_next_step(
     monkeypatch.setattr(cases, "MOST_STEPS", 100)
     every = sample()
     open_page(browser, written(every, tmp_path / "report"), "#a=0.2555")
-    field = browser.find_element("css selector", "#head input[type=number]")
+    field = browser.find_element("css selector", "#head .exact input")
     assert field.get_property("value") == "0.26"
     mine = Expected(every["contours"], 0.26)
     assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
@@ -245,7 +251,10 @@ def test_cases_are_saved_with_the_columns_of_errors(browser: Any, shapes: Path) 
     wanted = [
         each.to_dict() for each in errors(some.diagnosis, min_score=some.best) if each.kind == "Cls"
     ]
-    assert list(rows[0]) == list(wanted[0])
+    assert list(rows[0]) == [*wanted[0], "file"]  # of images that have ids
+    browser.execute_script("location.hash = ''")
+    listed = saved(browser, "saveImages").split()
+    assert {row["file"] for row in rows} <= {*listed}
     assert len(rows) == len(wanted) == 23
     by_row = {each["row"]: each for each in wanted}
     for row in rows:
