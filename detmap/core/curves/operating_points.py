@@ -9,7 +9,6 @@ class).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -118,10 +117,7 @@ class Operating(Tabular):
         """Returns one row per class, then micro and macro."""
         rows = [*self.per_class, {"name": "(micro)"} | self.micro, {"name": "(macro)"} | self.macro]
         columns = [key for key in rows[0] if key != "name"] if self.per_class else [*self.micro]
-        header = (
-            "class",
-            *(key.upper() if key[0] == "f" and key[1:] != "p" else key for key in columns),
-        )
+        header = ("class", *map(_title, columns))
         cells = tuple((row["name"], *(_cell(key, row[key]) for key in columns)) for row in rows)
         return Table(title, header, cells, name=name)
 
@@ -278,7 +274,7 @@ def _plain(row: Row) -> Row:
 
 def _title(key: str) -> str:
     """F1 and other F-beta; the others as they are."""
-    return key.upper() if re.fullmatch(r"f[\d.]+", key) else key
+    return key.upper() if key[0] == "f" and key != "fp" else key
 
 
 def _cell(key: str, value: Any) -> Cell:

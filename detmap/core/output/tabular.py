@@ -66,12 +66,8 @@ class Tabular(ProposesNames):
         digits : decimals (default: 4, in percent 2)
         options : of `tables`
         """
-        from detmap.core.output import formats
-
-        style = Style(percent, digits)
         self._check("to_markdown", options)
-        text = formats.markdown(self.tables_of("markdown", style, **options), style)
-        return _written(path, text)
+        return _written(path, self._text("markdown", Style(percent, digits), options))
 
     def to_latex(
         self,
@@ -82,11 +78,8 @@ class Tabular(ProposesNames):
         **options: Any,
     ) -> str:
         """Returns the tables as LaTeX (booktabs); parameters as in `to_markdown`."""
-        from detmap.core.output import formats
-
-        style = Style(percent, digits)
         self._check("to_latex", options)
-        return _written(path, formats.latex(self.tables_of("latex", style, **options), style))
+        return _written(path, self._text("latex", Style(percent, digits), options))
 
     def save(self, path: str | Path, **options: Any) -> None:
         """Writes a file in the format of its suffix: .json, .csv, .md, .tex or .txt.
@@ -98,7 +91,7 @@ class Tabular(ProposesNames):
         DetmapError : another suffix, or the write fails
         TypeError : an unknown option
         """
-        from detmap.core.output import format_of, formats
+        from detmap.core.output import format_of
 
         form = format_of(path)
         self._check("save", options)
@@ -106,8 +99,14 @@ class Tabular(ProposesNames):
             text = self.to_json(**{key: options[key] for key in ("iou",) if key in options})
         else:
             style = Style(options.pop("percent", False), options.pop("digits", None))
-            text = formats.RENDERERS[form](self.tables_of(form, style, **options), style)
+            text = self._text(form, style, options)
         _written(path, text)
+
+    def _text(self, form: str, style: Style, options: Mapping[str, Any]) -> str:
+        """Returns the tables that a format shows as its text."""
+        from detmap.core.output import formats
+
+        return formats.RENDERERS[form](self.tables_of(form, style, **options), style)
 
     def _check(self, method: str, options: Mapping[str, Any]) -> None:
         """Raises `TypeError` for an option that `tables` does not have."""
