@@ -105,8 +105,7 @@ def evaluate(
         _refuse_swapped(truth, detections)
         truth, protocol = read_truth_and_protocol(truth, protocol, settings)
         settings = None
-        with _advising(truth, detections, protocol, how):
-            bounded = _evaluate_parts(truth, detections, protocol, memory, how, threads)
+        bounded = _evaluate_parts(truth, detections, protocol, memory, how, threads)
         if bounded is not None:
             return bounded
     if fix is not None:

@@ -569,6 +569,9 @@ def test_a_fix_of_the_doctor_is_an_argument(
     else:  # the reader refuses the file, and the error says what to write
         with pytest.raises(DataError, match=f'fix="{name}"'):
             detmap.evaluate(TRUTH, path)
+        with pytest.raises(DataError) as caught:  # the doctor would read all of it at once
+            detmap.evaluate(TRUTH, path, memory="1GB")
+        assert "fix=" not in str(caught.value)
     for given in (path, rows):
         for fix in (name, [name], f"--fix {name}"):
             fixed = detmap.evaluate(TRUTH, given, fix=fix)
