@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import replace
 
 from detmap.analysis.doctor import ROWS, examine_quickly
@@ -12,10 +11,9 @@ from detmap.analysis.doctor.examine import Examination
 from detmap.analysis.doctor.fixes import repaired
 from detmap.analysis.doctor.hypothesis_names import FIXES
 from detmap.analysis.doctor.trial import trial_of
-from detmap.analysis.doctor.wide_reading import Widely
+from detmap.analysis.doctor.wide_reading import Widely, widely_with
 from detmap.cli import evaluation_inputs as reading
 from detmap.cli import streams
-from detmap.core.adapters import read_detections
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Findings
 from detmap.core.tables import Detections, Truth
@@ -48,13 +46,7 @@ def fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protoco
 
 def widely(arguments: argparse.Namespace, path: str) -> Widely:
     """Return what reads detections against a ground truth with more classes."""
-
-    def read(truth: Truth, class_names: Mapping[int, str] | None) -> Detections:
-        how = reading.detection_options(arguments)
-        how |= {"unknown": "drop", "class_names": class_names}
-        return read_detections(path, truth, **how)
-
-    return read
+    return widely_with(path, reading.detection_options(arguments))
 
 
 def _several(arguments: argparse.Namespace) -> bool:

@@ -74,6 +74,7 @@ def doctor(
     ------
     DataError : what no reader can make sense of
     """
+    from detmap.analysis.doctor.wide_reading import widely_with
     from detmap.core.adapters import options_of, read_detections, read_truth, read_truth_for
     from detmap.core.protocol.default_protocol import prepare
 
@@ -87,16 +88,12 @@ def doctor(
     else:
         table = read_truth_for(truth, rules, split=split)
 
+    how = {"format": format, **({} if rules is None else options_of(rules))}
+
     def strictly() -> Detections:
-        how = {} if rules is None else options_of(rules)
-        return read_detections(cast(Path, detections), table, format=format, **how)
+        return read_detections(cast(Path, detections), table, **how)
 
-    def widely(wide: Truth, class_names: Mapping[int, str] | None) -> Detections:
-        how = {} if rules is None else options_of(rules)
-        how |= {"unknown": "drop", "class_names": class_names}
-        return read_detections(cast(Path, detections), wide, format=format, **how)
-
-    return _examine(table, detections, strictly, rules, Clock(None), widely)
+    return _examine(table, detections, strictly, rules, Clock(None), widely_with(detections, how))
 
 
 def examine_quickly(

@@ -14,6 +14,7 @@ from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.shaped_rows import shapes_of
 from detmap.analysis.doctor.trial import sample, trial_of
+from detmap.analysis.doctor.wide_reading import widely_with
 from detmap.core.adapters.joining import join as joining
 from detmap.core.adapters.joining.unknown_policy import policy
 from detmap.core.protocol import Protocol
@@ -103,12 +104,11 @@ def fixed_given(
 
     names = [name.removeprefix("--fix").strip() for name in names]
 
+    options = {**how, **options_of(rules)}
+
     def strictly() -> Detections:
-        return read_detections(detections, truth, **how, **options_of(rules))
+        return read_detections(detections, truth, **options)
 
-    def widely(wide: Truth, class_names: Mapping[int, str] | None) -> Detections:
-        given = {**how, "unknown": "drop", "class_names": class_names}
-        return read_detections(detections, wide, **given, **options_of(rules))
-
+    widely = widely_with(detections, options)
     raw = loose_readers.read(detections, truth, strictly, widely, how["class_names"])
     return repaired(truth, raw, names, rules, unknown=how["unknown"]).detections

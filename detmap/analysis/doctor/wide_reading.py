@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from detmap.analysis.doctor.raw_rows import Raw, from_table
+from detmap.core.adapters import read_detections
 from detmap.core.adapters.joining.unknown_policy import policy
 from detmap.core.tables import Categories, Detections, Truth
 from detmap.core.tables.extension import with_axes, with_classes
@@ -22,6 +23,16 @@ UNKNOWN = "class {} of the detections"
 Widely = Callable[[Truth, Mapping[int, str] | None], Detections]
 """Reads the detections against another ground truth and other class names; drops rows of unknown
 images."""
+
+
+def widely_with(detections: Any, how: Mapping[str, Any]) -> Widely:
+    """Returns what reads detections with these options of `detmap.read_detections`."""
+
+    def read(truth: Truth, class_names: Mapping[int, str] | None) -> Detections:
+        given = {**how, "unknown": "drop", "class_names": class_names}
+        return read_detections(detections, truth, **given)
+
+    return read
 
 
 def read(truth: Truth, class_names: Any, widely: Widely) -> Raw | None:
