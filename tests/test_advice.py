@@ -3,8 +3,6 @@
 That advice leads to the right number is tested where the mistake is.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import inspect

@@ -1,7 +1,5 @@
 """The plan of the house, as tests: imports run one way, and each kind of work has its place."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

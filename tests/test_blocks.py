@@ -2,8 +2,6 @@
 blocks in bash; and zsh, where there is one, understands them as bash does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Any value in any argument of the library gives a result or an error of ours, never another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace

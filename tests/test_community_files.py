@@ -1,7 +1,5 @@
 """Files that GitHub reads: issue forms, policies, the metadata of the action; the checklist."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

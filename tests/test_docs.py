@@ -1,7 +1,5 @@
 """What the pages in docs/ print is what happens, and CITATION.cff can be cited."""
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import functools

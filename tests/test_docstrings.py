@@ -1,7 +1,5 @@
 """The examples in docstrings run: of every public function and of the types that users hold."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 from pathlib import Path

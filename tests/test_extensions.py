@@ -1,7 +1,5 @@
 """The pages that say how detmap is extended are done, to the letter, on a copy of it."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """An ordinary evaluation imports what it uses, and nothing else: its time is mostly imports."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

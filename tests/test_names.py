@@ -1,7 +1,5 @@
 """Options have one name in Python, on the command line and in receipts."""
 
-from __future__ import annotations
-
 import argparse
 import inspect
 

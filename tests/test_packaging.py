@@ -1,7 +1,5 @@
 """What an index and an installer are told: the name, the extras and the hints that install them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bundled sample gives the numbers that are written down, and every one has its history."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from itertools import pairwise

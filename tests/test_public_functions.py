@@ -1,7 +1,5 @@
 """`detmap.report`, `inspect`, `convert`, `show`: what the commands give, in Python."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

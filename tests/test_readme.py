@@ -1,7 +1,5 @@
 """What the README and the pages of classifiers and receipts print is what happens."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

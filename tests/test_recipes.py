@@ -1,7 +1,5 @@
 """The numbers that docs/recipes.md and docs/formats.md print beside commands are theirs."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What lies in the repository, and where: files of the root, of tests and of tools."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

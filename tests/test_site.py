@@ -1,7 +1,5 @@
 """The documentation site: its search finds each job, its navigation is short, the API is whole."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math

@@ -1,7 +1,5 @@
 """The notebook docs/tour.ipynb runs, and prints what it shows."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The core works without its wings: each is deleted from a copy, and all of them together."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

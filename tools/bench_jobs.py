@@ -8,8 +8,6 @@ a job, add a function here and what it is run on in the table of `bench.py`. Imp
 functions: what a process measures includes them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

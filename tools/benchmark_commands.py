@@ -6,8 +6,6 @@ docs/benchmarks.md.
 DATA is the folder of the goldens. ``tests/benchmarks/test_command_table.py`` compares the table.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

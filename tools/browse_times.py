@@ -9,8 +9,6 @@ Chromium, from disk: until the first list is there and until its cards are drawn
 threshold with all counts; a filter; memory of the page's process.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess

@@ -3,8 +3,6 @@ kernels of an editable install. Without a linker, and with changed kernels, ther
 is said: numba compiles then.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

@@ -13,8 +13,6 @@ and each kernel is compiled for the types of arguments that it then meets. The c
 processor of its kind; that no operation is fused is checked in the assembly for arm.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import lzma

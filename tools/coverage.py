@@ -14,8 +14,6 @@ detectors. A sample depends on the seed and its number alone. The state folder h
 per sample, and a stopped run continues. `table` writes a table between two marks of a page.
 """
 
-from __future__ import annotations
-
 if __name__ == "coverage":  # numba looks for the package of this name, in a tool's folder first
     raise ImportError("a script, not the package coverage")
 

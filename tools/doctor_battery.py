@@ -5,8 +5,6 @@ Run: python tools/doctor_battery.py [--write] [--sets N] [--right N] [--data FOL
 --write changes docs/doctor.md. FOLDER is ../shared/data, and the unpacked archives of VOC 2007.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

@@ -3,8 +3,6 @@
 `KINDS` lists them with the finding that names each, and what a fix must give.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

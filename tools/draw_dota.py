@@ -2,8 +2,6 @@
 29,000 objects of 15 classes, most of them on few images, and 120,000 detections.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -5,8 +5,6 @@ The same boxes are written as CSV without a header, in the form of keras-retinan
 python tools/draw_kitti.py FOLDER
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

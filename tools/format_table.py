@@ -6,8 +6,6 @@
 All samples hold the same boxes, so each row shows the same AP.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

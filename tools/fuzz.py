@@ -13,8 +13,6 @@ takes longer than the limit twice (hang: once may be the compiler, or a busy mac
 exception (traceback), a text (wrong). Case k has the seed S + k. Exit code 1 if anything was found.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib.util

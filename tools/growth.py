@@ -3,8 +3,6 @@
 python tools/bench.py growth --runs 2 --statistic min --figure docs/growth.png
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

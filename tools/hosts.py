@@ -7,8 +7,6 @@ Hosts marked with * need several gigabytes (torch). detectron2 and torchvision's
 on the package index: give their folder, --source DIR. --shared uses one environment for all.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -8,8 +8,6 @@ and as it prints.
 Needs Chromium, its driver and `pip install selenium`.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import shutil

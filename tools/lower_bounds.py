@@ -6,8 +6,6 @@
 Without an extra: what detmap itself needs. Exit 1 if a dependency has no lower bound.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -3,8 +3,6 @@
 Each has the calls at the start of its documentation. lvis-api is the reference.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterable

@@ -10,8 +10,6 @@ prints each mutant that no test notices, as a difference. Such a mutant needs a 
 code without effect. docs/CONTRIBUTING.md tells how to read the list.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -3,8 +3,6 @@
 python tools/open_images_files.py FOLDER [IMAGES]
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

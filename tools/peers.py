@@ -2,8 +2,6 @@
 `detmap.reproducibility.peers` that give pycocotools' numbers.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterable

@@ -7,8 +7,6 @@ calibration, operating points, comparisons. JSON has the shortest text of a numb
 number has, so equal texts are equal bits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

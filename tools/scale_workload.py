@@ -9,8 +9,6 @@ their own, with other scores. Writes `instances.json` (boxes only), `detections/
 file per shard, and with `--json` `results.json` with the same rows.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

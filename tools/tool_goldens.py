@@ -7,8 +7,6 @@ a mean and of a class's AP, and how often an unstable sort decided. FOLDER holds
 folder a detector. Exit 1 where a difference is above 1e-14.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """Docstrings for the site: examples become code without prompts, sections become lists."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages of the site that have no file in docs/: the README and the Python API."""
 
-from __future__ import annotations
-
 import html
 import importlib
 import inspect

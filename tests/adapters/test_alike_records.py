@@ -1,7 +1,5 @@
 """Records that are alike are read in two stages: to the bit as record by record, or not at all."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

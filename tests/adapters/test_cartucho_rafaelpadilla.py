@@ -1,7 +1,5 @@
 """Text of Cartucho's and rafaelpadilla's tools: the same numbers as the files they were made of."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

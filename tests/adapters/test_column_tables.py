@@ -1,7 +1,5 @@
 """Tables with named columns: CSV and Parquet files, frames in memory."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Converted tables give the same number; what a format cannot hold is a note or an error."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

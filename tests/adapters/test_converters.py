@@ -1,7 +1,5 @@
 """The recipes of docs/recipes.md with converters of other projects, where they are installed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """CSV, Parquet, saved matches and JSON whose end is missing are called truncated."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

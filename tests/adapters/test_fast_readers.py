@@ -1,7 +1,5 @@
 """The fast lanes read what the reference lanes read, to the bit, or nothing."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of a folder are read whatever the case of their suffixes; none is left out silently."""
 
-from __future__ import annotations
-
 import unicodedata
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every format's sample gives the same number, is recognized, and its conversion too."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

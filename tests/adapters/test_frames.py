@@ -1,7 +1,5 @@
 """Frames of pandas and polars, Arrow tables and dicts, whole and column by column."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """JSON lines: one reader in memory and in bounded memory, with the rows of a list."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -1,7 +1,5 @@
 """An LVIS truth has a scope and groups of classes; a COCO truth has neither."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

@@ -1,7 +1,5 @@
 """Roles and attributes by name: from COCO files, arrays and batches alike; and never in silence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

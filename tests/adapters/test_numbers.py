@@ -2,8 +2,6 @@
 
 It is refused where it would change a number, and counted in a note where it does not."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import tracemalloc

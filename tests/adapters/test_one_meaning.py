@@ -1,7 +1,5 @@
 """One file, one meaning: what a column or a list means does not depend on single rows."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Everything takes everything: each kind of object gives the numbers of the file."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Exports that no reader takes are named, as files, folders and Python objects."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """A format is a module and a row; what a path is, the registry decides."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """No reader of JSON takes one of two values of a key silently (RFC 8259)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

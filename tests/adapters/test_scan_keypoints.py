@@ -1,7 +1,5 @@
 """The fast reader of keypoints, which looks for the end of a list before it reads the numbers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

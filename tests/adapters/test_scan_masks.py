@@ -1,7 +1,5 @@
 """The fast reader of masks: what it takes, and what it leaves to the reference reader."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

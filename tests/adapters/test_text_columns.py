@@ -1,7 +1,5 @@
 """Text without a header in another layout, or without content: what the messages say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

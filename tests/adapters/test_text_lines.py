@@ -1,7 +1,5 @@
 """The lines of text files are the same however much of a text is looked at together."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,8 +1,6 @@
 """COCO results as tools write them: each accepted shape has the number of its plain conversion,
 each trap is an error or a note."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import unicodedata

@@ -1,7 +1,5 @@
 """Files that are cut, or still being written, are called truncated."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One policy for images, class ids, class names and class files that the ground truth lacks."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Folders whose files the system does not list are errors, not empty folders."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Drawn names, classes, sizes and boxes in each tool's layout: the number of pycocotools."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

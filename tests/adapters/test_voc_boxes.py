@@ -1,7 +1,5 @@
 """The numbers of VOC XML that other tools write, and images without an annotation file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Corners of VOC text the wrong way round, as real darknet files have some: false positives."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """VOC as tools write it: every layout has the number of the devkit's."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

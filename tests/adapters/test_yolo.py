@@ -1,7 +1,5 @@
 """YOLO data sets and predictions as Ultralytics writes them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

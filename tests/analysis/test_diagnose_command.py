@@ -1,7 +1,5 @@
 """`detmap diagnose` and `detmap eval --errors`, as a user runs them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

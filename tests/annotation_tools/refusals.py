@@ -1,7 +1,5 @@
 """One bad file: a DataError with this place, cause and fix."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """CreateML JSON: x and y are the center."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

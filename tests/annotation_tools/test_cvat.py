@@ -1,7 +1,5 @@
 """CVAT for images 1.1: boxes, what is read as the box around it, flags, and bad files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

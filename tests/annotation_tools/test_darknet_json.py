@@ -1,7 +1,5 @@
 """Darknet's result.json: relative coordinates, joins by file name, and bad files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

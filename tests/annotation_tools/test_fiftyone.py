@@ -1,7 +1,5 @@
 """FiftyOne's labels.json."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

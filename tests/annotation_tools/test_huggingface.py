@@ -1,7 +1,5 @@
 """Hugging Face data sets: metadata.jsonl and Parquet."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

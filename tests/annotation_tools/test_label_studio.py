@@ -1,7 +1,5 @@
 """Label Studio's JSON and JSON-MIN: percent, several annotations, predictions, and bad files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

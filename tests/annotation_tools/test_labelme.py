@@ -1,7 +1,5 @@
 """LabelMe: corners in any order, other shapes, how an image is named, flags, and bad files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exports whose records lack a key, or are of another format than the files beside them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Folders of a JSON file per image: Ultralytics' to_json, mmdetection's preds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CSV without a header: boxes, empty images, classes.csv, and bad files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

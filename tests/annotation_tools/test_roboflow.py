@@ -1,7 +1,5 @@
 """Roboflow's folders: which file and split is read, the unused category, images without objects."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

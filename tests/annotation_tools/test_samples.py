@@ -1,7 +1,5 @@
 """Exports of annotation tools that hold the same boxes give the same tables and the same number."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

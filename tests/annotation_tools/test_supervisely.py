@@ -1,7 +1,5 @@
 """Supervisely projects and data sets."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

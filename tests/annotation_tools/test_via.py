@@ -1,7 +1,5 @@
 """JSON of the VGG Image Annotator."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

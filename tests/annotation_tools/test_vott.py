@@ -1,7 +1,5 @@
 """VoTT's JSON export."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Roots of YOLO data: obj.data with lists of images, and classes.txt beside images and labels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever ends the writing of a file, the old one stays whole."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Limits for crowded images."""
 
-from __future__ import annotations
-
 import pytest
 
 from detmap.core.base import crowding

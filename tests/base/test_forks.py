@@ -1,7 +1,5 @@
 """A child that is forked beside threads inherits no lock that one of them holds."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

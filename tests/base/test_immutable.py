@@ -1,7 +1,5 @@
 """Nobody can change what the kernels follow: memory of tables, shapes, and what matching made."""
 
-from __future__ import annotations
-
 import copy
 import mmap
 import pickle

@@ -1,7 +1,5 @@
 """What does not fit is refused before it is tried."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

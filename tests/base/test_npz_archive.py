@@ -1,7 +1,5 @@
 """Files of matches are not believed: what is forged, damaged or too large is refused by name."""
 
-from __future__ import annotations
-
 import io
 import json
 import resource

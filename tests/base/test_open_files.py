@@ -1,7 +1,5 @@
 """What stands in place of a file is named at once; a file that changes meanwhile is an error."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

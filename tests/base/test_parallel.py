@@ -1,7 +1,5 @@
 """Threads for one job: results and errors are the same with and without them."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

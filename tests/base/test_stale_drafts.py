@@ -1,7 +1,5 @@
 """What a killed process left is removed by the next one; what a living one writes is kept."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Sums with the same bits on every version of Python."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Goldens of benchmarks' own evaluation code, in the data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """BDD100K: its command renames classes and makes some of them ignored before COCO's rules."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """cgF1: the goldens with one, two and three annotators, and the assignment."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -2,8 +2,6 @@
 code to the last bit, the rules by which they differ from COCO, and files without what they need.
 """
 
-from __future__ import annotations
-
 import doctest
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The table of commands in docs/benchmarks.md is what the commands do."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from types import ModuleType

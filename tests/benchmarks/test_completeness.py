@@ -2,8 +2,6 @@
 reason for none, a slow twin, a LaTeX row, a fuzz target, and the official time or why not.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

@@ -2,8 +2,6 @@
 on, and what takes too long is refused with the image's name.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

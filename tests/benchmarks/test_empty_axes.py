@@ -1,7 +1,5 @@
 """Sets with an empty axis, under every protocol and by every route: a number, or a refusal."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

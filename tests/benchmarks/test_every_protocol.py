@@ -1,7 +1,5 @@
 """Every use of every protocol gives the numbers of the whole evaluation, or is refused by name."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

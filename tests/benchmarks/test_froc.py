@@ -1,7 +1,5 @@
 """FROC of spheres and boxes: the goldens, and a slow restatement."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """KITTI's 2D evaluation: the goldens of both lineages, and a slow restatement."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """KITTI text and other tools' spellings of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

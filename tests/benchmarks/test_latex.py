@@ -1,7 +1,5 @@
 """Every benchmark has a row for a paper's table."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

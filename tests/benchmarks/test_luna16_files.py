@@ -1,7 +1,5 @@
 """LUNA16's CSV files: what is read, and bad files with place, cause and fix."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

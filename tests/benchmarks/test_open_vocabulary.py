@@ -1,7 +1,5 @@
 """OV-COCO: base and novel classes, and SAM 3's positive split."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

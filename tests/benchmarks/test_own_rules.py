@@ -1,7 +1,5 @@
 """What every rule of a benchmark's own offers and refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Benchmarks' further metrics in partial results and slices: given, or left out by name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

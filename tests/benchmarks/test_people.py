@@ -1,7 +1,5 @@
 """CrowdHuman, CityPersons, Caltech and WIDER FACE against goldens and reference implementations."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of CrowdHuman, WIDER FACE and Caltech: good ones, and each kind of bad one."""
 
-from __future__ import annotations
-
 import json
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Rotated boxes: the numbers of DOTA_devkit, mmrotate and Ultralytics, and files of their kinds."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

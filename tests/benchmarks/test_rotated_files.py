@@ -1,7 +1,5 @@
 """Files of rotated boxes: DOTA, HRSC2016, DIOR-R, roLabelImg, columns; wrong ones, and where."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Detections without scores, in every form that has them, and the protocol for them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Files without detections, without objects and of a perfect detector, whole and in parts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

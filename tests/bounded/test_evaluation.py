@@ -1,7 +1,5 @@
 """Evaluation in parts gives the bits of one in memory, however small the parts are."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The temporary file: full disks, killed and interrupted processes."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from pathlib import Path

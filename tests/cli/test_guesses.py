@@ -1,7 +1,5 @@
 """What people type first on the command line: it works, or the error says what does."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ctrl-C, SIGTERM and SIGHUP end any command at once, with exit 128 + n and no partial file."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """`eval --fail-under` and `doctor --environment`."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

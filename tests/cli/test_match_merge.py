@@ -1,8 +1,6 @@
 """Parts without an engine: `detmap match` per job, then `detmap merge`, is `detmap eval` in
 every byte."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Absurd options, outputs that are inputs, and what nobody foresaw: one line, never a traceback."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Outputs that paste: formats, one table a file, widths, colours, what a shell completes."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

@@ -2,8 +2,6 @@
 does: members of folders, data sets of a suite, inputs of receipts, images of a data.yaml.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """Streams that are closed, full, without a reader, or cannot encode: quiet and exact."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,8 +1,6 @@
 """One script, run with pycocotools' classes and with the drop-in: everything that it leaves
 behind must be the same."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io

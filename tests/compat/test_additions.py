@@ -1,7 +1,5 @@
 """What the drop-in does where pycocotools fails or prints -1; everything else stays the same."""
 
-from __future__ import annotations
-
 import copy
 import json
 import traceback

@@ -5,8 +5,6 @@ A client is a generator: what it imports, defines and loads; a yield; its evalua
 it yields.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io

@@ -1,8 +1,6 @@
 """The drop-in's `COCO` beside pycocotools': columns while nobody asks, the same dicts as soon as
 somebody does."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import json

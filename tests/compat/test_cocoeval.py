@@ -1,7 +1,5 @@
 """The drop-in's `COCOeval` beside pycocotools': arrays, stats, printed text, evalImgs and ious."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import json

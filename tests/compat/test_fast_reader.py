@@ -1,8 +1,6 @@
 """The compiled lane for large files stands in for dicts only where it holds all that they would
 hold."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

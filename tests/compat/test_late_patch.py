@@ -1,7 +1,5 @@
 """The README's order: objects, names and subclasses of pycocotools exist before the patch."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """`patch_pycocotools`: what it reaches, and that it goes away without a trace."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Masks and keypoints of files are columns; dicts that are made later are those of pycocotools."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

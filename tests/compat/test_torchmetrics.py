@@ -4,8 +4,6 @@ It takes one function of torchvision, ``box_convert``, and there is no torchvisi
 on the package index. Where it is missing, a stand-in of that one function is used; nothing else
 of torchmetrics is touched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Means, tables of classes and counts, by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Objects, rows and images of each class against a count one by one, with weights and without."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Terms of curves at every rank: short lists that are alike share theirs, all others do not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Operating points, against a slow twin that tries every threshold in exact fractions."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

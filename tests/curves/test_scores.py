@@ -1,7 +1,5 @@
 """Scores: joined from classes, curves at every rank, and arrays of undefined classes."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

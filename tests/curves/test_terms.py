@@ -1,7 +1,5 @@
 """Terms of AP that are made by blocks give the bits of those that are kept."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

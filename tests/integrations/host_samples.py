@@ -1,7 +1,5 @@
 """The sample set in the forms in which hosts pass it."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import Any

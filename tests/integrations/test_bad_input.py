@@ -1,7 +1,5 @@
 """The same bad images through every integration: the host's type of error, place, cause and fix."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scoring programs for EvalAI and Codabench, and boxes of language models."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Ray, Spark and Dask: the recipes of tools/hosting/cluster.py, each with a killed worker."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

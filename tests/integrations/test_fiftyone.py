@@ -1,7 +1,5 @@
 """`detmap.integrations.fiftyone` with samples of FiftyOne in memory, without its database."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The steps of `action.yml`, run in bash as a runner would."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

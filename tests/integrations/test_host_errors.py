@@ -1,7 +1,5 @@
 """Hosts that are missing or broken, and errors in a host's own type."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Hugging Face: the `evaluate` module, the Trainer's metrics, the model card."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The recipe of docs/integrations.md in a `LightningModule`, run by Lightning's `Trainer`."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Hostile answers of language models: repeated characters, cut text, doubled keys."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages of integrations: their blocks run, their outputs and tables are real."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shutil

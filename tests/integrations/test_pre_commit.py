@@ -1,7 +1,5 @@
 """The hooks of `.pre-commit-hooks.yaml`, run by pre-commit itself."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The fixture `detection_gate`, in a run of pytest of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

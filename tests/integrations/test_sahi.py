@@ -1,7 +1,5 @@
 """SAHI's evaluation under the drop-in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`detmap.integrations.supervision` beside supervision itself."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

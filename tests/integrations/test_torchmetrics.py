@@ -1,7 +1,5 @@
 """`detmap.integrations.torchmetrics` beside torchmetrics itself."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import signal

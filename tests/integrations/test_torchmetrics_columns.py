@@ -1,7 +1,5 @@
 """Boxes of the torchmetrics metric as columns, beside the dicts that torchmetrics creates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """RF-DETR and LightlyTrain with detmap's metric in place of torchmetrics': their numbers."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

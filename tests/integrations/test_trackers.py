@@ -1,7 +1,5 @@
 """`Result.flat` in MLflow, W&B and TensorBoard, each with a store on disk."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Any

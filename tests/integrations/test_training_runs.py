@@ -3,8 +3,6 @@
 The hosts are stand-ins, so that this runs without them.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Iterator

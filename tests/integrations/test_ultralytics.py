@@ -1,7 +1,5 @@
 """`detmap.integrations.ultralytics` in validations and training runs of Ultralytics itself."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

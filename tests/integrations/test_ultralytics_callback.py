@@ -1,7 +1,5 @@
 """The callback of `detmap.integrations.ultralytics` for each task, with a stand-in for the host."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -9,8 +9,6 @@ afterwards. A small C program makes the same calls in the library; every byte mu
 Where FOLDER holds the library already, from a wheel, that one is called.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import struct

@@ -1,8 +1,6 @@
 """Every kernel once, on drawn data; prints what came out, as JSON. Run with and without the JIT
 by test_plain_python.py."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

@@ -4,8 +4,6 @@ Run on an installed wheel's kernels, on freshly compiled ones, and as plain Pyth
 of arguments are noted: the same bits, nothing compiled, nothing that the warm-up leaves out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

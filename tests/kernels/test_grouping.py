@@ -1,7 +1,5 @@
 """Stable orders against NumPy's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The rules that judge pairs, on drawn words, against one loop a subset and threshold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

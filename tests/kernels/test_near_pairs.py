@@ -1,7 +1,5 @@
 """The pairs of boxes that are not apart, against a plain loop."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

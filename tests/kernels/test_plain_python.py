@@ -1,7 +1,5 @@
 """With the JIT off every kernel is plain Python: the same bits, and every line of it is run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """Run lengths, boxes, pixels and overlaps of awkward masks: as pycocotools has them, in every bit,
 and as their pixels have them."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`warmup` says where the kernels are, or that they cannot be saved."""
 
-from __future__ import annotations
-
 import pytest
 
 from detmap import DetmapError, warmup

@@ -1,7 +1,5 @@
 """``iou.classes``: each class as in a run at its own threshold, in both engines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The matches at an IoU threshold do not depend on the other thresholds of the protocol."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What both engines refuse, and the general engine's rules one threshold at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

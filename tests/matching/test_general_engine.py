@@ -1,7 +1,5 @@
 """The path of tools' rules gives the fast path's bits under every protocol that both know."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

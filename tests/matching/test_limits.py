@@ -1,7 +1,5 @@
 """Limits of detections in both engines: what they cut, and in which lists they count."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,8 +1,6 @@
 """Laws of the mergeable state: empty is neutral, merging is commutative and associative bit for
 bit, and guarded."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

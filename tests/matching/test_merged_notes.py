@@ -1,7 +1,5 @@
 """The notes of parts add up to those of one run, wherever images were split."""
 
-from __future__ import annotations
-
 import ast
 import json
 import random

@@ -1,7 +1,5 @@
 """What a protocol makes of rows, by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Evaluated objects and detections, and the notes on the scope, by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

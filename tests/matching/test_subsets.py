@@ -1,7 +1,5 @@
 """Measures and ranges of subsets, listed pairs, missing roles and limits, by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Against the slow twin of the VOC devkit: every verdict, and every AP in every bit."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What notebooks and scripts show of results: HTML, text, data frames, short reprs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Similarities of many cells at once are those of one cell after the other, in every bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pairs that are listed once for many protocols: none is missing, and sharing changes no match."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pairs: every detection and object whose overlap may matter, whatever the way they are found."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import time

@@ -1,7 +1,5 @@
 """Polygons become the run lengths that pycocotools makes of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

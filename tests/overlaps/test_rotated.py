@@ -1,7 +1,5 @@
 """Overlaps of rotated boxes against twins: rational numbers, and formulas one pair at a time."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

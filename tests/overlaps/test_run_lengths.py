@@ -1,7 +1,5 @@
 """The run lengths of a mask, decoded again; the first true position."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

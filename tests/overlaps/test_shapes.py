@@ -1,7 +1,5 @@
 """Masks and keypoints against pycocotools, in every bit; and what its routines must never see."""
 
-from __future__ import annotations
-
 import copy
 import json
 import time

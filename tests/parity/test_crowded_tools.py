@@ -1,7 +1,5 @@
 """The numbers of tools for crowded images: none for rules that would list too many pairs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

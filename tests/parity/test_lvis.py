@@ -2,8 +2,6 @@
 protocol and truth are not of one kind.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Against pycocotools: equal in every bit, on data drawn to be troublesome."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The table of what works together: its page, its keys, and what the features do."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The integrators against their definitions, and the invariances that follow from them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The keys of benchmarks of faces and people: the smallest data that each changes, by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Protocols: what is legal, what is refused and how, and what the signature says of a change."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

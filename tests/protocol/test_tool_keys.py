@@ -1,7 +1,5 @@
 """The keys that named tools need: for each the smallest data that it changes, by hand."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

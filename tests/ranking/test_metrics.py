@@ -1,8 +1,6 @@
 """`detmap.ranking` on arrays: worked examples, scikit-learn, the definitions, and what is
 refused."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

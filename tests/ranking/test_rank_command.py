@@ -1,8 +1,6 @@
 """``detmap rank``: CSV and VOC classification in, tables, JSON and pictures out; what is
 refused, with exit code 2."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

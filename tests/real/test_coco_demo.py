@@ -1,7 +1,5 @@
 """The official COCO demo: 100 images of val2014 and made-up results, with the official output."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Mistakes made of real data: each is found, first and alone; the real detectors are well."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 `test_tool_goldens`.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

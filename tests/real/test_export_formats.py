@@ -1,8 +1,6 @@
 """Exports of annotation tools and trainers, one folder a format, against pycocotools' AP on the
 boxes that the files hold (`expected.json` of the data)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 expected.json lists the files, options and numbers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ Detections of equal score are in the order of images there, and in that of lines
 VOC's numbers are compared after the detections were put into the order of images.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Masks and keypoints of COCO: the numbers that pycocotools gave."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

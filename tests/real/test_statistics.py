@@ -1,7 +1,5 @@
 """VOC 2007 test: what the study of statistics found there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 detectors.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

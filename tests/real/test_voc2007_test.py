@@ -1,8 +1,6 @@
 """PASCAL VOC 2007 test, three real detectors: the numbers that their authors and an independent
 slow program got."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

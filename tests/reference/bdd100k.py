@@ -4,8 +4,6 @@ Written from the rules of bdd100k label/to_scalabel.py with configs/det.toml, an
 eval/detect.py, eval/utils.py (reorder_preds) and label/to_coco.py.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

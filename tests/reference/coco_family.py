@@ -3,8 +3,6 @@
 Written from the rules in docs/benchmarks, not from the package. Boxes are x, y, width, height.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple

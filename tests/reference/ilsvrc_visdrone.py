@@ -4,8 +4,6 @@ Written from the rules in docs/benchmarks, not from the package. A box is x1, y1
 x, y, width, height (VisDrone, UAVDT).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 number from its values on subsets.
 """
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

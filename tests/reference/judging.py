@@ -1,8 +1,6 @@
 """The two rules over plain lists, one loop a subset and threshold: what the kernels are held
 against."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Written from the rules in docs/benchmarks/keypoints.md, not from the package.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 maskApi.c that are named below, on images instead of runs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """Slow restatement of Open Images' rule, from rows of its files to the mean of the classes."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tests.reference.own_rules import Box, iou, shared, size

@@ -1,7 +1,5 @@
 """Slow restatements of KITTI's, FROC's and cgF1's rules, object by object."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from typing import NamedTuple
 

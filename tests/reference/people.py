@@ -3,8 +3,6 @@
 Boxes are x, y, width, height; a detection is (box, score), an object (box, ignored).
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise, permutations
 

@@ -2,8 +2,6 @@
 the triangles of the other polygon, with the signs of both. Source: polyiou.cpp of DOTA_devkit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise

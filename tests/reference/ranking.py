@@ -4,8 +4,6 @@ weights allow.
 Labels are 0 or 1; weights are 1 where none are given.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction

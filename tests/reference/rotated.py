@@ -4,8 +4,6 @@ Written from the rules in docs/benchmarks/rotated.md, not from the package. A bo
 height and angle in radians.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

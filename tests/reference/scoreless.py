@@ -4,8 +4,6 @@ Written from the rules in docs/scoreless.md, not from the package. Matching and 
 COCO in `tests.reference.coco_family`; the order is given by scores.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import permutations

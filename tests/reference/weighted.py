@@ -1,8 +1,6 @@
 """Weighted curves and influence functions, as their definitions read: a curve is a list of rows,
 best score first, each (image, verdict) with the verdict "T", "F" or "I"."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 Rows = Sequence[tuple[int, str]]

@@ -2,8 +2,6 @@
 its protocol.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math

@@ -2,8 +2,6 @@
 that no public name or parameter of the package is about it.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

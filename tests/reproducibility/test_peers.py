@@ -1,8 +1,6 @@
 """Every evaluator of `tools/peers.py` that is installed gives pycocotools' twelve numbers on drawn
 data, or differs where its row says so, and there it does differ."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

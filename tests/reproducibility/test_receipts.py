@@ -1,7 +1,5 @@
 """Receipts: written, checked, cited; a forged one is refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """`detmap tools`: what each named tool gives for the same files."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -2,8 +2,6 @@
 COCO's rules read no `difficult` of COCO JSON, VOC's do.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from functools import cache

@@ -1,7 +1,5 @@
 """Pictures of an evaluation: what the curves are, and that the same bytes come again."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

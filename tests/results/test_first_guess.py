@@ -1,7 +1,5 @@
 """The first guess works: a result is a mapping, a table, a plot and a file."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -1,7 +1,5 @@
 """Results as flat dicts for experiment trackers, and matches as bytes."""
 
-from __future__ import annotations
-
 import io
 import math
 import pickle

@@ -1,8 +1,6 @@
 """Slices: all of one matching, each equal in every bit to an evaluation of it alone; rows of
 images that add up."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Drawn `Matches`, and the same with images repeated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The cases of the study's data as `Matches`: verdicts are given, no box is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Comparisons: against plain loops, what has to be so, the command line."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Each rule of a comparison, and its tables, from numbers that are given."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import islice

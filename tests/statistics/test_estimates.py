@@ -1,7 +1,5 @@
 """Errors, intervals and differences from values on subsets, against plain loops and by hand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

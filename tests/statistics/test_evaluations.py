@@ -1,7 +1,5 @@
 """Numbers on subsets of the images: against evaluations of the selected images."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Gates: how they are written, and their verdicts at their edges."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any

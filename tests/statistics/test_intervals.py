@@ -1,7 +1,5 @@
 """Intervals of results: the rule's own arithmetic, its edges, the command line."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Adjusted p-values and groups, against slow definitions."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

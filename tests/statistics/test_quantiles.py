@@ -1,7 +1,5 @@
 """Quantiles against closed forms and exact fractions; intervals of one fraction at their edges."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

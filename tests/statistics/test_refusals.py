@@ -1,7 +1,5 @@
 """Reasons why a number has no interval, by hand."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

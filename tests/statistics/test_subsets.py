@@ -1,7 +1,5 @@
 """Random subsets of the images: parts, halves, groups."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Random orders of tied scores: each number is that of an order, by enumeration and definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Weights through the curves: what repeating images in a file gives, without the file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

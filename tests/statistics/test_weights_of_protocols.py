@@ -2,8 +2,6 @@
 refusal by name.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

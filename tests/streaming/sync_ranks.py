@@ -4,8 +4,6 @@ then.
 python -m tests.streaming.sync_ranks RANK WORLD FOLDER CASE
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

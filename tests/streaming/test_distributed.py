@@ -1,8 +1,6 @@
 """An evaluation on a real cluster of processes: the bits of one process, also when a worker
 dies."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

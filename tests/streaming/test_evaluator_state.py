@@ -1,7 +1,5 @@
 """What an evaluator holds after each call: results, images, copies, and the images of all ranks."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Masks, keypoints and rotated boxes batch by batch; classes as they come."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

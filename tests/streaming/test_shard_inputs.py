@@ -1,7 +1,5 @@
 """What `match_shard`, `reduce` and `evaluate` of shards refuse, and what they say to write."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

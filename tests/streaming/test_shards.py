@@ -1,7 +1,5 @@
 """Tables with one row an image, and the two functions that an engine needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Evaluator.sync between real processes, and real torch tensors as input."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

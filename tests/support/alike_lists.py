@@ -1,7 +1,5 @@
 """Lists of records that are alike, read in two stages, record by record and by Python."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

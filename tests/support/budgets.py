@@ -4,8 +4,6 @@ python -m tests.support.budgets            # print lines and budgets
 python -m tests.support.budgets --write    # set each budget to the lines and 3 percent
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 import tomllib

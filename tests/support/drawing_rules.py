@@ -1,7 +1,5 @@
 """Drawn rules of matching: settings over coco-bbox, coco-segm or coco-keypoints."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Masks and keypoints that look for trouble: equal overlaps, parts of k/20, crowds, polygons beside
 run lengths, objects without a labelled point."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

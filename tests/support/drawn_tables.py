@@ -1,7 +1,5 @@
 """Drawn data as tables, by way of the adapters where there is a format for it."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Changes one value of a JSON file, for tests of what readers say about it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

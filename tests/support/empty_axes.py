@@ -2,8 +2,6 @@
 nothing matched, one image, one class, no image.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

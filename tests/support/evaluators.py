@@ -1,7 +1,5 @@
 """The README's table of evaluators."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 README = Path(__file__).resolve().parents[2] / "README.md"

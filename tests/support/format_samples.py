@@ -7,8 +7,6 @@ them without objects, so that all give the same number. Used by `tests/adapters/
 `tools/fuzzing/samples.py` and `tools/format_table.py`.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import struct

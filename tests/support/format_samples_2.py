@@ -4,8 +4,6 @@ SAMPLES : of formats with a row of their own in the registry
 VARIANTS : further files of these formats and of YOLO
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ SAMPLES : of formats with a row of their own in the registry
 VARIANTS : further files of these formats, and rotated boxes of Ultralytics
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text between pages that no process may read: a byte read beyond it ends the process."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 

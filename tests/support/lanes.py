@@ -1,7 +1,5 @@
 """Whether the fast lane of a format agrees with the reference lane on one file."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Writes MAT files of version 5, for tests."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from typing import Any

@@ -1,7 +1,5 @@
 """Small plain files and damage to them, for the two lanes that read every format."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

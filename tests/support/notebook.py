@@ -3,8 +3,6 @@
 python -m tests.support.notebook docs/tour.ipynb    # write what the cells print into the notebook
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import contextlib

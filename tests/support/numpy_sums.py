@@ -1,7 +1,5 @@
 """Sums of many numbers: NumPy 2.3 changed their order, and with it the last bit of a mean."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

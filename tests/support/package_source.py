@@ -1,7 +1,5 @@
 """The modules of the package as syntax trees, which are parsed once."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path

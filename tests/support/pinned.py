@@ -2,8 +2,6 @@
 its date and reason, never an edited one.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

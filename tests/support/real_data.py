@@ -4,8 +4,6 @@ They are no part of the repository. Only this module knows their place; a test t
 skipped without them.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """detmap beside pycocotools on masks and keypoints: what differs."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io

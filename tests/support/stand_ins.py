@@ -1,7 +1,5 @@
 """What a test puts in the place of a package that is not here."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from importlib.util import find_spec

@@ -3,8 +3,6 @@
 `tests/conftest.py` says which of them runs, before any test is imported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ Face's folders, one per layout.
 `WHOLE` names those that need boxes of whole pixels.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 `WHOLE` names those that need boxes of whole pixels.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

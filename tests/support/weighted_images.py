@@ -1,7 +1,5 @@
 """Small sets of every protocol with image weights, and the same sets with repeated images."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache

@@ -4,8 +4,6 @@ no code of the adapters: independent conversions.
 A box is `x1 y1 x2 y2` of VOC (from 1, last pixel inside) or `x y w h` of COCO, in plain Python.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

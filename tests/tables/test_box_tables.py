@@ -1,7 +1,5 @@
 """Tables check themselves when they are made, by whatever way; wrong ones cannot exist."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable, Mapping

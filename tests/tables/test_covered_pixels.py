@@ -1,7 +1,5 @@
 """Boxes in ignored regions, against an image of pixels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Classes that only one of several detectors names count for all of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

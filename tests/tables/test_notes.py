@@ -1,7 +1,5 @@
 """The English of notes: one record, and many."""
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -1,7 +1,5 @@
 """The fuzz harness counts what it is there to count."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The oldest versions that pyproject.toml allows, as CI installs them."""
 
-from __future__ import annotations
-
 import tomllib
 
 import pytest

@@ -1,7 +1,5 @@
 """The tables of tools/official agree with the package, its page and each other."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

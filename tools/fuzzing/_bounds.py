@@ -1,7 +1,5 @@
 """What the targets yaml, toml and parquet share: a case reads a mutated file within limits."""
 
-from __future__ import annotations
-
 import random
 import resource
 import time

@@ -1,7 +1,5 @@
 """Judges the errors of readers: part of every target of file formats."""
 
-from __future__ import annotations
-
 from detmap.errors import DetmapError
 
 

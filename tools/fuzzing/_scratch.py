@@ -2,8 +2,6 @@
 end of the process.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -7,8 +7,6 @@ pieces of some bytes, between memory pages that cannot be read. `COUNTS` has the
 odd seed is of annotations.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -2,8 +2,6 @@
 COCO-WholeBody: an error with place and fix, or a number.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import shutil

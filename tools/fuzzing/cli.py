@@ -5,8 +5,6 @@ end with 0 and a result; one with a wrong word with 2 and a message; any with a 
 a traceback, with its inputs as they were and its output whole or untouched.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Drawn COCO data: every array and every stat equal (==) to pycocotools'."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

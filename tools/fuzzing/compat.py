@@ -2,8 +2,6 @@
 without: values, errors and printed text equal (==) to pycocotools'.
 """
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Callable

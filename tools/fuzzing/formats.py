@@ -2,8 +2,6 @@
 reader of the same bytes reads.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

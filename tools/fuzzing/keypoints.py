@@ -1,7 +1,5 @@
 """Every array and stat of keypoints equal (==) to pycocotools' on drawn data."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.support.drawing_shapes import draw_keypoints

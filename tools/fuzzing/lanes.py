@@ -1,7 +1,5 @@
 """Damaged files: the fast lane of a format reads what its reference lane reads, or nothing."""
 
-from __future__ import annotations
-
 from tests.support.lanes import LANES, taken, write_mutated
 from tools.fuzzing._scratch import scratch
 

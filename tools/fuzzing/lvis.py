@@ -1,7 +1,5 @@
 """Drawn LVIS data: every array and every number equal (==) to lvis-api's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -2,8 +2,6 @@
 a slow reading of the same arrays gives.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

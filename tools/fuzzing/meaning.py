@@ -5,8 +5,6 @@ rows that two versions of a file share mean the same, or one of them is refused;
 one version as CSV, Parquet, a frame, and in pieces.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Mapping

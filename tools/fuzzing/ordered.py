@@ -2,8 +2,6 @@
 know the rules, at every size of a step, and parts make the whole or are refused.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 import detmap

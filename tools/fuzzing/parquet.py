@@ -1,7 +1,5 @@
 """A Parquet file that is mutated: read or refused in words, within limits."""
 
-from __future__ import annotations
-
 import io
 import random
 

@@ -1,7 +1,5 @@
 """Files of CrowdHuman, WIDER FACE and Caltech with mutated bytes: numbers or an error, no crash."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

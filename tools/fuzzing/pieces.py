@@ -1,7 +1,5 @@
 """Damaged results, a list or JSON lines: what is read in pieces is what is read as a whole."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -3,8 +3,6 @@
 In the suite they draw the same examples in every run; here they never do.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Callable

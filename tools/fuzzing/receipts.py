@@ -1,7 +1,5 @@
 """A receipt of which bytes are changed: refused, or it contradicts itself, or says the same."""
 
-from __future__ import annotations
-
 import json
 import random
 

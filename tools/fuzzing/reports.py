@@ -3,8 +3,6 @@ words, or HTML whose elements nest and which runs no script of the input. Few su
 images, but for every fortieth report.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

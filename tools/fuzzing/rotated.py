@@ -1,7 +1,5 @@
 """Damaged files of rotated boxes: a `DataError`, or what a naive reader of the same bytes reads."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

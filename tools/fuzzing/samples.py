@@ -2,8 +2,6 @@
 tables that give the same number when they are written as COCO JSON and read again (every third).
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import random

@@ -2,8 +2,6 @@
 predictions, LUNA16 and SA-Co. An error with place and fix, or a number.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Tables of drawn arrays, whole and by `replace`: refused by a `DetmapError`, or what was given."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import fields, replace
 from typing import Any

@@ -3,8 +3,6 @@ a random order gave must be that of one of them. A case is one set with 2 to 150
 in a row share their rules.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import permutations, product
 from math import factorial, prod

@@ -1,7 +1,5 @@
 """A protocol's TOML that is mutated: read or refused in words, within limits."""
 
-from __future__ import annotations
-
 import random
 
 from detmap.core import protocol

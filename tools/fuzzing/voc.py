@@ -1,7 +1,5 @@
 """Drawn VOC data: every AP equal (==) to the slow twin of the devkit."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

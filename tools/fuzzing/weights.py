@@ -2,8 +2,6 @@
 or a refusal by name. A case is one drawn set under one protocol.
 """
 
-from __future__ import annotations
-
 from detmap.core.protocol import names
 from detmap.core.protocol.load_toml import tools
 from tests.support.weighted_images import fault

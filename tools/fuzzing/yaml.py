@@ -1,7 +1,5 @@
 """A data.yaml that is mutated: read or refused in words, within limits of time and memory."""
 
-from __future__ import annotations
-
 import random
 
 from detmap.core.adapters.text_per_image import plain_yaml

@@ -5,8 +5,6 @@
 Each recipe is what a user writes; the numbers and the signature must be those of one process.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Boxes drawn at random, and detections near them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 python tools/official/draw.py FOLDER [NAME ...]
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tomllib

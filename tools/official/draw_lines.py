@@ -1,7 +1,5 @@
 """Draws of the benchmarks whose files are lines of text, of about the benchmark's size."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The official programs of FROC: LUNA16 and DeepLesion."""
 
-from __future__ import annotations
-
 import csv
 import re
 import sys

@@ -1,7 +1,5 @@
 """The official programs that are MATLAB code, run in GNU Octave (`octave-cli`)."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

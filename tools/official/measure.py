@@ -9,8 +9,6 @@ needs. Open Images' files are those of tools/open_images_files.py. Times are use
 seconds of the whole process, the best of some runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

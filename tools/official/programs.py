@@ -6,8 +6,6 @@ prints the program's numbers under detmap's names, as JSON. A program runs as it
 names which NumPy 2 lacks come back, and that packages which it imports and does not use are empty.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The official programs of rotated boxes: mmrotate's and Ultralytics'."""
 
-from __future__ import annotations
-
 import multiprocessing.dummy
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stand-ins for what an official program imports and does not use, or no longer finds."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """What the browser must count at a threshold, by `diagnose` on the detections from there on."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

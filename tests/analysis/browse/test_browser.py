@@ -1,7 +1,5 @@
 """The page of all images in headless Chromium, against `diagnose` and `confusion`."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """The browser's counting, run in Node, against `diagnose` and `confusion` at each threshold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

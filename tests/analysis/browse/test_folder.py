@@ -1,7 +1,5 @@
 """The report folder: what is written, where, and with which pictures."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

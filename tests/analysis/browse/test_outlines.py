@@ -1,7 +1,5 @@
 """Outlines of shapes: at most 24 points, on the border of the shape."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pass: against a slow twin, its laws, what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """Calibration beside a slow reference, and which pairs a confusion matrix counts first."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import replace

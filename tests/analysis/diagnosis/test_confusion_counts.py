@@ -1,7 +1,5 @@
 """The confusion matrix by its counts: equal to the dense matrix, and small for many classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

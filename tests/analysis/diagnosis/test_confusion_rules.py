@@ -1,7 +1,5 @@
 """The confusion matrices of other tools, restated image by image, on sets full of tied scores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Intervals of a diagnosis whose ranked lists are partly equal: equal lists are evaluated once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from typing import Any

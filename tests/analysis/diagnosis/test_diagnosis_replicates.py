@@ -1,7 +1,5 @@
 """Numbers of a diagnosis on subsets of the images, against a diagnosis of the selected images."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers that the original codes printed: tidecv, netcal, LRP-Error, four confusion matrices."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The confusion matrix of crowded images: pairs without a list of them equal the sorted list."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What follows from a diagnosis: laws that hold for any tables."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections import Counter

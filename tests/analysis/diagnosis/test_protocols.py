@@ -1,7 +1,5 @@
 """A diagnosis follows the whole protocol, or refuses it: its AP is that of the evaluation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

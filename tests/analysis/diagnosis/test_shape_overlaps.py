@@ -1,7 +1,5 @@
 """A diagnosis of masks, keypoints and rotated boxes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

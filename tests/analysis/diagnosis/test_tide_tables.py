@@ -2,8 +2,6 @@
 flags that only some protocols read.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Small tables with trouble in them: equal boxes and scores, crowds, empty images and classes."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

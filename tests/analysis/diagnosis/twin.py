@@ -1,7 +1,5 @@
 """The pass of a diagnosis and tidecv's numbers, slowly and as they are told in words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -2,8 +2,6 @@
 gives the right number. docs/doctor.md has the table of the whole battery.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

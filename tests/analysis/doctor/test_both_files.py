@@ -1,7 +1,5 @@
 """Both files are suspects: causes in the ground truth, and causes that must explain the loss."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

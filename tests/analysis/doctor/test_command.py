@@ -1,7 +1,5 @@
 """`detmap doctor`, and what `detmap eval` says, repairs and refuses by itself."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

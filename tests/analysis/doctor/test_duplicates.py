@@ -1,7 +1,5 @@
 """Rows that lie on better ones: what is looked for, and where it would take too long."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

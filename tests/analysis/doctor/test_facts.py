@@ -1,7 +1,5 @@
 """Facts that no repair changes, and the rarer repairs: each is said of data made for it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

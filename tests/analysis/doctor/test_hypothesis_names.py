@@ -1,7 +1,5 @@
 """The table of hypotheses is that of the page, and names everything that can be found."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """File names that are ids of other images: which of the two detections mean."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

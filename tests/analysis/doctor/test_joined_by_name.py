@@ -1,7 +1,5 @@
 """Results whose image ids are counters, beside right file names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the quick checks are for: cuts, shifts, shuffled images, missing labels; and the budget."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Mistakes made of the bundled sample: each is found, first and alone; the sample is well."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The doctor of masks and keypoints: fixes keep shapes, and move them with their boxes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Who follows the advice on unknown classes and images ends at the right number, in any format."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Mistakes in VOC's text, which an ordinary reader refuses or takes for something else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page in a real browser: headless Chromium, where it is installed."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

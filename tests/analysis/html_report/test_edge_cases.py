@@ -1,7 +1,5 @@
 """What the page says of two classes with one name, of nothing that changed, of odd scores."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

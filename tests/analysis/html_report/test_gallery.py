@@ -1,7 +1,5 @@
 """Crops of the page are of the right picture and the right place, or there is a sketch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

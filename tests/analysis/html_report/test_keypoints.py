@@ -1,7 +1,5 @@
 """A report on keypoints: overlaps are OKS, and boxes say whether an object is there."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A report on thousands of classes samples their curves in blocks."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page: what is in it, that nothing hostile gets in, that it is the same every time."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

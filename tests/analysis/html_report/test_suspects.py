@@ -1,7 +1,5 @@
 """Lists of suspected label errors that annotation tools import, and the figure for a paper."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

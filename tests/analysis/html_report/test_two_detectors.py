@@ -1,7 +1,5 @@
 """The numbers of the page, beside what is known of two detectors by construction."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The first screen: who is better, or what limits a detector, with intervals."""
 
-from __future__ import annotations
-
 import math
 import re
 

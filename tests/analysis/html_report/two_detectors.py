@@ -1,7 +1,5 @@
 """Two detectors on 120 images whose true and false positives are known by construction."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

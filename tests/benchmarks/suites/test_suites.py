@@ -1,7 +1,5 @@
 """Suites: the goldens of COCO-C, figures by hand, missing files, bad files, the command."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

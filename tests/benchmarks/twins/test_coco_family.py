@@ -2,8 +2,6 @@
 all of their subsets, against slow twins, on any small data.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

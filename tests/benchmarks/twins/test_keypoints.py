@@ -1,7 +1,5 @@
 """CrowdPose and COCO-WholeBody against their slow twins, on any small data."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Open Images, FROC of boxes and cgF1 against their slow twins, on any small data."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """DOTA, HRSC2016, DIOR-R and Ultralytics OBB against their slow twins, on any small data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

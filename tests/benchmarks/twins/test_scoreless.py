@@ -1,7 +1,5 @@
 """Detections without scores against every order of them, on small data."""
 
-from __future__ import annotations
-
 import math
 from statistics import fmean, pstdev
 from typing import Any

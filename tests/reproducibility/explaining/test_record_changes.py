@@ -1,7 +1,5 @@
 """Results against each other by what was written of them: receipts, JSON, signatures."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

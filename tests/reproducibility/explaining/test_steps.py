@@ -1,7 +1,5 @@
 """Why two numbers differ: steps that add up exactly, between the very ends."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The registry of published results: every entry is whole, and those whose files are here hold."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

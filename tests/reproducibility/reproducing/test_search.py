@@ -1,7 +1,5 @@
 """Published numbers: read as printed, found from the number alone, or by nobody."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
