@@ -1,7 +1,5 @@
 """`detmap.compare`: compares detectors on one truth, from files, tables, matches or results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Errors that detmap raises on purpose. Each reports where, what is wrong, and how to fix it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Evaluation: files or tables in, a Result out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

@@ -2,8 +2,6 @@
 `detmap.convert`, `detmap.show`, and the inputs of the other functions.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

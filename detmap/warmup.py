@@ -5,8 +5,6 @@ Each public function that runs a kernel is called for each combination of argume
 commands are covered.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -11,8 +11,6 @@ not installed have no effect:
 - functions that the core calls during an evaluation: `HOOKS`
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any

@@ -1,7 +1,5 @@
 """`detmap.report`: the report of one detector or two, as a file."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Collects the boxes of an export, image by image."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -7,8 +7,6 @@ beside it are read as images without objects, with a note.
 Source: Apple's documentation of Create ML's object detectors; LabelImg 1.8.6, libs/create_ml_io.py.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

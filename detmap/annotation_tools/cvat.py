@@ -8,8 +8,6 @@ lines, cuboids, skeletons and tags have no box. Notes count all of them.
 Source: cvat-ai/cvat, cvat/apps/dataset_manager/formats/cvat.py.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import xml.etree.ElementTree as ElementTree

@@ -7,8 +7,6 @@ name.
 Source: AlexeyAB/darknet, src/detector.c and detection_to_json in src/image.c.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NoReturn
 

@@ -1,7 +1,5 @@
 """Creates the tables of an export from its columns: images by file name, classes by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -8,8 +8,6 @@ where that is null. ``iscrowd`` of the attributes makes a crowd region; others a
 Source: voxel51/fiftyone 1.22, fiftyone/utils/data (FiftyOneImageDetectionDatasetExporter).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The table of formats of annotation tools."""
 
-from __future__ import annotations
-
 from detmap.core.adapters.format_rows import Format, Looks, Place, lazy, nothing, row
 
 HERE = "detmap.annotation_tools"

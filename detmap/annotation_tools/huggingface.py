@@ -9,8 +9,6 @@ Source: documentation of Hugging Face datasets, "Create an image dataset" (objec
 "Features"; the key ``huggingface`` of a Parquet schema.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

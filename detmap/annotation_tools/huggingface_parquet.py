@@ -3,8 +3,6 @@
 Images in the file are only opened for their sizes, and only without columns width and height.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path

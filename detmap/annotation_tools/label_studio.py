@@ -8,8 +8,6 @@ marked ``ground_truth`` counts, else the one that was updated last; skipped ones
 Source: HumanSignal/label-studio-sdk, label_studio_sdk/converter/converter.py.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -9,8 +9,6 @@ be a detection.
 Source: wkentaro/labelme, labelme/label_file.py and shape.py.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

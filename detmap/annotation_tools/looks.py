@@ -3,8 +3,6 @@
 It imports no reader, since each evaluation calls it, whatever its formats.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

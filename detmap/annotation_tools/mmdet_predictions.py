@@ -7,8 +7,6 @@ file stem.
 Source: open-mmlab/mmdetection 3, mmdet/apis/det_inferencer.py (pred2dict).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NoReturn
 

@@ -8,8 +8,6 @@ there.
 Source: fizyr/keras-retinanet, keras_retinanet/preprocessing/csv_generator.py.
 """
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from pathlib import Path

@@ -10,8 +10,6 @@ by the reader of that format. VOC and YOLO exports have other files and need no 
 Source: exports of app.roboflow.com; the layout is not documented.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

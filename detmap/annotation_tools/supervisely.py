@@ -7,8 +7,6 @@ shapes have no box. Notes count both. Tags of an object are flags or numbers by 
 Source: Supervisely's documentation of its JSON annotation format.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

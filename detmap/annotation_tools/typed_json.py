@@ -1,7 +1,5 @@
 """Decodes JSON files as typed records; errors name the record and the field."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import TypeVar

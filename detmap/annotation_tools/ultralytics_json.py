@@ -8,8 +8,6 @@ classes by name; by ``class`` with --class-names.
 Source: ultralytics 8.4, ultralytics/engine/results.py (Results.summary, to_json).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NoReturn
 

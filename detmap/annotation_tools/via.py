@@ -8,8 +8,6 @@ not in the file.
 Source: VIA 2.0.12, via.js (via_regions, _via_pack_project).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path

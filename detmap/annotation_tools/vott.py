@@ -6,8 +6,6 @@ tags is one object per tag, as in VoTT's CSV. Assets that were never visited are
 Source: microsoft/VoTT, src/models/applicationState.ts and src/providers/export/vottJson.ts.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import unquote
 

@@ -1,7 +1,5 @@
 """The table of formats of benchmarks."""
 
-from __future__ import annotations
-
 from detmap.core.adapters.format_rows import (
     Format,
     file_if_asked,

@@ -1,7 +1,5 @@
 """Runs the kernels of the benchmarks' own rules on tiny inputs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

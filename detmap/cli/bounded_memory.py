@@ -1,7 +1,5 @@
 """--memory: evaluate files that do not fit into memory."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Each command is a module with a function ``add``, which declares its options, an
 chosen command's imports are loaded.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

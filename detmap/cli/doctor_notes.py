@@ -2,8 +2,6 @@
 and `--fix` applies what they propose.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from typing import Any

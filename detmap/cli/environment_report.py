@@ -1,7 +1,5 @@
 """Versions, optional packages and kernels of this installation, for bug reports."""
 
-from __future__ import annotations
-
 import os
 from importlib import metadata
 

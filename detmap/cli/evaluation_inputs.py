@@ -1,7 +1,5 @@
 """Read the ground truth, detections and protocol that the options of a command name."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

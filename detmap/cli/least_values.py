@@ -1,7 +1,5 @@
 """``--fail-under``: the values that metrics must have at least; at most if lower is better."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Options shared by commands, and the types of their values."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Receipts on the command line: written by `eval`, read by `verify`, `cite` and `explain`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options of the commands that print a result."""
 
-from __future__ import annotations
-
 import argparse
 
 from detmap.cli import options

@@ -3,8 +3,6 @@
 A stream may be closed, full, or without a reader; only losing a result is an error.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

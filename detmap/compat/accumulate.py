@@ -1,7 +1,5 @@
 """The results that ``accumulate`` selects, and its arrays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sources of a `COCO`: columns at once, dicts on first access."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

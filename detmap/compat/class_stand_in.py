@@ -1,7 +1,5 @@
 """Metaclass and decorator of classes that replace those of pycocotools."""
 
-from __future__ import annotations
-
 from abc import ABCMeta
 from collections.abc import Callable
 from functools import wraps

@@ -1,7 +1,5 @@
 """`COCOeval`: pycocotools' class with detmap's engine."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import time

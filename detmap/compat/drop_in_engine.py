@@ -1,7 +1,5 @@
 """Runs detmap's matching on the drop-in's columns and parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Converts matches to ``evalImgs`` and ``ious``, and ``evalImgs`` back to matches."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Notices whether ``evalImgs`` was changed after it was made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256

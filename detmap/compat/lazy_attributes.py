@@ -1,7 +1,5 @@
 """Attributes that are computed on first access."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Assignments of objects to detections, and pycocotools' reading of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Known errors of pycocotools that the drop-in reproduces, with one warning each."""
 
-from __future__ import annotations
-
 import warnings
 
 QUIRKS = {

@@ -1,7 +1,5 @@
 """Masks and keypoints of large plain files as columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

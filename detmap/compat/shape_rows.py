@@ -1,7 +1,5 @@
 """Annotations with masks or keypoints as columns."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The summary of an evaluation whose limits or area labels are not pycocotools' defaults."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Runs the pycocotools drop-in on tiny inputs."""
 
-from __future__ import annotations
-
 from contextlib import redirect_stdout
 from io import StringIO
 

@@ -3,8 +3,6 @@
 Messages that participants may read do not contain the path of the ground truth.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Mapping

@@ -5,8 +5,6 @@
 >>> inference_on_dataset(model, loader, evaluator)["bbox"]["AP"]         # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence

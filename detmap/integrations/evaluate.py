@@ -8,8 +8,6 @@
 `evaluate` copies this file, so it imports only installed packages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@
 FiftyOne matches the objects that its App shows, at ``iou``; detmap computes the metrics.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@
 ...     eval_results=eval_results("run.json", "coco", "COCO val2017"))
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

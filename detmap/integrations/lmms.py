@@ -7,8 +7,6 @@
 Evaluate the boxes with the protocol ``scoreless``: the text has no scores.
 """
 
-from __future__ import annotations
-
 import math
 import numbers
 import sys

@@ -6,8 +6,6 @@ In a configuration::
     val_evaluator = dict(type="DetmapMetric", ann_file="instances_val2017.json")
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path

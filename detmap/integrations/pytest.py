@@ -3,8 +3,6 @@
 pytest loads this module in every run where detmap is installed, so it imports nothing heavy.
 """
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections.abc import Callable, Mapping

@@ -9,8 +9,6 @@ of images, and `result` gives a `detmap.Result`.
 >>> metric.update(preds, target); metric.compute()["map"]              # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The backends of torchmetrics, evaluated by detmap."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

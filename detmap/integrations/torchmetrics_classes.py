@@ -1,7 +1,5 @@
 """The numbers of classes of a torchmetrics metric, from one evaluation of all classes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Keypoints in the metric of `detmap.integrations.torchmetrics`: its state and its numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

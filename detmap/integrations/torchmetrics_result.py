@@ -1,7 +1,5 @@
 """The `detmap.Result` of the images of a torchmetrics metric."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -6,8 +6,6 @@ Replaces ``from coco_eval import CocoEvaluator``. It imports neither torchvision
 >>> evaluator = CocoEvaluator(get_coco_api_from_dataset(dataset), ["bbox"])   # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Mapping, Sequence

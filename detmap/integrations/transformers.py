@@ -6,8 +6,6 @@
 >>> Trainer(model, arguments, compute_metrics=compute_metrics(processor, id2label))
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace

@@ -11,8 +11,6 @@ number. `DetmapValidator` gives both. In a training run nothing here raises: an 
 warning, and the run continues. Tested with 8.4.190.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager

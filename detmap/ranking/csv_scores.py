@@ -5,8 +5,6 @@ labels, a score in the scores. The files are joined by class name and sample id,
 labels.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from array import array

@@ -1,7 +1,5 @@
 """Checks labels and scores of any array type: the input of every ranking metric."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

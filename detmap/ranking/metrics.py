@@ -7,8 +7,6 @@ the threshold (0/0). An average leaves such classes out (``undefined="skip"``), 
 (``zero``) or 1 (``one``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """The rules of ranking metrics, by name."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -6,8 +6,6 @@ of a query without predictions (all scores -inf), recall and AP of a query witho
 documents.
 """
 
-from __future__ import annotations
-
 import operator
 from typing import Any, Literal
 

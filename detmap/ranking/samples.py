@@ -1,7 +1,5 @@
 """Samples and their scores: what an image classifier is judged by."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Files of image-level classifiers: the formats, a row each, and the choice among them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -2,8 +2,6 @@
 best at something. Shapes as in `detmap.ranking.metrics`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ shows it only as difficult objects, and the image is left out. Where there is no
 are made from the XML. An image that a result file does not name ranks last.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

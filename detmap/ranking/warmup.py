@@ -1,7 +1,5 @@
 """Runs the kernels of the classification metrics on tiny inputs."""
 
-from __future__ import annotations
-
 from detmap import ranking
 
 

@@ -1,7 +1,5 @@
 """Citations for a paper: a methods sentence, a table caption and BibTeX entries."""
 
-from __future__ import annotations
-
 from detmap.core.protocol import tools
 from detmap.core.results.receipt import Receipt
 from detmap.errors import counted

@@ -1,7 +1,5 @@
 """`detmap.tools`: one pair of files under the rules of every tool."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`detmap.verify`: evaluates the inputs of a receipt again and compares every part."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass
 from pathlib import Path

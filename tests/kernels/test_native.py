@@ -1,6 +1,8 @@
 """The library of the kernels' machine code: used where it fits, passed over with a line where not;
 and what a kernel refuses."""
 
+from __future__ import annotations
+
 import ast
 import json
 import logging

@@ -3,8 +3,6 @@
 Everything is sorted by image; detections by descending score within it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Columns of numbers as text for the browser, and the files that hold them."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

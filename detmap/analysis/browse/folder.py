@@ -1,7 +1,5 @@
 """The files of the browser: data, code, page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any

@@ -1,7 +1,5 @@
 """Outlines of masks, keypoints and rotated boxes, of at most 24 points, for display."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

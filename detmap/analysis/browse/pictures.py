@@ -1,7 +1,5 @@
 """Small numbered copies of the images, or links to them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Writes a report folder beside its place, then renames it, so it appears whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

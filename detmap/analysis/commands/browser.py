@@ -1,7 +1,5 @@
 """Print a page to PDF or PNG with an installed Chromium."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ findings first, with the option of `eval` that fixes them. TRUTH alone, or sever
 check only what is annotated (for pre-commit). Exit 0: no findings; 1: findings (2 with --strict).
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The doctor's part in the commands that read detections: fixes, and findings as notes."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 

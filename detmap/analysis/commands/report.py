@@ -2,8 +2,6 @@
 shows every image. Both open from disk and need no network and no server.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import sys

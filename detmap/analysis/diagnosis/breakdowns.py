@@ -1,7 +1,5 @@
 """Breakdowns of a diagnosis: AP and recall by size, shape, crowding, position, class, attribute."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ Source: Guo et al., ICML 2017 (ECE); Küppers et al., CVPR Workshops 2020 (D-ECE
 Miscalibration.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

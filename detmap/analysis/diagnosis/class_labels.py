@@ -1,7 +1,5 @@
 """Unique names of classes."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

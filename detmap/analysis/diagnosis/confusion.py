@@ -4,8 +4,6 @@ Five tools have five rules, and give five matrices of the same files. The defaul
 since all five count what a benchmark ignores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 The subsets of the images are those of the intervals of a result with the same seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Score thresholds of a detector do not change; those of oLRP, which is a minimum 
 chosen again on each subset.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -2,8 +2,6 @@
 one row per error or suspected label error.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from detmap.analysis.diagnosis.analysis import Diagnosis

@@ -1,7 +1,5 @@
 """Merges diagnoses of disjoint sets of images, and their tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar

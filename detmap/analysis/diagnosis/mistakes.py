@@ -1,7 +1,5 @@
 """Lists of mistakes: one row per error, images by number of errors, suspected label errors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -3,8 +3,6 @@
 Source: Oksuz et al., One Metric to Measure Them All, TPAMI 2021; LRP-Error, cocoeval.py.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

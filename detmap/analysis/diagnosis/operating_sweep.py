@@ -2,8 +2,6 @@
 matching judged.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pairs of detections and objects of an image, of any classes, that overlap enough."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

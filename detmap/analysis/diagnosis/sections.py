@@ -3,8 +3,6 @@
 To add a section: one module with its functions, and one row of `SECTIONS` (docs/extend.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

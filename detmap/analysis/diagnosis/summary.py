@@ -1,7 +1,5 @@
 """Summarize a diagnosis as plain values and as sentences."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Any
 

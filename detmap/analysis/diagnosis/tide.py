@@ -6,8 +6,6 @@ kinds.
 Source: Bolya et al., TIDE, ECCV 2020; tidecv 1.0.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Runs the kernels of the error analysis on tiny inputs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from detmap.analysis.diagnosis import diagnose

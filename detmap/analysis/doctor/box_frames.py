@@ -5,8 +5,6 @@ detections are taken for these objects wherever they lie, and the ratio of their
 centers tells the scale. Most such pairs need not be right: the mode is taken, and refined by AP50.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Hypotheses about boxes: the order of their numbers, and the frame that they are measured in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial

@@ -1,7 +1,5 @@
 """Layouts of boxes: what four numbers mean."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

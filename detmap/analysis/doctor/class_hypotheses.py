@@ -1,7 +1,5 @@
 """Hypotheses about classes: how they are numbered, ordered and spelled."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The time that an examination may take, and what it left out."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -2,8 +2,6 @@
 out. Rows are a table, or what the doctor makes of a file (`detmap.analysis.doctor.raw_rows`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Measured without scores: how many objects have a box on them, beside the boxes of other images.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

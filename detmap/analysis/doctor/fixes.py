@@ -1,7 +1,5 @@
 """Applies a fix by its name. The usual reader joins the fixed rows, and a note reports the fix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The names of all findings: what each means, and whether a flag repairs it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """Hypotheses about images: how they are named and numbered."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Published benchmarks by their counts, to recognise a ground truth that is nearly one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

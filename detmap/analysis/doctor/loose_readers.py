@@ -4,8 +4,6 @@ The ordinary reader is tried first. If it refuses a file or drops rows, a COCO r
 VOC's text are read once more: ids may be unknown, boxes of any sign, images named by text.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

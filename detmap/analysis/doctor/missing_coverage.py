@@ -1,7 +1,5 @@
 """Facts about what is not there: images and classes without detections, one class for all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ They look at whole columns and at the images of a small sample: some millisecond
 evaluation takes hundreds. `CHECKS` lists them, cheap ones first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Hypotheses about scores and the choice of detections: their scale and order, duplicates, cuts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple

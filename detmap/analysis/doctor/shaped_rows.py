@@ -2,8 +2,6 @@
 of boxes becomes an affine map per row, which `shapes_of` applies to the shapes.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -4,8 +4,6 @@ Each check looks at whole columns and takes well below a millisecond on 36,000 o
 evaluation runs them (`contradicts`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

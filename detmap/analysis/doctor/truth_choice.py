@@ -1,7 +1,5 @@
 """Chooses among readings of the ground truth's boxes by the detections."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Facts about the ground truth: what makes its numbers other than those of its benchmark."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace

@@ -2,8 +2,6 @@
 ordinary reader stops at the first.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ A layout is a candidate only if boxes contradict the sizes of their images or th
 are, and fit both in the layout. Detections choose among several.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Hypotheses about turned images: EXIF orientation that one side ignores, and mirrored boxes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

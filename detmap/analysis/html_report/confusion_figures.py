@@ -1,7 +1,5 @@
 """Confusion matrices of each detector, and what changed between two."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

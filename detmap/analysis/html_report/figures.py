@@ -1,7 +1,5 @@
 """Charts of the page and their captions."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -2,8 +2,6 @@
 scale without them. Each has a caption that says what the picture shows.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

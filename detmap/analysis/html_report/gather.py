@@ -1,7 +1,5 @@
 """What the page shows of one detector, gathered once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

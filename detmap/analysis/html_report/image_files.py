@@ -1,7 +1,5 @@
 """Finds and reads the image files of the ground truth."""
 
-from __future__ import annotations
-
 import io
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Finds the folder of the images beside the ground truth."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath

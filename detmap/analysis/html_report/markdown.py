@@ -1,7 +1,5 @@
 """The report in short, for a pull request's comment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from detmap.analysis.html_report import report_tables

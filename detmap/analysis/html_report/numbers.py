@@ -1,7 +1,5 @@
 """Numbers as the page writes them: in points, each with what is known of its uncertainty."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

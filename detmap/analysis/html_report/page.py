@@ -1,7 +1,5 @@
 """Render the page: every table and chart, then the template."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """One picture for a paper: the classes with their intervals, in the width of a journal's column."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The tables of the page: headings and rows."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The classes, subsets and kinds of errors as rows of dots and bars."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

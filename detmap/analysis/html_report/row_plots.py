@@ -2,8 +2,6 @@
 reader and without the script. Places are in percent, so that text keeps its size.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Each list has the box to review with its proposed class, and in its attributes why it is suspected.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The first screen: one sentence that decides, and the few numbers behind it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

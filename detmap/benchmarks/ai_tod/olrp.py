@@ -3,8 +3,6 @@
 `detmap diagnose` has the oLRP of its authors, which reads scores of a grid and not ranks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -6,8 +6,6 @@ result line ``x y w h score``; both files of an image have the same name.
 Source: bbGt.m, bbLoad, and dbEval.m, loadGt and loadDt (liuwei16/CSP, eval_caltech).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 All points of a person are one row of shapes, in the order of `PARTS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

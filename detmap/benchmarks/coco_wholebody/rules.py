@@ -4,8 +4,6 @@ Source: xtcocotools cocoeval.py, iouType keypoints_body, _foot, _face, _lefthand
 _wholebody.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -2,8 +2,6 @@
 mean of groups, ratio). Exit 1: a figure is below --fail-under.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ Source: CrowdDet lib/evaluate/APMRToolkits/database.py and image.py (load_gt_box
 load_det_boxes).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Source: CrowdDet lib/evaluate/compute_JI.py and JIToolkits/JI_tools.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise

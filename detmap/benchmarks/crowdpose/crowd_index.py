@@ -1,7 +1,5 @@
 """AP of the images of each degree of crowding, as CrowdPose prints it beside AP of all images."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ A ground truth line is ``x1 y1 x2 y2 x3 y3 x4 y4 class [difficult]``; lines of f
 Source: DOTA_devkit dota_evaluation_task1.py, parse_gt and voc_eval (9938855).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

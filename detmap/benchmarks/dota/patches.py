@@ -7,8 +7,6 @@ the detections of an image and class, those that overlap a kept one of higher sc
 Source: DOTA_devkit ResultMerge.py, mergebase and py_cpu_nms_poly (9938855).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -8,8 +8,6 @@ Source: mmrotate datasets/hrsc.py (b030f38), datasets/dior.py (d50ab76); roLabel
 that its canvas draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

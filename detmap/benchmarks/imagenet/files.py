@@ -14,8 +14,6 @@ Source: ILSVRC2014 devkit eval_detection.m; Flow-Guided-Feature-Aggregation
 imagenet_vid_eval_motion.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -9,8 +9,6 @@ the share of all objects that are in it. Outside the range of areas it counts 0.
 Source: Flow-Guided-Feature-Aggregation imagenet_vid_eval_motion.py:195-275.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -13,8 +13,6 @@ Source: readme.txt of KITTI's object development kit; datumaro 1.13 kitti/export
 1.22 utils/kitti.py; the format string of DeepStream's write_kitti_output.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -7,8 +7,6 @@ are attributes; the box of a sphere is its square in the x-y plane.
 Source: noduleCADEvaluationLUNA16.py, `collect` and `evaluateCAD`.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

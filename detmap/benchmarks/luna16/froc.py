@@ -9,8 +9,6 @@ Source: noduleCADEvaluationLUNA16.py; CADLab MULAN detection_eval.py and 3DCE
 rcnn/utils/evaluation.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

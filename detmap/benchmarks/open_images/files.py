@@ -8,8 +8,6 @@ are not converted to pixels, since an IoU needs none. The ground truth is expand
 Source: TensorFlow Object Detection API, metrics/oid_challenge_evaluation.py.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

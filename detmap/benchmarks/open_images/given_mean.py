@@ -1,7 +1,5 @@
 """Open Images: the mean of the ground truth as given, before the class hierarchy expands it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -7,8 +7,6 @@ absent makes the classes below it absent.
 Source: TensorFlow Object Detection API, dataset_tools/oid_hierarchical_labels_expansion.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -6,8 +6,6 @@ all thresholds. With several annotators each pair takes the one for whom the mea
 Source: facebookresearch/sam3 sam3/eval/cgf1_eval.py, evaluateImg, accumulate, _select_best_scoring.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

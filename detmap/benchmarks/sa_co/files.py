@@ -8,8 +8,6 @@ role ``not_exhaustive``. Categories are not read: all objects are of the first.
 Source: facebookresearch/sam3 sam3/eval/cgf1_eval.py, CGF1Evaluator.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

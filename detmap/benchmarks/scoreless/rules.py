@@ -4,8 +4,6 @@ Scores are not read: all detections count, and share one score. AP then depends 
 detections, which does not depend on the detector. Its mean and spread over random orders do not.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

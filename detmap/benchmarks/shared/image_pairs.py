@@ -3,8 +3,6 @@
 An image may have thousands of boxes: pairs come some at a time, and a reader keeps what it needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@
 It imports no reader, since each evaluation calls it, whatever its formats.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from detmap.core.base import open_files

@@ -1,7 +1,5 @@
 """Figures over the metrics of data sets: means, means of groups, ratios, and their intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

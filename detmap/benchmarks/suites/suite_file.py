@@ -1,7 +1,5 @@
 """Reads a suite: a TOML file that lists data sets and summary figures over them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

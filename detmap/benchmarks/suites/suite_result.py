@@ -1,7 +1,5 @@
 """Evaluates the data sets of a suite one after the other, and computes summary figures."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence

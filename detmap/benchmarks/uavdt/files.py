@@ -8,8 +8,6 @@ Detections strictly inside of an ignored region are dropped.
 Source: UAV-benchmark-MOTD CalculateDetectionPR_overall.m.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

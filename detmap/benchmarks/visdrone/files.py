@@ -9,8 +9,6 @@ the images themselves in the folder ``images`` there.
 Source: VisDrone2018-DET-toolkit saveAnnoRes.m, dropObjectsInIgr.m, calcAccuracy.m.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 Source: VisDrone2018-DET-toolkit calcAccuracy.m.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from detmap.core.curves.aggregation import mean

@@ -6,8 +6,6 @@ face, the highest score first.
 Source: evaluation.py of WiderFace-Evaluation (wondervictor): get_gt_boxes, read_pred_file.
 """
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@ the largest changes, a leaderboard. Accepts saved match results (`detmap match .
 A.npz`) as detections; if all are saved, omit TRUTH. Exit 1: a gate failed.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Print a completion script for bash, zsh or fish."""
 
-from __future__ import annotations
-
 import argparse
 
 from detmap.cli import options, streams

@@ -2,8 +2,6 @@
 what the target cannot hold.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from detmap.cli import command_output, options, streams

@@ -1,7 +1,5 @@
 """Evaluate the bundled sample under three protocols."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

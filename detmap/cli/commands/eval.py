@@ -3,8 +3,6 @@
 of comp3/comp4 text files, of YOLO labels, ...; the formats may differ.
 """
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

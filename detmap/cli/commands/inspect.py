@@ -2,8 +2,6 @@
 joined to it. Reads it as ground truth, or as detections with --truth.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from detmap.cli import command_output, options

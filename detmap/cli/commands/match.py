@@ -2,8 +2,6 @@
 lists of images; `detmap merge` gives the bit-identical result of a single run.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

@@ -2,8 +2,6 @@
 and classes, and an image may be in only one of them.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from detmap.cli import (

@@ -1,7 +1,5 @@
 """List the protocols, or print one with its source."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Compile the kernels before the first evaluation."""
 
-from __future__ import annotations
-
 import argparse
 
 from detmap.cli import streams

@@ -1,7 +1,5 @@
 """Adapters read files of one format as box tables. The path decides which adapter reads it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager

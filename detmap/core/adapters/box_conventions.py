@@ -3,8 +3,6 @@
 `IN_MEMORY` lists those of arrays; files have one more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 A file of a million rows names some thousand images and some classes: each is looked up once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 

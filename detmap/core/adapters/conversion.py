@@ -6,8 +6,6 @@ error where the number would change without a trace.
 Source: the readers of `detmap.core.adapters`, and the formats that they name.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

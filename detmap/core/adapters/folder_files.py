@@ -1,7 +1,5 @@
 """Lists the files of a folder by suffix, in upper case or lower case."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

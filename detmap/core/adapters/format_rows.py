@@ -4,8 +4,6 @@ Rows name functions as places, ``module:function``, so that only the module of t
 imported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path

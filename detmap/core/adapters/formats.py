@@ -3,8 +3,6 @@
 To add a format: one module that reads it, and one row here (`docs/add-a-format.md`).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from detmap import wings

@@ -1,7 +1,5 @@
 """Describes a file, a folder or a Python object: format, images, classes and boxes."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ a file would be read differently (scores in some records only, fractions and pix
 error.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ item, ``*`` for any key.
 Source: the documentation or the writer of each tool (docs/formats.md).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Chooses the format of a path from the table of formats (`detmap.core.adapters.formats`)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from itertools import islice

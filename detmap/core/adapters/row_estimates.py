@@ -1,7 +1,5 @@
 """Estimates how many detections a file has, without reading it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from detmap.core.adapters import folder_files

@@ -9,8 +9,6 @@ Python's own ``float``, ``split`` and ``splitlines`` accept more (underscores, o
 digits, no-break spaces, form feeds); here these are part of a word that is not a number.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

@@ -2,8 +2,6 @@
 ids and the order that images have when these files are read again.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

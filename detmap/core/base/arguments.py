@@ -1,7 +1,5 @@
 """Converts and checks arguments of the public API: ids, numbers, flags."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

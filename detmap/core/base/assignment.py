@@ -4,8 +4,6 @@ Source: D. F. Crouse, "On implementing 2D rectangular assignment algorithms", IE
 Aerospace and Electronic Systems 52 (2016), section II: shortest augmenting paths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

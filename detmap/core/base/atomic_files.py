@@ -1,7 +1,5 @@
 """Writes files and folders atomically: into a draft in the same folder, which is then renamed."""
 
-from __future__ import annotations
-
 import _thread
 import errno
 import hashlib

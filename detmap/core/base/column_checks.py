@@ -3,8 +3,6 @@
 A checked column is read-only. It is a copy unless it was read-only already.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NoReturn
 

@@ -3,8 +3,6 @@
 They grow with the number of boxes: many images with few boxes each never reach them.
 """
 
-from __future__ import annotations
-
 from detmap.errors import CrowdedError
 
 MOST_LISTED, LISTED_PER_ROW = 3_000_000, 20

@@ -1,7 +1,5 @@
 """Names of detectors and data sets, from their paths."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of arrays as flat lists, and the first of them that is bad."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Grids of thresholds and recall points, bit-identical to their references."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Immutable tables: kernels use them without checks."""
 
-from __future__ import annotations
-
 import math
 import mmap
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What is wrong with text that is not JSON: a file that is cut, or another fault."""
 
-from __future__ import annotations
-
 import json
 import re
 

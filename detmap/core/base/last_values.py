@@ -1,7 +1,5 @@
 """Values that several computations on the same tables share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, cast
 

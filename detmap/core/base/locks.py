@@ -1,7 +1,5 @@
 """Objects that several threads share, and values that they compute without a lock."""
 
-from __future__ import annotations
-
 import os
 import threading
 import weakref

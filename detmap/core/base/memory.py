@@ -1,7 +1,5 @@
 """Checks available memory before large allocations."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

@@ -7,8 +7,6 @@ All sizes are compared with the expected sizes, the file size and the free memor
 is decompressed.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

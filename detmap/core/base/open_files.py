@@ -4,8 +4,6 @@ Pipes, devices, sockets, folders and link cycles are errors, not endless waits. 
 during reading is an error too.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

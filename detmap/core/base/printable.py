@@ -1,7 +1,5 @@
 """Makes text from files safe to print."""
 
-from __future__ import annotations
-
 
 def shown(text: str) -> str:
     """Escapes control characters, so that class names and notes cannot control the terminal."""

@@ -1,7 +1,5 @@
 """Short reprs for notebooks and debuggers: at most fifteen lines."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping
 from dataclasses import fields

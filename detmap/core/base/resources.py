@@ -3,8 +3,6 @@
 A wheel holds them inside the package, a checkout beside it.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -4,8 +4,6 @@ From Python 3.12 on, the builtin ``sum`` adds floats with compensation, so that 
 from those of 3.11. A test lets detmap use it for visible integers only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from operator import index
 from typing import Any

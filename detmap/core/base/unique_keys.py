@@ -1,7 +1,5 @@
 """Refuses JSON in which an object has a key twice: RFC 8259 does not define which value counts."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -8,8 +8,6 @@
 Source: none; the same parts as `detmap.Matches.merge` and `detmap.distributed.evaluate`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """What bounded memory allows: the bound itself, and how many rows at a time."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

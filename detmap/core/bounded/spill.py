@@ -1,7 +1,5 @@
 """A temporary file of array columns, which the system deletes when the process ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self

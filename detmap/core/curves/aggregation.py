@@ -3,8 +3,6 @@
 A metric row uses labels (IoU, subset, detection limit, class group), not array positions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

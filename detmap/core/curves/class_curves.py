@@ -1,7 +1,5 @@
 """Calls of the compiled curve kernels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

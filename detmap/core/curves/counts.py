@@ -1,7 +1,5 @@
 """Counts of objects, rows and images per class, or their weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ These rules use false positives between true ones, float32, true positives first
 one curve for all classes. `detmap.core.curves.scores` handles all others.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Image weights: whole ones count as copies of the image, 0 leaves it out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Match results within a detection limit below the highest one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

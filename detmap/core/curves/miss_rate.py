@@ -1,7 +1,5 @@
 """The terms of the log-average miss rate: log(1 - recall) at the reference points."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ threshold (`detmap.analysis.diagnosis.operating_sweep` adds *classwise*, with a 
 class).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ Such a module of this package has two functions:
 - ``final(mean)`` turns the mean into the metric, and means of classes, an array, into theirs.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

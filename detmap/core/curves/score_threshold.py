@@ -3,8 +3,6 @@
 `detmap.core.curves.operating_points` gives them at any threshold.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

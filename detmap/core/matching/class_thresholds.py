@@ -4,8 +4,6 @@ The kernels know a lower threshold of an object (`ObjectWords.enough`). A higher
 leaving out the pairs that do not reach it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

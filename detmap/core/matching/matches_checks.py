@@ -1,7 +1,5 @@
 """Checks of the columns of `Matches`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reads and writes files of matches: a JSON header and arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The JSON header of a file of matches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, NamedTuple

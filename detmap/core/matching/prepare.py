@@ -1,7 +1,5 @@
 """Preparation of the tables before matching: score precision, score floors, excluded rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Roles: the protocol's rules on objects and detections as arrays for the kernels."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scope: which rows are evaluated (detection limits, annotated classes, empty boxes)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Scores as a benchmark reads them: scaled over all detections, or as if files were sorted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

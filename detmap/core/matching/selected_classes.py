@@ -1,7 +1,5 @@
 """A part of the classes under rules in which a class depends on others, and groups of classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

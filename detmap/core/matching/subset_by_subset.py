@@ -1,7 +1,5 @@
 """Matching of one subset after the other, where objects or margins differ between subsets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Subsets and roles as words: bit a is the role in subset a."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ NumPy's default sort is unstable: the order of equal keys depends on version and
 sorts agree on lists without ties, so only lists with ties use the reference's own call.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

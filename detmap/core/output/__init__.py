@@ -1,7 +1,5 @@
 """How results look: tables of cells in, text out. Nothing here knows what a detection is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cells of tables as text."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables as data frames. pandas is imported when one is made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables that are too wide: a column of words is wrapped, else columns go below each other."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 

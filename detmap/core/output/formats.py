@@ -1,7 +1,5 @@
 """Tables as plain text, CSV, Markdown, LaTeX, HTML and JSON."""
 
-from __future__ import annotations
-
 import io
 import json as json_module
 from collections.abc import Callable, Iterable, Sequence

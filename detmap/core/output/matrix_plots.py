@@ -1,7 +1,5 @@
 """Confusion matrices as pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

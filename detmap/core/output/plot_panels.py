@@ -1,7 +1,5 @@
 """Several panels of curves as one picture."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

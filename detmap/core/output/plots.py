@@ -1,7 +1,5 @@
 """Precision-recall and ROC curves as a picture. Matplotlib is imported when a plot is rendered."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A table of cells, not yet text, and how its text is wanted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from detmap.core.base.immutable import Value

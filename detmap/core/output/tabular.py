@@ -1,7 +1,5 @@
 """Objects with tables: their text, files, HTML in a notebook, and data frames."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Mapping

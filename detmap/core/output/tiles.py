@@ -2,8 +2,6 @@
 notebook shows it of a result or a diagnosis.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

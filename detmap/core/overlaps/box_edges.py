@@ -3,8 +3,6 @@
 `detmap.core.overlaps.box_iou` is faster, for float64 protocols only.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

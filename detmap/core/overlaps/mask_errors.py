@@ -1,7 +1,5 @@
 """Says what is wrong with run lengths."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """Reads masks from COCO records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ the area of their intersection for simple polygons that run the same way round. 
 area below it, so the integral is a sum over pairs of edges of the integral of the lower edge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Converts polygons to run lengths, with the pixels of pycocotools."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Source: Llerena et al., Gaussian Bounding Boxes and Probabilistic Intersection-o
 Ultralytics utils/metrics.py, batch_probiou (8.4.190), for the constants.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

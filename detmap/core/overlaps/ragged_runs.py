@@ -1,7 +1,5 @@
 """Run lengths of masks, concatenated: selects and joins rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, TypeVar

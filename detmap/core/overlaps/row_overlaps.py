@@ -1,7 +1,5 @@
 """Overlaps of boxes row by row, of any class, for checks outside of a protocol."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Converts records of a file to masks, keypoints and other shapes."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace

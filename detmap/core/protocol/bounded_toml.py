@@ -2,8 +2,6 @@
 with n parts needs memory for n * n / 2 parts.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

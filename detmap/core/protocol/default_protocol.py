@@ -1,7 +1,5 @@
 """The requested protocol, or the default protocol of a ground truth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

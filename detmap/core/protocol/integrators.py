@@ -8,8 +8,6 @@ can contain every rank, or only those where recall rises; the AP is the same. A 
 has an AP of 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 

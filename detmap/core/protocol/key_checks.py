@@ -2,8 +2,6 @@
 `ValueError`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

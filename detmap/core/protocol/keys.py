@@ -1,7 +1,5 @@
 """The table of all keys, for validation, `detmap show` and the documentation."""
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, NamedTuple

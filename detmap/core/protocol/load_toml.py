@@ -1,7 +1,5 @@
 """Loads protocols from TOML files, and applies settings to protocols."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy

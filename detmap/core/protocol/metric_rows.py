@@ -10,8 +10,6 @@ else the first threshold, or ``P75``. ``MR`` is the log-average miss rate: ``MR`
 ``MR@subset``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

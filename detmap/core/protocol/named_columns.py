@@ -1,7 +1,5 @@
 """The roles and attributes in a protocol: the columns that readers must keep."""
 
-from __future__ import annotations
-
 from detmap.core.protocol import Protocol
 from detmap.core.tables import FLAGS
 

@@ -1,7 +1,5 @@
 """The digest of a protocol: equal rules give equal digests; texts do not count."""
 
-from __future__ import annotations
-
 import json
 
 from detmap.core.base.sha import sha256

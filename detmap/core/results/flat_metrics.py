@@ -1,7 +1,5 @@
 """A result as one flat dict of numbers, with names that experiment trackers accept."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

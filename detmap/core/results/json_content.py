@@ -1,7 +1,5 @@
 """The content of the JSON output of a result."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from detmap.core.output.cell_text import or_none

@@ -1,7 +1,5 @@
 """Evaluates under the rules and metrics of single benchmarks, which `benchmark_rules` lists."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase

@@ -4,8 +4,6 @@ A receipt is canonical JSON: sorted keys and full precision, so equal runs give 
 Its `digest` covers all other parts, so any edit is detected.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

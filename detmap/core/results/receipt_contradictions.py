@@ -1,7 +1,5 @@
 """Contradictions within a receipt, which show that it was edited."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

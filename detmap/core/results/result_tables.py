@@ -1,7 +1,5 @@
 """Tables of a result."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

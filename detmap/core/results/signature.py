@@ -3,8 +3,6 @@
 ``coco-bbox.2|default|proto:8c1f…|data:51ab…|detmap:0.1.0``
 """
 
-from __future__ import annotations
-
 import platform
 
 from detmap.core.protocol import Protocol

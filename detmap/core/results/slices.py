@@ -4,8 +4,6 @@ The result of a slice equals an evaluation of these images alone. Images are mat
 independently, so one set of match rows serves every slice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -2,8 +2,6 @@
 there is none.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation

@@ -1,7 +1,5 @@
 """Sums over rows, stored per image, so that they can be computed again with image weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

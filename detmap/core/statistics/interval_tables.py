@@ -1,7 +1,5 @@
 """Tables of confidence intervals, ties and comparisons."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Confidence intervals of every metric of a result and of its classes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

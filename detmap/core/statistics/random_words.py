@@ -1,7 +1,5 @@
 """Random 64-bit words: numbered streams of a seed, equal on every machine."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

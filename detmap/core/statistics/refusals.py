@@ -1,7 +1,5 @@
 """Reasons why a number has no interval: one table, and the rules that choose from it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -2,8 +2,6 @@
 scene, tiles of a picture).
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

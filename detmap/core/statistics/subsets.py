@@ -2,8 +2,6 @@
 for each of 25 parts, then the two halves of each of 16 random splits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -2,8 +2,6 @@
 give another value: random orders are evaluated, and the lowest and highest value is printed.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Merging of partial evaluations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """The two functions that an engine needs: Ray, Spark, Dask or a queue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

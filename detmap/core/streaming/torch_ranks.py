@@ -1,7 +1,5 @@
 """The ranks of torch.distributed."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -3,8 +3,6 @@
 No pixel is looked at: neither time nor memory depends on the size of the image.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Digests of tables: one number per image, and one text per data set."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -2,8 +2,6 @@
 are compared: then each is evaluated on the images and classes of all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar

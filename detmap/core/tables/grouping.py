@@ -1,7 +1,5 @@
 """Groups and ranks table rows for matching and merging."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -12,8 +12,6 @@ More values never change what the others mean, they can only make it an error: a
 for all values finds the same for some of them as the key that is chosen for those alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple

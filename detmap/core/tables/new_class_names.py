@@ -1,7 +1,5 @@
 """Gives classes other names, and merges classes of one name: ``classes`` of a protocol."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Selects images and classes in both tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ contains them and `detmap explain` names them. Classes change while files are re
 of `detmap.benchmarks.open_images.label_hierarchy`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import TypeVar
 

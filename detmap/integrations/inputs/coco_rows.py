@@ -3,8 +3,6 @@
 Boxes are corners.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Fields of a host's predictions as arrays. Tensors may be on any device and of half precision."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The JSON entries with boxes in the answer of a language model, between other text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

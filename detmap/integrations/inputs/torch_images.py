@@ -1,7 +1,5 @@
 """The images of a torchmetrics metric as batches of `detmap.Evaluator`, and checks of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

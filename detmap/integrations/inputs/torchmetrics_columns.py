@@ -1,7 +1,5 @@
 """The boxes of a torchmetrics metric as columns of the drop-in, without a dict per box."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ground truth and detections of an Ultralytics validator as one dict per image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

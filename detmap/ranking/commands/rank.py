@@ -3,8 +3,6 @@ TRUTH and SCORES are CSV files with a header (sample id, then one column per cla
 and a folder of comp1_cls/comp2_cls text.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from detmap import ranking

@@ -2,8 +2,6 @@
 receipt. Verifies the receipt first, as `detmap verify`; exits with 2 if that fails.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -4,8 +4,6 @@ and files differ from another result, and their effect; exits with 1 on a differ
 in place of the files are compared with each other.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams

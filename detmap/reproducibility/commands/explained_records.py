@@ -1,7 +1,5 @@
 """`explain` for receipts, result JSON and signatures: two of them, or one and the given files."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -2,8 +2,6 @@
 numbers differ; 2: a tool cannot run.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 

@@ -1,7 +1,5 @@
 """Repeat the evaluation of a receipt and compare, for `verify`, `cite` and `explain`."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path

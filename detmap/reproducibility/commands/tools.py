@@ -2,8 +2,6 @@
 mmdetection, detectron2, Cartucho ...) and report the difference to the default protocol.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams

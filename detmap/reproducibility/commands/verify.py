@@ -2,8 +2,6 @@
 receipt cannot be verified.
 """
 
-from __future__ import annotations
-
 import argparse
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The classes, detections and objects with the largest differences between two evaluations."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple

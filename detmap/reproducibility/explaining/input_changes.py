@@ -1,7 +1,5 @@
 """Differences between two inputs: added, removed and changed rows."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Compares two results by their records. What one record lacks is not compared."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Records of results: the known parts of receipts, JSON results and signatures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

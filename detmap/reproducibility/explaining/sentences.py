@@ -3,8 +3,6 @@
 A key without a row here is named by its meaning in the table of keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

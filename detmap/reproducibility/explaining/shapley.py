@@ -1,7 +1,5 @@
 """Shapley values: the mean change of each step over all orders of the steps."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence

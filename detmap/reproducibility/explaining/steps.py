@@ -1,7 +1,5 @@
 """Steps from one number to another; changes are exact fractions, so they add up exactly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Switches: groups of protocol keys that change together, in a fixed order."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import dataclass

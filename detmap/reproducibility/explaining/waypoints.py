@@ -3,8 +3,6 @@
 The steps cover edits of the records, changed files, other read options, and changed rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -4,8 +4,6 @@ The tools are the rows of `detmap.reproducibility.peers`; each is compared with 
 restates it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """The result of a comparison with a tool, as a value and as tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -9,8 +9,6 @@ This package imports nothing that a tool might not need, detmap included: the be
 its path, because its measurements include imports.
 """
 
-from __future__ import annotations
-
 from . import boxes, coco
 from .row import BOXES, KEYPOINTS, MASKS, Classes, Peer, Settings, numbers, same
 

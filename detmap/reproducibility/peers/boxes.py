@@ -1,7 +1,5 @@
 """Calls of the tools that take boxes image by image."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Calls of the tools that read COCO files: those with pycocotools' classes, and vernier."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The columns of the table of peers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Inputs that a published number may come from: `doctor` fixes and common preprocessing steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Protocols with one or two commonly changed rules."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Printed numbers, and the fractions that round to them."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

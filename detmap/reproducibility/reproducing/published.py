@@ -1,7 +1,5 @@
 """Registry of published results in `datasets/published`, with the data to check them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

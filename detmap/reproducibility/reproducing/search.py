@@ -11,8 +11,6 @@
 ['voc2012', 'cartucho']
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ unused fields.
 Source: RFC 8259, sections 8.1 and 8.2, and the COCO data format (cocodataset.org).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Ids in COCO JSON: 64-bit integers or strings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

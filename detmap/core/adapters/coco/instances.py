@@ -4,8 +4,6 @@ The fast reader (`detmap.core.adapters.coco.scan_json`) reads large simple files
 back to the reference reader (`detmap.core.adapters.coco.decode`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ Lines end in LF, CR LF or CR; blank lines are skipped. The first line decides wh
 lines. In memory and in bounded memory, the same reader reads them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -9,8 +9,6 @@ Source: Gupta, Dollár and Girshick, "LVIS: A Dataset for Large Vocabulary Insta
 (2019), section 3, and the files that lvis-api 0.5.3 reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads roles and attributes by name from the annotations of COCO JSON."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

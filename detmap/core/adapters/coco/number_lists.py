@@ -1,7 +1,5 @@
 """Lists of numbers in COCO JSON: polygons and keypoints."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Finds the exact error in a COCO file with the standard library, record by record."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -4,8 +4,6 @@ The fast reader reads each piece. What it refuses is cut exactly at the end of a
 the reference reader, so every legal record is read as in `detmap.core.adapters.coco.instances`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

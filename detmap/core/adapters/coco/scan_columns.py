@@ -1,7 +1,5 @@
 """The columns that the fast reader of COCO JSON fills, piece by piece."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

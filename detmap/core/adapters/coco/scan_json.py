@@ -5,8 +5,6 @@ Ranges are cut at guessed record starts, which are verified: each range must end
 begins. The file is not memory-mapped, so truncation by others is safe.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Keys of COCO records that say the same as others, or take the place of the score."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

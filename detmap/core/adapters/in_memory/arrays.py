@@ -1,7 +1,5 @@
 """Creates tables from arrays in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

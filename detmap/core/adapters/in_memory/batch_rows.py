@@ -1,7 +1,5 @@
 """Reads batches as checked rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Reads the masks, keypoints and rotated boxes of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any

@@ -4,8 +4,6 @@ Arrays are numpy's, or convert to numpy on the CPU (``__array__``, DLPack): torc
 of these packages is imported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

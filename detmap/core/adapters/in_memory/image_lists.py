@@ -1,7 +1,5 @@
 """Tables from lists with one dict per image, as training loops have them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

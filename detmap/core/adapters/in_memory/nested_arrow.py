@@ -1,7 +1,5 @@
 """Reads tables with one row an image: Arrow, pandas or a list of dicts, with nested columns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@
 so that formats, checks and messages are theirs.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence

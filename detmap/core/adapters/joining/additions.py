@@ -1,7 +1,5 @@
 """Adds images and classes that only detections name, without objects: ``scope.unknown``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

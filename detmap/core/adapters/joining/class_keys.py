@@ -3,8 +3,6 @@
 `detmap.core.tables.join_keys` chooses the key: one for all values.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 `detmap.core.tables.join_keys` chooses the key: one for all values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

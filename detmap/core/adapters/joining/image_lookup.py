@@ -3,8 +3,6 @@
 An ambiguous name is an error that lists both images. Case and Unicode normalization count.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Image ids for formats that name files: the file stem, as in VOC."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

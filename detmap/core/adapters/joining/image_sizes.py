@@ -1,7 +1,5 @@
 """Reads widths and heights of images from a CSV or COCO JSON file, or from image headers."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Callable, Sequence

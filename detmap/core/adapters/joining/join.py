@@ -11,8 +11,6 @@ Images are joined by id or file stem, classes by id or name:
 Only the `Policy` decides whether unknown images and classes are an error or dropped.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -2,8 +2,6 @@
 if the ground truth has only names.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

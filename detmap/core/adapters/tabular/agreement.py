@@ -1,7 +1,5 @@
 """Columns of a table that say the same twice: they have to agree in every row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Finds the columns of a table that form a box, and their box convention."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ numbers; ``box_format`` defines fractions and VOC pixels. A ground truth row wit
 is an image without objects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 Source: the box annotations of Open Images V7, whose IsGroupOf, IsOccluded, ... are 0, 1 or -1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

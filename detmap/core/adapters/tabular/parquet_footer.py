@@ -6,8 +6,6 @@ the process if the statistics of the chunk are malformed.
 Source: Thrift's compact protocol (thrift-compact-protocol.md), and ``parquet.thrift`` of Parquet.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import BinaryIO

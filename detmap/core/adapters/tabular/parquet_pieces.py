@@ -1,7 +1,5 @@
 """Reads Parquet detections in pieces: a file, or a folder of shards by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -5,8 +5,6 @@ row per image and one column per attribute; every attribute value is a slice, ``
 Images are named by id or file stem.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -10,8 +10,6 @@ Source: Cartucho/mAP main.py (3605865); rafaelpadilla/Object-Detection-Metrics p
 lib/BoundingBox.py (dcb285e). That tool rounds relative boxes to whole pixels; detmap does not.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ All rows of a folder are judged together. A folder that fits another layout bett
 names it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

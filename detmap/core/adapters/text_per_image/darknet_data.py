@@ -8,8 +8,6 @@ where the path has ``images`` or ``JPEGImages``.
 Source: AlexeyAB/darknet, src/option_list.c and replace_image_to_label in src/utils.c.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

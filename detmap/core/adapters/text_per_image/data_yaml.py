@@ -4,8 +4,6 @@ Source: Ultralytics' check_det_dataset and img2label_paths (ultralytics/data/uti
 BaseDataset.get_img_files (ultralytics/data/base.py).
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ Only the parser's events are used: PyYAML's constructors recurse, expand merge k
 numbers without a limit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

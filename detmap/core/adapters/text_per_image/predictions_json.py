@@ -5,8 +5,6 @@ file stem, as a number if it is one. A category id is the class counted from 0 (
 or from 1 (since), or COCO's own id for COCO val2017.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ Source: Ultralytics' verify_image_label (ultralytics/data/utils.py), segments2bo
 images with invalid rows; here they are an error.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ counted; with different content it is an error. White space around text is that 
 2.3).
 """
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ Boxes stay as written: x1, y1, x2, y2 of the first and last pixel, counted from 
 write other numbers into the same elements (`detmap.core.adapters.voc.xml_boxes`).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import replace

@@ -9,8 +9,6 @@
 Notes report automatic choices.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 ``det_<split>_<class>.txt``, or ``<class>.txt``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Each function returns exactly what the reference reader (`detmap.core.adapters.v
 or None, and then that one reads the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

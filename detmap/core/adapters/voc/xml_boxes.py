@@ -8,8 +8,6 @@
 Source: the VOC devkit; save_voc of datumaro; convert_to_voc of label-studio-sdk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

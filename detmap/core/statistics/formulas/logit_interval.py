@@ -1,7 +1,5 @@
 """Intervals of one fraction from its standard error: on the logit scale, and near 0 and 1."""
 
-from __future__ import annotations
-
 import math
 
 from detmap.core.statistics.formulas.quantiles import exact_bounds

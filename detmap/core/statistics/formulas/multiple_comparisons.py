@@ -1,7 +1,5 @@
 """Multiple comparisons: adjusted p-values, and groups without significant differences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

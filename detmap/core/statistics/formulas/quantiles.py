@@ -2,8 +2,6 @@
 freedom.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from statistics import NormalDist
