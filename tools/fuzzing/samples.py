@@ -18,26 +18,21 @@ from tools.fuzzing._scratch import scratch
 
 SCRATCH = scratch("samples")
 BINARY = (".png", ".parquet")
+"""Files that stay as they are."""
 KINDS = all_samples()
 COUNTS = {f"{kind} {how}": 0 for kind in KINDS for how in ("read", "refused")}
 
 
 def case(seed: int) -> str | None:
     """What is wrong with how one sample, perhaps a damaged one, is read."""
-    return case_of(tuple(KINDS)[seed % len(KINDS)], random.Random(seed), COUNTS)
-
-
-def case_of(
-    kind: str, rng: random.Random, counts: dict[str, int], binary: tuple[str, ...] = BINARY
-) -> str | None:
-    """What is wrong with a sample of a kind; files with suffixes in `binary` stay as they are."""
+    kind, rng = tuple(KINDS)[seed % len(KINDS)], random.Random(seed)
     shutil.rmtree(SCRATCH, ignore_errors=True)
     for name in ("sample", "plain"):
         (SCRATCH / name).mkdir(parents=True)
     plain = SAMPLES["coco"](SCRATCH / "plain")
     paths = KINDS[kind](SCRATCH / "sample")
     files = sorted(file for file in (SCRATCH / "sample").rglob("*") if file.is_file())
-    files = [file for file in files if file.suffix not in binary]
+    files = [file for file in files if file.suffix not in BINARY]
     whole = not files or rng.random() < 0.1
     if not whole:
         victim = rng.choice(files)
@@ -51,8 +46,8 @@ def case_of(
         found = detmap.read_detections(found_path, truth, unknown="drop")
         number = _ap(truth, found)
     except DetmapError as error:
-        return judge_refusal(counts, kind, error, whole=whole)
-    counts[f"{kind} read"] += 1
+        return judge_refusal(COUNTS, kind, error, whole=whole)
+    COUNTS[f"{kind} read"] += 1
     if not (math.isnan(number) or 0 <= number <= 1):
         return f"{kind}: AP {number}"
     again = _converted(truth, found) if rng.random() < 1 / 3 else None
