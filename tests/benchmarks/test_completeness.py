@@ -51,8 +51,8 @@ BEST_ANY = "test_the_best_object_matched_or_not"
 BY_BEST_ANY = ("dota", "dota-1.5", "dior-r", "hrsc2016", "hrsc2016-12")
 TWINS |= dict.fromkeys(BY_BEST_ANY, (ROTATED, BEST_ANY))
 FUZZED = {
-    "bbgt": "people", "odgt": "people", "wider": "people", "kitti": "seldom", "luna16": "seldom",
-    "sa-co": "seldom", "dota": "rotated", "coco": "lanes", "coco-wholebody": "benchmarks",
+    "bbgt": "benchmarks", "odgt": "benchmarks", "wider": "benchmarks", "kitti": "samples", "luna16": "benchmarks",
+    "sa-co": "benchmarks", "dota": "rotated", "coco": "lanes", "coco-wholebody": "benchmarks",
     "imagenet-det": "benchmarks", "imagenet-vid": "benchmarks", "open-images": "benchmarks",
     "scalabel": "benchmarks", "uavdt": "benchmarks", "visdrone": "benchmarks",
 }  # fmt: skip
