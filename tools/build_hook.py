@@ -1,6 +1,5 @@
 """Part of the build: put the library of the kernels' machine code into the wheel, and beside the
-kernels of an editable install. Without a linker, and with changed kernels, there is none, which
-is said: numba compiles then.
+kernels of an editable install. Without a linker there is none, which is said: numba compiles then.
 """
 
 import os

@@ -1,12 +1,15 @@
 """Make the library of the kernels' machine code, which `detmap.kernels.native` opens.
 
     python tools/build_native.py                  # for this machine, beside the kernels
+    python tools/build_native.py --compile        # of the kernels as they are now, by numba
+    python tools/build_native.py --check          # which kernels changed since then; exit 1 if any
     python tools/build_native.py --wheels dist    # a wheel for every platform, on one Linux machine
 
 Numba's part takes most of the time and is the same for every platform: its optimised modules are
-kept in `kernels.ll.xz` beside this file, with the digest of the sources. It is made anew when
-the sources changed; this needs numba and all that detmap imports. The rest needs llvmlite and a
-linker (``cc``, or the package ziglang, which links for every platform).
+kept in `kernels.ll.xz` beside this file, with a description of the sources. It is made anew for a
+release, by --compile, which needs numba and all that detmap imports. In between, numba compiles
+the kernels that changed where they are used. The rest needs llvmlite and a linker (``cc``, or the
+package ziglang, which links for every platform).
 
 What is compiled is listed nowhere: detmap's warm-up uses everything public once as plain Python,
 and each kernel is compiled for the types of arguments that it then meets. The code is for every
@@ -252,37 +255,31 @@ def without_python(module: str) -> str:
 
 
 def kept() -> tuple[str, str]:
-    """The versions of the compilers and the module of all kernels, if it is of these sources.
+    """The description of the sources and compilers, and the module of all kernels.
 
     Raises
     ------
-    LookupError : it is not
+    LookupError : there is none
     """
     if not MODULES.exists():
-        raise LookupError(f"there is no {MODULES.name}")
+        raise LookupError(f"there is no {MODULES.name}: python tools/build_native.py --compile")
     head, _, module = lzma.decompress(MODULES.read_bytes()).decode().partition("\n")
-    digest, _, compilers = head.removeprefix("; ").partition(" ")
-    if digest != native().digest():
-        raise LookupError(f"the kernels changed since {MODULES.name} was made")
-    return compilers, module
+    return head.removeprefix("; "), module
 
 
-def renew() -> None:
-    """Make the module of all kernels, if it is not of these sources."""
-    try:
-        kept()
-    except LookupError as reason:
-        os.environ |= GENERIC  # before numba is imported
-        import llvmlite
-        import numba
-        import numpy
+def compile_anew() -> None:
+    """Make the module of all kernels as they are now."""
+    os.environ |= GENERIC  # before numba is imported
+    import llvmlite
+    import numba
+    import numpy
 
-        print(f"{reason}: numba compiles {len(uses())} kernels on {os.cpu_count()} processors")
-        versions = (
-            f"numba {numba.__version__}, llvmlite {llvmlite.__version__}, numpy {numpy.__version__}"
-        )
-        text = f"; {native().digest()} {versions}\n{compile_all()}"
-        MODULES.write_bytes(lzma.compress(text.encode(), preset=9))
+    print(f"numba compiles {len(uses())} kernels on {os.cpu_count()} processors")
+    versions = (
+        f"numba {numba.__version__}, llvmlite {llvmlite.__version__}, numpy {numpy.__version__}"
+    )
+    text = f"; {native().description()}; {versions}\n{compile_all()}"
+    MODULES.write_bytes(lzma.compress(text.encode(), preset=9))
 
 
 def emit(module: str, triple: str) -> bytes:
@@ -332,12 +329,12 @@ def build(name: str, out: Path) -> None:
 
     Raises
     ------
-    LookupError : the sources changed, the platform is not known, or there is no linker
+    LookupError : the platform is not known, or there is no linker
     OSError : the linker failed
     """
     if name not in PLATFORMS:
         raise LookupError(f"{name} is not one of {', '.join(PLATFORMS)}")
-    compilers, module = kept()
+    made_of, module = kept()
     command = linker(name)
     with tempfile.TemporaryDirectory() as place:
         objects, made = Path(place, "kernels.o"), Path(place, PLATFORMS[name].file)
@@ -347,17 +344,24 @@ def build(name: str, out: Path) -> None:
         if done.returncode:
             raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
         draft = out.with_name(f".{out.name}.{os.getpid()}")
-        draft.write_bytes(native().seal(made.read_bytes(), compilers))
+        draft.write_bytes(native().seal(made.read_bytes(), made_of))
         draft.replace(out)  # at once: a process may run the old one
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--compile", action="store_true", help="compile the kernels anew first")
+    parser.add_argument("--check", action="store_true", help="say which kernels changed; exit 1")
     parser.add_argument("--wheels", metavar="OUT", help="make the wheels of all platforms")
     options = parser.parse_args()
-    native()
-    renew()
+    if options.compile:
+        compile_anew()
+    changed = sorted(native().changed_since(kept()[0]))
+    if changed:
+        print(f"numba compiles what is newer than {MODULES.name}: {', '.join(changed)}")
+    if options.check or (changed and options.wheels):
+        sys.exit(bool(changed))
     if options.wheels:
         code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
         for name in PLATFORMS:

@@ -30,11 +30,14 @@ HOSTS = (
 
 def text() -> str:
     """Returns one line per fact."""
-    known, reason = native.library()
+    known, reason, _ = native.library()
+    kernels = "the compiled library" if known is not None else f"numba ({reason})"
+    if older := native.library().age():
+        kernels += f", and numba ({older})"
     facts = environment() | {
         "processors": str(os.cpu_count()),
         "NumPy sorts with": ", ".join(_instructions()) or "no vector instructions",
-        "kernels": "the compiled library" if known is not None else f"numba ({reason})",
+        "kernels": kernels,
         "DETMAP_KERNELS": os.environ.get("DETMAP_KERNELS", "not set"),
     }
     extras = {

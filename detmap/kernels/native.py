@@ -2,8 +2,9 @@
 
 `tools/build_native.py` builds it. Two lines follow the library: a description of its sources, and
 the digest of all bytes before it. They are checked once; afterwards the library is trusted like the
-code beside it. A library that does not fit is skipped with a message, and numba compiles the
-kernels. A library still fits after a change of docstrings and comments.
+code beside it. A damaged one is skipped with a message. Kernels whose code changed since it was
+made, or who use such code, are not taken from it: numba compiles them, until the library is made
+anew. Docstrings and comments may change.
 
 Environment
 -----------
@@ -15,11 +16,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from detmap.core.base.sha import sha256
 from detmap.errors import DetmapError
@@ -30,13 +32,30 @@ SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = FOLDER / f"_native{SUFFIX}"
 MACHINERY = "__init__.py", "native.py", "jit.py"
 MODES = ("", "native", "numba")
-HINT = "in a checkout `python tools/build_native.py` makes the library"
+HINT = "in a checkout `python tools/build_native.py --compile` makes the library"
 COMPILING = "compiling kernels, once on this machine (`detmap warmup` does it ahead of time)"
 LETTERS = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_double}
 RESULTS = {"None": None, "float": ctypes.c_double, "int": ctypes.c_int64}
 
+IMPORTS = re.compile(r"^from (detmap\.kernels[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+
 Key = tuple[Any, ...]
 """The types that determine the machine code: types and layout of arrays, types of tuples."""
+
+
+class Library(NamedTuple):
+    """The library, or None and the reason; the modules whose kernels it has in an older form."""
+
+    opened: ctypes.CDLL | None
+    reason: str
+    changed: frozenset[str] = frozenset()
+
+    def age(self) -> str:
+        """Which modules changed; "" if none did."""
+        names = [name.removeprefix("detmap.kernels.") for name in sorted(self.changed)]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        told = f"kernels of {', '.join(names[:3])}{more} changed since {LIBRARY.name} was made"
+        return told if names else ""
 
 
 def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] | None:
@@ -51,8 +70,10 @@ def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] |
         raise DetmapError("DETMAP_KERNELS", f"{mode!r} is not known", "native or numba")
     if mode == "numba" or not module.startswith("detmap.kernels."):
         return None
-    opened, reason = library()
+    opened, reason, changed = library()
     wanted = symbol(module, name, key)
+    if module in changed:
+        opened, reason = None, library().age()
     try:
         function = getattr(opened, wanted)
     except AttributeError:
@@ -66,20 +87,20 @@ def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] |
 
 
 @cache
-def library() -> tuple[ctypes.CDLL | None, str]:
-    """The library, or None and the reason; a file that cannot be opened is reported."""
+def library() -> Library:
+    """What there is; a file that cannot be opened is reported."""
     if not LIBRARY.is_file():
-        return None, f"there is no {LIBRARY.name} (no linker at installation, or another platform)"
+        none = f"there is no {LIBRARY.name} (no linker at installation, or another platform)"
+        return Library(None, none)
     try:
-        if stale := fault(LIBRARY.read_bytes()):
-            return None, stale
+        changed = fault(LIBRARY.read_bytes())
         try:
-            return ctypes.CDLL(str(LIBRARY)), ""
+            return Library(ctypes.CDLL(str(LIBRARY)), "", changed)
         except OSError as error:  # the system calls a file for another processor missing
             raise OSError(f"the system cannot load it ({error})") from None
     except OSError as error:
         _warn("detmap: %s is not used: %s", LIBRARY, error)
-        return None, str(error)
+        return Library(None, str(error))
 
 
 def _warn(text: str, *words: object) -> None:
@@ -91,18 +112,19 @@ def _warn(text: str, *words: object) -> None:
 @cache
 def tell() -> None:
     """Report once that numba compiles; on stderr unless the program configures logging."""
-    reason = library()[1] or "DETMAP_KERNELS, or a kernel that the library lacks"
+    found = library()
+    reason = found.reason or found.age() or "DETMAP_KERNELS, or a kernel that the library lacks"
     _warn("detmap: %s: %s; %s", COMPILING, reason, HINT)
 
 
-def seal(code: bytes, compilers: str) -> bytes:
-    """The bytes of a library with the description and digest that `fault` checks."""
-    body = code + f"\n{description()}; sources {sources_digest()}; {compilers}".encode()
+def seal(code: bytes, made_of: str) -> bytes:
+    """The bytes of a library with the `description` of its sources and the digest."""
+    body = code + f"\ndetmap {__version__}; {made_of}".encode()
     return body + b"\n" + sha256(body).hexdigest().encode()
 
 
-def fault(data: bytes) -> str:
-    """Why a file does not fit these sources; "" if it fits.
+def fault(data: bytes) -> frozenset[str]:
+    """The modules whose kernels a library has in an older form.
 
     Raises
     ------
@@ -111,18 +133,54 @@ def fault(data: bytes) -> str:
     body, _, sum_ = data.rpartition(b"\n")
     if sha256(body).hexdigest().encode() != sum_:
         raise OSError("it is damaged")
-    made = body.rpartition(b"\n")[2].decode()
-    version, _, rest = made.partition(", kernels ")
-    if version == f"detmap {__version__}" and f"; sources {sources_digest()};" in rest:
-        return ""  # the usual case, which parses nothing
-    if made.startswith(description() + ";"):
-        return ""
-    return f"the kernels changed since {LIBRARY.name} was made ({made[:40]})"
+    return changed_since(body.rpartition(b"\n")[2].decode())
+
+
+def changed_since(described: str) -> frozenset[str]:
+    """The modules of kernels whose code is not that of a description, or which import such code."""
+    if f"sources {sources_digest()};" in described:
+        return frozenset()  # the usual case, which parses nothing
+    made = dict(pair.split("=") for pair in described.split() if "=" in pair)
+    texts = sources()
+    found = {name for name, text in texts.items() if not _equal(text, made.get(name, ""))}
+    while True:
+        more = {name for name, text in texts.items() if imported(text) & found} - found
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def imported(source: bytes) -> set[str]:
+    """The modules of kernels that a module may import from."""
+    lines = IMPORTS.findall(source.decode())
+    packages = {package for package, _ in lines}
+    names = {f"{package}.{name}" for package, rest in lines for name in re.findall(r"\w+", rest)}
+    return packages | names
+
+
+def _equal(source: bytes, made: str) -> bool:
+    """Whether a module is what a library was made of; "" is none."""
+    plain, _, code = made.partition(":")
+    return _short(source) == plain or (bool(code) and _short(_code(source)) == code)
 
 
 def description() -> str:
-    """The expected description of a library."""
-    return f"detmap {__version__}, kernels {digest()}"
+    """What `changed_since` reads: the digest of all sources, and of each module as it is and
+    without docstrings and comments.
+    """
+    parts = [f"{name}={_short(x)}:{_short(_code(x))}" for name, x in sources().items()]
+    return f"sources {sources_digest()}; {' '.join(parts)}"
+
+
+def sources() -> dict[str, bytes]:
+    """The text of each module of kernels, independent of line endings."""
+    return {
+        f"detmap.kernels.{path.relative_to(FOLDER).as_posix()[:-3].replace('/', '.')}": (
+            path.read_bytes().replace(b"\r\n", b"\n")
+        )
+        for path in sorted(FOLDER.rglob("*.py"))
+        if path.name not in MACHINERY
+    }
 
 
 @cache
@@ -138,13 +196,15 @@ def sources_digest() -> str:
 
 
 def _digest(part: Callable[[bytes], bytes]) -> str:
-    """The digest of a part of each source, independent of line endings."""
     found = sha256()
-    for path in sorted(FOLDER.rglob("*.py")):
-        if path.name not in MACHINERY:
-            text = part(path.read_bytes().replace(b"\r\n", b"\n"))
-            found.update(f"{path.relative_to(FOLDER).as_posix()} {len(text)}\n".encode() + text)
+    for name, source in sources().items():
+        text = part(source)
+        found.update(f"{name} {len(text)}\n".encode() + text)
     return found.hexdigest()
+
+
+def _short(text: bytes) -> str:
+    return sha256(text).hexdigest()[:16]
 
 
 def _code(source: bytes) -> bytes:

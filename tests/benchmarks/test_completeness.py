@@ -50,12 +50,13 @@ TWINS = {
 BEST_ANY = "test_the_best_object_matched_or_not"
 BY_BEST_ANY = ("dota", "dota-1.5", "dior-r", "hrsc2016", "hrsc2016-12")
 TWINS |= dict.fromkeys(BY_BEST_ANY, (ROTATED, BEST_ANY))
-FUZZED = {
-    "bbgt": "benchmarks", "odgt": "benchmarks", "wider": "benchmarks", "kitti": "samples", "luna16": "benchmarks",
-    "sa-co": "benchmarks", "dota": "rotated", "coco": "lanes", "coco-wholebody": "benchmarks",
-    "imagenet-det": "benchmarks", "imagenet-vid": "benchmarks", "open-images": "benchmarks",
-    "scalabel": "benchmarks", "uavdt": "benchmarks", "visdrone": "benchmarks",
-}  # fmt: skip
+FUZZED = {"kitti": "samples", "dota": "rotated", "coco": "lanes"} | dict.fromkeys(
+    (
+        "bbgt odgt wider luna16 sa-co coco-wholebody imagenet-det imagenet-vid open-images scalabel"
+        " uavdt visdrone"
+    ).split(),
+    "benchmarks",
+)
 """The target of `tools/fuzz.py` for each format that a protocol names."""
 TITLES = {
     "openimages": "Open Images", "widerface": "WIDER FACE", "crowdhuman": "CrowdHuman",
