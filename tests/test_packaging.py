@@ -51,7 +51,11 @@ def test_an_extra_pulls_nothing_of_another(extra: str) -> None:
     """Each package stands in one extra, so that nobody gets what he does not use; an extra may
     name another.
     """
-    others = [name for name in EXTRAS if name not in (extra, "test", "test-torch", "bench", "all")]
+    others = [
+        name
+        for name in EXTRAS
+        if name not in (extra, "test", "test-torch", "bench", "release", "all")
+    ]
     packages = {re.split(r"[\[<>=]", each)[0] for each in EXTRAS[extra]} - {errors.DISTRIBUTION}
     assert packages
     for other in others:
@@ -65,7 +69,7 @@ def test_all_is_complete() -> None:
     named = set(every.partition("[")[2].rstrip("]").split(","))
     assert named == features
     hosts = {path.stem for path in (ROOT / "detmap" / "integrations").glob("*.py")}
-    others = {"torch", "docs", "all", "bench", "peers", "test", "test-torch", "images"}
+    others = {"torch", "docs", "all", "bench", "peers", "release", "test", "test-torch", "images"}
     others |= {"lightning", "mlflow", "wandb", "tensorboard", "huggingface", "sahi", "ray", "spark"}
     assert set(EXTRAS) - hosts - others == features
 

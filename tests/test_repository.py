@@ -11,7 +11,7 @@ from tests.support.builders import ROOT
 KNOWN = {
     *(".ci", ".github", "configs", "datasets", "detmap", "docs", "tests", "tools"),
     *(".gitignore", ".pre-commit-hooks.yaml", "CITATION.cff", "LICENSE", "README.md"),
-    *("action.yml", "pyproject.toml"),
+    *("action.yml", "pyproject.toml", "Dockerfile", "conda"),
 }
 UNTRACKED = {".git", ".venv", "build", "dist", ".coverage", "htmlcov", "site", "PKG-INFO"}
 """What git, environments, builds and editors add; PKG-INFO is in a source distribution."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detmap.cli import options, streams
@@ -122,7 +121,7 @@ class Known(NamedTuple):
         if self.ties:
             content["ties"] = {key: one.to_dict() for key, one in self.ties.items()}
         content["signature"] = self.signature
-        content["notes"] += [asdict(note) for note in self.notes]
+        content["notes"] += [note.to_dict() for note in self.notes]
 
 
 def known(result: Result, arguments: argparse.Namespace) -> Known:

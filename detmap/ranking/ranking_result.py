@@ -225,10 +225,7 @@ class RankingResult:
                 "changes": self._changes,
             },
             "signature": self.signature,
-            "notes": [
-                {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
-                for note in self.notes
-            ],
+            "notes": [note.to_dict() for note in self.notes],
             "environment": environment(),
         }
 

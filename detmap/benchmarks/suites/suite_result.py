@@ -94,10 +94,7 @@ class SuiteResult(Tabular):
                 for row in self.rows
             ],
             "signature": self.signature,
-            "notes": [
-                {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
-                for note in self.notes
-            ],
+            "notes": [note.to_dict() for note in self.notes],
             "environment": environment(),
         }
 

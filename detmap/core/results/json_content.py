@@ -15,6 +15,7 @@ def json_content(result: Any, iou: float | None) -> dict[str, Any]:
     iou : threshold of the counts
     """
     return {
+        "schema": "detmap-result-1",  # docs/schemas
         "metrics": {name: or_none(value) for name, value in result.metrics.items()},
         "per_class": [
             {key: or_none(value) for key, value in row.items()} for row in result.classes(iou)
@@ -24,9 +25,6 @@ def json_content(result: Any, iou: float | None) -> dict[str, Any]:
         "protocol": {**result.protocol.to_dict(), "changes": dict(result.protocol.changes)},
         "signature": result.signature,
         **({"fixes": list(result.fixes)} if result.fixes else {}),
-        "notes": [
-            {"code": note.code, "count": note.count, "text": note.text, "source": note.source}
-            for note in result.notes
-        ],
+        "notes": [note.to_dict() for note in result.notes],
         "environment": environment(),
     }

@@ -127,6 +127,7 @@ class Comparison(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """The content of the JSON output."""
         return {
+            "schema": "detmap-comparison-1",  # docs/schemas
             "names": list(self.names),
             "metrics": {
                 metric: [None if math.isnan(x) else x for x in values]
@@ -144,7 +145,7 @@ class Comparison(Tabular):
             "test": self.test,
             "adjust": self.adjust,
             "signature": self.signature,
-            "notes": [asdict(note) for note in self.notes],
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     @property

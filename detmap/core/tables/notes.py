@@ -97,6 +97,10 @@ class Note(Value):
         """Whether there is something to report."""
         return self.count > 0 and CONDITIONS[self.condition](self)
 
+    def to_dict(self) -> dict[str, str | int]:
+        """What the JSON output says of it."""
+        return {"code": self.code, "count": self.count, "text": self.text, "source": self.source}
+
     def __lt__(self, other: Note) -> bool:
         if type(other) is not Note:
             return NotImplemented
