@@ -242,8 +242,8 @@ def check_file(path: str | Path) -> str | Path:
     file = Path(path)
     if file.suffix.lower() == ".json" and file.is_file():
         with file.open("rb") as stream:
-            head = stream.read(64).lstrip()
-        if head.startswith(b"{") and head[1:].lstrip().startswith(b'"metrics"'):
+            head = b"".join(stream.read(64).split())
+        if head.startswith((b'{"schema":"detmap-', b'{"metrics"')):
             raise DataError(
                 str(path),
                 "is a result: it has metrics, but no match results for a paired comparison",

@@ -134,6 +134,7 @@ def test_results_go_to_stdout_and_notes_to_stderr() -> None:
 # ---- JSON
 
 TOP = [
+    "schema",
     "metrics",
     "per_class",
     "counts",
