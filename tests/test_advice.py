@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 PACKAGE = Path(detmap.__file__).parent
 OTHERS = {
     *("--upgrade", "--force-reinstall", "--cfg-options", "--allow-lossy", "--save-txt"),
-    *("--save-conf", "--weighted-average", "--set-class-iou", "--help", "--version"),
+    *("--save-conf", "--weighted-average", "--set-class-iou", "--help", "--version", "--compile"),
 }
 """Options of other programs that messages name, and those of every command."""
 BROWSER = "analysis/commands/browser.py"  # has those of Chromium
