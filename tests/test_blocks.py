@@ -20,6 +20,7 @@ from tests.support import writers
 ROOT = Path(__file__).resolve().parents[1]
 SHAPES = ROOT / "datasets" / "shapes"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES.append(ROOT / "docs" / "integrations" / "backend.md")
 
 
 class Block(str):

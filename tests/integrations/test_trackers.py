@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.integrations.worst_images import worst_images
 from tests.integrations import host_samples as sample
+from tests.support import builders as make
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -53,6 +55,27 @@ def test_wandb_keeps_every_number(
         run.summary["detmap/signature"] = sample.expected().signature
         kept: Any = dict(run.summary)
     assert {name: kept[name] for name in numbers} == numbers
+
+
+def test_both_keep_the_worst_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wandb = pytest.importorskip("wandb", reason="needs detmap-eval[wandb]")
+    worst = worst_images(detmap.diagnose(sample.TRUTH, sample.FOUND), make.SHAPES / "JPEGImages", 2)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    with wandb.init(dir=str(tmp_path), project="x") as run:
+        pictures = [wandb.Image(str(each.path), boxes=each.wandb_boxes()) for each in worst]
+        run.log({"worst": pictures})
+        kept = {name: len(each._val) for name, each in pictures[0]._boxes.items()}
+    assert kept == {
+        "ground_truth": worst[0].errors.objects,
+        "detections": worst[0].errors.tp + worst[0].errors.fp,
+    }
+    mlflow = pytest.importorskip("mlflow", reason="needs detmap-eval[mlflow]")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    experiment = mlflow.create_experiment("y", artifact_location=str(tmp_path / "artifacts"))
+    with mlflow.start_run(experiment_id=experiment):
+        for each in worst:
+            mlflow.log_image(each.drawn(), f"worst/{each.path.name}.png")
+    assert len([*tmp_path.rglob("worst/*.png")]) == 2
 
 
 def with_torch(folder: str) -> Any:

@@ -548,6 +548,26 @@ def test_threads_that_update_while_another_computes_lose_no_image() -> None:
     assert len(stream) == stream.matches.n_images == stream.compute().overview.n_images == 180
 
 
+def test_a_computation_in_the_background_is_that_of_its_moment() -> None:
+    stream, begun = Evaluator(classes=["a"]), []
+    for i in range(20):
+        stream.update(*one(i))
+        begun.append(stream.compute_async())
+    counts = [each.result().counts()["images"] for each in begun]
+    assert counts == [*range(1, 21)]
+    assert begun[-1].result().to_dict() == stream.compute().to_dict()
+
+
+def test_what_fails_in_the_background_is_raised_by_the_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = Evaluator(classes=["a"])
+    stream.update(*one(1))
+    monkeypatch.setattr(Evaluator, "compute", lambda self: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        stream.compute_async().result()
+
+
 def test_evaluators_add_up_and_do_not_change() -> None:
     truth, detections = read_coco(*draw_coco(np.random.default_rng(5)))
     pairs, classes = per_image(truth, detections), truth.categories

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from threading import Thread
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -33,6 +35,9 @@ from detmap.core.tables import Categories, Detections, Note, Truth
 from detmap.core.tables.notes import distinct, listed_names
 from detmap.errors import DataError, MergeError, counted
 from detmap.evaluate import summarize
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 BUFFERED = 1 << 16
 """Rows of predictions and targets that are kept before they are matched together."""
@@ -287,6 +292,31 @@ class Evaluator(Locked, ProposesNames):
                 matches = replace(matches, notes=distinct(matches.notes, [note]))
             self._result = summarize(matches)
         return self._result
+
+    def compute_async(self) -> Future[Result]:
+        """Starts `compute` of the images so far in a thread of its own; updates may follow at once.
+
+        >>> import detmap
+        >>> ev = detmap.Evaluator(classes=["cat"])
+        >>> ev.update([{"boxes": [], "scores": [], "labels": []}], [{"boxes": [], "labels": []}])
+        >>> ev.compute_async().result().counts()["images"]
+        1
+
+        Matching and curves run without the interpreter's lock, so a training loop goes on. What the
+        thread raises, ``result()`` raises.
+        """
+        from concurrent.futures import Future  # takes 5 ms
+
+        copied, future = copy(self), Future[Result]()
+
+        def run() -> None:
+            try:
+                future.set_result(copied.compute())
+            except BaseException as error:
+                future.set_exception(error)
+
+        Thread(target=run, name="detmap compute").start()
+        return future
 
     # --- merging and keeping ---
 
