@@ -152,7 +152,7 @@ def _evaluate_parts(
     threads: int | None,
 ) -> Result | None:
     """The result in bounded memory; None if no bound is given and everything fits."""
-    from detmap.core.bounded.limits import automatic
+    from detmap.core.bounded.memory_plan import automatic
 
     if isinstance(detections, Detections):
         what = "the detections are in memory already"

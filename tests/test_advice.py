@@ -27,7 +27,7 @@ OTHERS = {
     *("--save-conf", "--weighted-average", "--set-class-iou", "--help", "--version", "--compile"),
 }
 """Options of other programs that messages name, and those of every command."""
-BROWSER = "analysis/commands/browser.py"  # has those of Chromium
+BROWSER = "analysis/chromium.py"  # has those of Chromium
 
 
 @cache

@@ -34,7 +34,7 @@ LAYERS = (
     ("results",),
     ("bounded",),
     ("evaluate",),
-    ("compare", "streaming", "reading"),
+    ("compare", "streaming"),
     ("files",),
     ("distributed", "warmup"),
     ("cli",),

@@ -198,12 +198,12 @@ def write(
     ------
     DetmapError : a missing package or program, or the write fails
     """
-    from detmap.analysis.commands import browser
+    from detmap.analysis import chromium
 
     if not tables:
         raise DetmapError("report", "no detectors", "give one, or two to compare")
     if kind in ("pdf", "png"):
-        browser.find()
+        chromium.find()
     made = functools.partial(
         html_report.render, receipt_of=receipt_of, findings=findings, progress=progress
     )
@@ -233,6 +233,6 @@ def write(
         content = made(seen, images=wanted.folder)
     if kind in ("pdf", "png"):
         say(f"printing to {kind.upper()}")
-        content = browser.pdf(content) if kind == "pdf" else browser.png(content)
+        content = chromium.pdf(content) if kind == "pdf" else chromium.png(content)
     atomic_files.write_bytes(output, content)
     return len(content), []

@@ -34,7 +34,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
     ------
     DetmapError : an option that needs all match rows
     """
-    from detmap.core.bounded.limits import automatic
+    from detmap.core.bounded.memory_plan import automatic
 
     others = [
         name for name in options_in_memory() if getattr(arguments, name) not in (None, False, [])

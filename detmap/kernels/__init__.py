@@ -2,8 +2,8 @@
 
 A kernel is only a loop: it takes checked arrays, writes preallocated output, and uses no files,
 threads or exceptions. It allocates nothing. Its machine code comes from the library beside this
-file (`native`), without numba: importing numba takes more time and memory than most evaluations.
-Without a library numba compiles it (`jit`).
+file (`native`), at the first call with arguments of some types, without numba: importing numba
+takes more time and memory than most evaluations. Without a library numba compiles it (`jit`).
 """
 
 from __future__ import annotations

@@ -25,9 +25,8 @@ class Judging(NamedTuple):
     thresholds: NDArray[np.float64]  # (T,) ascending
     first_of_equals: int  # 1 if the first object wins among equal overlaps, else 0
     find: NDArray[np.uint64]  # (G,) subsets in which the object is counted
-    absorb: NDArray[
-        np.uint64
-    ]  # (G,) subsets in which it is an ignored region; all ones if in every subset
+    # (G,) subsets in which it is an ignored region (COCO's crowd): many detections match it
+    absorb: NDArray[np.uint64]  # all ones if in every subset
     enough: NDArray[np.float64]  # (G,) the overlap that is a match at any threshold
     dropped: NDArray[np.uint64]  # (D,) subsets in which a detection never matches, or (0,)
     taken: Words  # (G, A) thresholds at which an object is matched

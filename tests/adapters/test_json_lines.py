@@ -205,7 +205,7 @@ def test_records_are_estimated_from_samples(
 def test_long_records_do_not_need_the_disk_of_short_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from detmap.core.bounded import limits
+    from detmap.core.bounded import memory_plan as limits
 
     def free(n: int) -> None:
         usage = type("Usage", (), {"free": n})

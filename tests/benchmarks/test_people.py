@@ -11,7 +11,7 @@ import pytest
 import detmap
 from detmap.benchmarks.crowdhuman import jaccard_index
 from detmap.core.adapters import read_truth_for
-from detmap.core.base.crowding import Effort
+from detmap.core.base.pair_limits import Effort
 from detmap.core.results import receipt
 from tests.protocol.test_keys import FAR, PLAIN, A, B, data
 from tests.reference import people

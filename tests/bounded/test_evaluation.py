@@ -17,8 +17,8 @@ from detmap.core.adapters import pieces, row_estimates
 from detmap.core.adapters.coco import result_pieces
 from detmap.core.adapters.tabular import parquet_pieces
 from detmap.core.bounded import evaluation
-from detmap.core.bounded import limits as automatic_bound
-from detmap.core.bounded.limits import Limits
+from detmap.core.bounded import memory_plan as automatic_bound
+from detmap.core.bounded.memory_plan import Limits
 from detmap.core.protocol.default_protocol import prepare
 from tests.support import builders
 from tests.support.drawing import draw_coco, draw_lvis

@@ -92,7 +92,7 @@ def test_a_full_disk_is_an_error_with_its_place(tmp_path: Path) -> None:
 
 
 def test_too_small_a_disk_is_an_error_before_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    from detmap.core.bounded import limits
+    from detmap.core.bounded import memory_plan as limits
 
     monkeypatch.setattr(limits, "ON_DISK", 1 << 60)
     done = run(*EVAL)
@@ -176,7 +176,7 @@ def test_a_bad_size(size: str) -> None:
 
 
 def test_it_says_when_it_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
-    from detmap.core.bounded import limits as automatic_bound
+    from detmap.core.bounded import memory_plan as automatic_bound
 
     monkeypatch.setattr(automatic_bound, "IN_MEMORY", 1 << 50)
     done = run(*EVAL[:-2])

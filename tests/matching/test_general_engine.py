@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import detmap
-from detmap.core.base import crowding
+from detmap.core.base import pair_limits
 from detmap.core.matching import candidate_pairs as candidates
 from detmap.core.matching import general_engine
 from detmap.core.matching.assignments import ARRAYS
@@ -291,11 +291,11 @@ def test_an_object_is_named_by_its_place_in_the_truth(
 
 def test_pairs_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = data([A] * 30, [A] * 30)
-    monkeypatch.setattr(crowding, "MOST_LISTED", 899)
-    monkeypatch.setattr(crowding, "LISTED_PER_ROW", 1)
+    monkeypatch.setattr(pair_limits, "MOST_LISTED", 899)
+    monkeypatch.setattr(pair_limits, "LISTED_PER_ROW", 1)
     with pytest.raises(CrowdedError, match="too crowded: more than 899 pairs overlap"):
         match_in_order(*tables, detmap.load_protocol("coco-bbox"))
-    monkeypatch.setattr(crowding, "MOST_LISTED", 900)
+    monkeypatch.setattr(pair_limits, "MOST_LISTED", 900)
     match_in_order(*tables, detmap.load_protocol("coco-bbox"))
 
 

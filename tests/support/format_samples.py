@@ -3,8 +3,8 @@
 A function writes the sample into an empty folder and returns the paths of the ground truth and of
 the detections; None where the format has no such file, and then those of `coco` are used. All
 samples hold the same boxes of the same two classes on three images of 64 x 32 pixels, the last of
-them without objects, so that all give the same number. Used by `tests/adapters/test_formats.py`,
-`tools/fuzzing/samples.py` and `tools/format_table.py`.
+them without objects, so that all give the same number. Used by
+`tests/adapters/test_format_samples.py`, `tools/fuzzing/samples.py` and `tools/format_table.py`.
 """
 
 import csv

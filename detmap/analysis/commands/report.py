@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from detmap.analysis import chromium
 from detmap.analysis.browse.pictures import LARGEST, SIDE, SMALLEST, Wanted
 from detmap.analysis.browse.writer import INDEX
-from detmap.analysis.commands import browser
 from detmap.cli import (
     command_output,
     doctor_notes,
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     kind = making.kind_of_file(arguments.output, arguments.format)
     making.check_folder(arguments.output, kind, arguments.link, arguments.image_size)
     if kind in ("pdf", "png"):
-        browser.find()
+        chromium.find()
     if arguments.figure is not None:
         from detmap.analysis.html_report import paper_figure
 

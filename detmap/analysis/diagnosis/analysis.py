@@ -15,8 +15,8 @@ from detmap.core.adapters import options_of, read_detections
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.core.base import memory
 from detmap.core.base.arguments import is_number
-from detmap.core.base.crowding import limit_compared
 from detmap.core.base.immutable import Immutable, blank, keep, own
+from detmap.core.base.pair_limits import limit_compared
 from detmap.core.base.parallel import each_batch
 from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.matching.engine import match

@@ -17,7 +17,7 @@ from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import pairs
 from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
-from detmap.core.base import crowding, memory
+from detmap.core.base import memory, pair_limits
 from detmap.core.base.arguments import fraction
 from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.curves.operating_points import require_score
@@ -305,10 +305,10 @@ def _pair_boxes(
 
     found = np.empty(len(objects), dtype=np.int64)
     tables = group_rows(detections, rows), group_rows(truth, objects)
-    most = max(crowding.MOST_COMPARED, crowding.COMPARED_PER_ROW * (len(rows) + len(objects)))
+    most = max(pair_limits.MOST_COMPARED, pair_limits.COMPARED_PER_ROW * (len(rows) + len(objects)))
     if pair_by_class(*tables, float(least), most, found, np.empty(len(objects))) < 0:
         what = f"the images are too crowded: pairing takes more than {most:,} overlaps"
-        raise CrowdedError("confusion", what, crowding.WAY_OUT)
+        raise CrowdedError("confusion", what, pair_limits.WAY_OUT)
     paired = np.flatnonzero(found >= 0)
     return rows[found[paired]], objects[paired]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.base.crowding import limit_compared, limit_listed
+from detmap.core.base.pair_limits import limit_compared, limit_listed
 from detmap.core.overlaps.row_overlaps import edges, ious
 from detmap.core.tables import Detections, Truth
 

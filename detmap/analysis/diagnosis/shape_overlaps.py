@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.base.crowding import limit_listed
+from detmap.core.base.pair_limits import limit_listed
 from detmap.core.overlaps import producer
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth

@@ -21,7 +21,7 @@ from detmap.benchmarks.shared.image_pairs import (
     shared_areas,
 )
 from detmap.core.base.assignment import largest_sum
-from detmap.core.base.crowding import Effort
+from detmap.core.base.pair_limits import Effort
 from detmap.core.matching.scope import clipped
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Images, Truth

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.adapters import text_fields
-from detmap.core.base.crowding import limit_polygons
+from detmap.core.base.pair_limits import limit_polygons
 from detmap.core.overlaps import polygon_iou
 from detmap.core.tables import Note, Truth
 from detmap.errors import DataError

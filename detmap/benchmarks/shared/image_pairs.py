@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.base.crowding import limit_compared, limit_listed
+from detmap.core.base.pair_limits import limit_compared, limit_listed
 from detmap.core.overlaps.near_boxes import EVERY_PAIR as EVERY_PAIR
 from detmap.core.overlaps.near_boxes import near
 from detmap.core.tables import Detections, Images, Truth, boxes_as

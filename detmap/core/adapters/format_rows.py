@@ -14,9 +14,10 @@ from detmap.core.tables import Detections, Truth
 
 Place = Literal["a file", "a folder", "a file or a folder"]
 Looks = Callable[[Path], int]
-"""How well a path matches a format: 0 no, 1 possibly, 2 it has a mark of the format, 3 its files
-have names or content of their own, 4 also if another format reads one of its files, -1 only if the
-user names the format."""
+"""How well a path matches a format: 0 no, 1 possibly (COCO, for JSON that no other format claims),
+2 it has a mark of the format, 3 its files have names or content of their own, 4 also if another
+format reads one of its files, -1 only if the user names the format, -2 it has marks of another one,
+so that not even its own protocol prefers it."""
 
 
 class Format(NamedTuple):

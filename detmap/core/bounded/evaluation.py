@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from detmap.core.adapters.pieces import Source, Summary
 from detmap.core.base.immutable import blank, vouched
 from detmap.core.base.open_files import shown
-from detmap.core.bounded import limits as bounds
-from detmap.core.bounded.limits import Limits
+from detmap.core.bounded import memory_plan as bounds
+from detmap.core.bounded.memory_plan import Limits
 from detmap.core.bounded.spill import Spill, grouped
 from detmap.core.curves import scores as curves
 from detmap.core.matching.engine import match

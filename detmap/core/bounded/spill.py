@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from detmap.core.base import memory
 from detmap.core.base.immutable import blank
-from detmap.core.bounded.limits import MORE_SPACE
+from detmap.core.bounded.memory_plan import MORE_SPACE
 from detmap.errors import DataError
 
 

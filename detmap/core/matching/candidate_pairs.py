@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.base.crowding import limit_listed
+from detmap.core.base.pair_limits import limit_listed
 from detmap.core.matching.class_thresholds import reach_own
 from detmap.core.matching.matches_checks import least_overlap
 from detmap.core.overlaps import producer

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from detmap.core.base.crowding import limit_compared
+from detmap.core.base.pair_limits import limit_compared
 from detmap.core.matching import engine
 from detmap.core.matching.matches import Matches, distinct
 from detmap.core.matching.subsets import attribute_values, object_words

@@ -23,8 +23,8 @@ class ObjectWords(NamedTuple):
     Parameters
     ----------
     find : (G,) uint64, where the object counts as ground truth
-    absorb : (G,) uint64, where it is an ignored region: it matches any number of detections, by
-        the overlap over their own area; all ones if in every subset
+    absorb : (G,) uint64, where it is an ignored region, such as COCO's crowd: it matches any number
+        of detections, by the overlap over their own area; all ones if in every subset
     enough : (G,) float64, the overlap that matches at any threshold; inf for none
     """
 

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol
-from detmap.core.base.crowding import limit_compared
 from detmap.core.base.last_values import LastValues
+from detmap.core.base.pair_limits import limit_compared
 from detmap.core.curves.aggregation import classes_without_truth
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches

@@ -14,7 +14,7 @@ from PIL import Image
 
 import detmap
 from detmap.analysis.browse import folder, pictures, writer
-from detmap.core.base import crowding
+from detmap.core.base import pair_limits
 from detmap.errors import DetmapError
 from tests.analysis.html_report.test_page import BOTH, COCO, hostile
 from tests.support import builders as make
@@ -155,8 +155,8 @@ def test_an_earlier_report_is_replaced_and_nothing_else(tmp_path: Path) -> None:
 def test_crowds_that_cannot_be_listed_leave_the_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crowding, "MOST_LISTED", 0)
-    monkeypatch.setattr(crowding, "LISTED_PER_ROW", 0)
+    monkeypatch.setattr(pair_limits, "MOST_LISTED", 0)
+    monkeypatch.setattr(pair_limits, "LISTED_PER_ROW", 0)
     truth, found, _ = small(tmp_path)
     there = sorted(tmp_path.iterdir())
     done = run("report", truth, found, "-o", tmp_path / "out")

@@ -7,7 +7,7 @@ from detmap.analysis.diagnosis import confusion as module
 from detmap.analysis.diagnosis import diagnose, mistakes, overlapping_pairs
 from detmap.analysis.diagnosis.confusion import confusion
 from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
-from detmap.core.base import crowding
+from detmap.core.base import pair_limits
 from detmap.core.overlaps.row_overlaps import edges, ious
 from detmap.core.tables import Detections, Truth
 from detmap.errors import CrowdedError
@@ -119,17 +119,17 @@ def test_too_crowded_images_are_refused_by_name(monkeypatch: pytest.MonkeyPatch)
     truth, detections = crowd(40)
     diagnosis = diagnose(truth, detections, "voc2012")
     assert confusion(diagnosis).matrix[0, 0] == 40
-    monkeypatch.setattr(crowding, "MOST_COMPARED", 1599)
-    monkeypatch.setattr(crowding, "COMPARED_PER_ROW", 1)
+    monkeypatch.setattr(pair_limits, "MOST_COMPARED", 1599)
+    monkeypatch.setattr(pair_limits, "COMPARED_PER_ROW", 1)
     with pytest.raises(CrowdedError, match="confusion: the images are too crowded: pairing takes"):
         confusion(diagnosis)
     with pytest.raises(CrowdedError, match=r"diagnose: .* 3,200 pairs of boxes"):
         diagnose(truth, detections, "voc2012")
     with pytest.raises(CrowdedError, match=r"diagnose: .* 1,600 pairs of boxes"):
         confusion(diagnosis, rule="supervision", confidence=0.0)
-    monkeypatch.setattr(crowding, "MOST_COMPARED", 1600 * overlapping_pairs.SLOWER)
-    monkeypatch.setattr(crowding, "MOST_LISTED", 1599)
-    monkeypatch.setattr(crowding, "LISTED_PER_ROW", 1)
+    monkeypatch.setattr(pair_limits, "MOST_COMPARED", 1600 * overlapping_pairs.SLOWER)
+    monkeypatch.setattr(pair_limits, "MOST_LISTED", 1599)
+    monkeypatch.setattr(pair_limits, "LISTED_PER_ROW", 1)
     with pytest.raises(CrowdedError, match="confusion: the boxes are too crowded: more than 1,599"):
         confusion(diagnosis, rule="supervision", confidence=0.0)
 

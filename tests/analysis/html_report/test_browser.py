@@ -338,7 +338,7 @@ def test_axe_finds_no_fault(browser: Any, pages: Path, tmp_path: Path, scheme: s
 
 
 def test_it_prints_as_pdf(sample: Path) -> None:
-    from detmap.analysis.commands import browser as chromium
+    from detmap.analysis import chromium
 
     made = chromium.pdf(sample.read_bytes())
     assert made.startswith(b"%PDF")
@@ -348,7 +348,7 @@ def test_it_prints_as_pdf(sample: Path) -> None:
 def test_it_is_a_picture_of_the_whole_page(sample: Path) -> None:
     from PIL import Image
 
-    from detmap.analysis.commands import browser as chromium
+    from detmap.analysis import chromium
 
     width, height = Image.open(io.BytesIO(chromium.png(sample.read_bytes()))).size
     assert (width, height > 5000) == (chromium.WIDTH, True)
