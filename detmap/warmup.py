@@ -15,7 +15,7 @@ from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_
 from detmap.core.curves.scores import coco_arrays
 from detmap.core.matching.engine import match
 from detmap.core.overlaps import masks
-from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.keypoints import KeypointReader, Keypoints
 from detmap.core.protocol import integrators, load, names
 from detmap.core.protocol.benchmark_rules import EXTRA
 from detmap.core.tables import ABSENT, NOT_EXHAUSTIVE, Detections, Scope, Truth
@@ -57,10 +57,10 @@ def evaluate_next_to_no_shapes() -> None:
     """Matches keypoints, masks and polygons; keeps assignments."""
     truth, detections = tables()
     box = np.array(BOXES)
-    points = np.ones((len(box), 17, 3)) * box[:, :1, None]
+    points = np.repeat(box[:, :1], 51, axis=1)
     polygons = [[[x, y, x + w, y, x + w, y + h]] for x, y, w, h in BOXES]
     shapes: dict[str, Keypoints | masks.Masks] = {
-        "coco-keypoints": Keypoints(points, np.full(len(box), 100.0)),
+        "coco-keypoints": KeypointReader().from_numbers(points, str),
         "coco-segm": masks.read([{"size": [2, 2], "counts": "04"}] * 3, np.full((3, 2), 2.0), str),
     }
     masks.read([[*polygons[0], *polygons[1]], *polygons[1:]], np.full((3, 2), 40.0), str)

@@ -12,10 +12,9 @@ from detmap.compat.annotation_rows import Rows
 from detmap.core.adapters.coco import scan_json
 from detmap.core.adapters.coco.scan_columns import Segmentations
 from detmap.core.adapters.coco.shapes import scanned_masks
-from detmap.core.adapters.joining.join import MAX_PIXEL
 from detmap.core.base.immutable import vouched
 from detmap.core.overlaps import masks
-from detmap.core.overlaps.keypoints import KeypointReader, Keypoints
+from detmap.core.overlaps.keypoints import Keypoints, boxes_around
 from detmap.core.overlaps.masks import Masks
 from detmap.errors import DataError
 
@@ -46,14 +45,14 @@ def of_objects(file: scan_json.JsonFile, kind: str, rows: Rows, sizes: Sizes) ->
         return None
     given = columns.masks
     if kind == "keypoints":
-        points = _points(given, len(rows))
-        if points is None or (given.labelled < 0).any():
+        found = _points(given, len(rows))
+        if found is None or (given.labelled < 0).any():
             return None
         unlabelled = given.labelled == 0
-        shapes = vouched(Keypoints, points=points, area=rows.area)
+        shapes = vouched(Keypoints, points=found[0], area=rows.area)
         return replace(rows, shapes=shapes, unlabelled=unlabelled)
-    found = _drawn(given, rows, sizes)
-    return None if found is None else replace(rows, shapes=found)
+    drawn = _drawn(given, rows, sizes)
+    return None if drawn is None else replace(rows, shapes=drawn)
 
 
 def of_results(text: bytes, kind: str, rows: Rows) -> Rows | None:
@@ -69,7 +68,7 @@ def of_results(text: bytes, kind: str, rows: Rows) -> Rows | None:
         return None
     if kind == "keypoints":
         points = _points(columns.masks, len(rows))
-        return None if points is None else _with_points(rows, points, rows.area)
+        return None if points is None else _with_points(rows, points[0], rows.area)
     found = None if LISTED.search(text) else _runs(columns.masks, rows.area)
     return None if found is None else replace(rows, shapes=found)
 
@@ -85,10 +84,10 @@ def of_results_alone(text: bytes, given: Segmentations, kind: str, rows: Rows) -
         if found is None:
             return None
         return replace(rows, boxes=found.runs.boxes, area=found.area, shapes=found)
-    points = _points(given, len(rows))
-    if points is None or not points.size:
+    around = _points(given, len(rows))
+    if around is None:
         return None
-    boxes = KeypointReader().around(vouched(Keypoints, points=points, area=rows.area))
+    points, boxes = around
     return _with_points(replace(rows, boxes=boxes), points, boxes[:, 2] * boxes[:, 3])
 
 
@@ -108,14 +107,16 @@ def _runs(given: Segmentations, area: NDArray[np.float64] | None) -> Masks | Non
         return None
 
 
-def _points(given: Segmentations, n: int) -> NDArray[np.float64] | None:
-    """The (n, k, 3) points; None if rows have other lengths or no points of pixels."""
+def _points(given: Segmentations, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """The (n, k, 3) points and (n, 4) boxes around them; None if rows have other lengths or no
+    points of pixels.
+    """
     length = np.diff(given.lists.list_off)
     if not n or len(given.rows) < n or (length != length[0]).any() or length[0] % 3:
         return None
-    numbers = given.lists.numbers
-    low, high = numbers.min(initial=0), numbers.max(initial=0)  # NaN if there is one
-    return numbers.reshape(n, -1, 3) if -MAX_PIXEL <= low <= high <= MAX_PIXEL else None
+    points = given.lists.numbers.reshape(n, -1, 3)
+    boxes, n_good = boxes_around(points)
+    return (points, boxes) if n_good == n else None
 
 
 def _drawn(given: Segmentations, rows: Rows, sizes: Sizes) -> Masks | None:

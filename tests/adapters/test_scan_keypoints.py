@@ -1,11 +1,15 @@
 """The fast reader of keypoints, which looks for the end of a list before it reads the numbers."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from detmap.core.adapters.coco import number_lists
 from detmap.kernels.scanning.mask_scan import skip_to_bracket
 from tests.support.lanes import shaped_results, taken
 
@@ -54,6 +58,27 @@ def test_other_values_fall_back_to_the_reference_reader(
     values[place] = value
     file.write_text(f"[{', '.join(RECORD % each for each in values)}]")
     assert shaped_results("keypoints", file, True) is None
+
+
+NUMBERS = st.one_of(
+    st.sampled_from(["0.0", "1.0", "2", "10.0", "0.5", "00.5", "01.0", "1.", ".5", "-1.5", "1e3"]),
+    st.sampled_from(["12345.6", "123456.7", "0.00001", "-0.0", "1.0e1", "1.0x", ":.0", "999999."]),
+    st.tuples(st.floats(-1000, 1000), st.integers(0, 17)).map(lambda x: f"{x[0]:.{x[1]}f}"),
+)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=4), st.sampled_from([", ", ",", " ,", ",\n"]))
+def test_numbers_are_those_of_json(numbers: list[str], separator: str) -> None:
+    value = f"[{separator.join(numbers)}]"
+    for text in (value, value + " " * 8):
+        end = np.array([[0, len(value)]])
+        into = number_lists.buffer(len(text), 1)
+        found = number_lists.read(np.frombuffer(text.encode(), np.uint8), end, 1, into)
+        if found is not None:
+            wanted = np.array(json.loads(value), dtype=np.float64)
+            assert found.numbers.tobytes() == wanted.tobytes()
+        else:
+            assert not all(re.fullmatch(r"(0|[1-9]\d{0,3})\.\d\d?", each) for each in numbers)
 
 
 SAME = {

@@ -28,6 +28,7 @@ from detmap.core.curves.scores import coco_arrays, sample
 from detmap.core.matching import engine as matching
 from detmap.core.overlaps import box_iou as boxes
 from detmap.core.overlaps import likely_pairs
+from detmap.core.overlaps.keypoints import boxes_around
 from detmap.core.protocol import integrators
 from detmap.core.statistics.random_words import random_words
 from detmap.kernels import curves, grouping, overlap, state
@@ -37,7 +38,7 @@ from tests.analysis.diagnosis import test_pair_by_class
 from tests.analysis.diagnosis import troublesome_tables as drawing
 from tests.kernels import test_near_pairs, test_runs
 from tests.kernels.test_match import draw_case, judged
-from tests.overlaps import test_likely_pairs, test_polygons
+from tests.overlaps import test_keypoint_pairs, test_likely_pairs, test_polygons
 from tests.statistics.drawn_matches import draw
 from tests.support.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
 from tests.support.drawn_tables import read_coco, voc_tables
@@ -131,6 +132,8 @@ def outcomes() -> list[object]:
         *likely(),
         *tied_orders(),
         *run_lengths(),
+        *(test_keypoint_pairs.pairs(k, 0)[0] for k in (7, 17, 133, 300)),
+        boxes_around(np.array([[[3, 4, 2], [2, 9, 1]], [[0, np.nan, 0]] * 2]))[1],
         *(test_near_pairs.drawn_pairs(seed, 0.0)[0] for seed in range(3)),
     ]
 
@@ -228,7 +231,7 @@ def outlines() -> list[object]:
         for end in range(len(text) + 1):
             spans = np.array([[0, end]])
             piece = np.frombuffer(text[:end] + b"x" * (end < len(text)), dtype=np.uint8)
-            lists = number_lists.read(piece, spans, depth)
+            lists = number_lists.read(piece, spans, depth, number_lists.buffer(end, 1))
             found.append(lists and [each.tolist() for each in lists])
     return found
 
@@ -266,10 +269,11 @@ def corners() -> list[object]:
         b'{"iscrowd": 2}]',
         b'{"a": 1} x',
         b'{"a": 1',
+        b'{"segmentation": {"size": [1, 1], "counts": [1 2]}}]',
     ):
         piece = Piece(1, 9)
         piece.state[:] = 0
-        found.append(piece.scan(np.frombuffer(text, dtype=np.uint8), 0, 99, 255))
+        found.append(piece.scan(np.frombuffer(text, dtype=np.uint8), 0, 99, 1023))
     alike = b'{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}, '
     odd_values = ((b"0.5", b"-"), (b"0.5", b"0.5x"), (b"3", b"-3"), (b"3", b"123456789"))
     for usual, odd in odd_values:  # after alike records

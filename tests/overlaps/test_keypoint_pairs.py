@@ -2,10 +2,18 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from detmap.core.overlaps import keypoint_pairs
 from detmap.core.overlaps.keypoint_pairs import KeypointPairs
+from detmap.core.overlaps.keypoints import boxes_around
 from detmap.kernels.cells import Cells, ObjectColumns
+
+COORDINATES = st.one_of(
+    st.floats(-700, 700), st.sampled_from([0.0, -0.0, 1e99, 1e100, 1e101, np.inf, np.nan])
+)
 
 
 def similarity(
@@ -27,13 +35,11 @@ def similarity(
     return np.exp(-e).sum(axis=1) / e.shape[1]
 
 
-@pytest.mark.parametrize("k", [1, 7, 8, 17, 133])
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("at_once", [1, 40, 1 << 19])
-def test_pairs_are_those_of_one_cell_after_the_other(
-    k: int, seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keypoint_pairs, "AT_ONCE", at_once)
+Listed = list[tuple[int, int, bool, float]]
+
+
+def pairs(k: int, seed: int) -> tuple[Listed, Listed]:
+    """The pairs of drawn cells, and those of one cell after the other."""
     rng = np.random.default_rng(seed)
     n_cells, sigmas = 5, rng.uniform(0.05, 0.2, k)
     n_found, n_objects = rng.integers(1, 6, n_cells), rng.integers(1, 5, n_cells)
@@ -42,6 +48,7 @@ def test_pairs_are_those_of_one_cell_after_the_other(
     points[..., 2] = (rng.random((g, k)) < rng.random((g, 1))) * rng.integers(1, 3, (g, k))
     points[0, :, 2] = 0
     boxes, area = rng.uniform(1, 20, (g, 4)), rng.uniform(0, 300, g) * (rng.random(g) < 0.9)
+    area *= rng.choice([1, 1, 1, 1, 0.01, -9], g)  # so that similarities vanish, or are above 1
     absorb = rng.choice(np.array([0, 1, 2**64 - 1], dtype=np.uint64), g)
     lowest = float(rng.choice([0.0, 0.1, 0.3]))
     rows, position = rng.permutation(g).astype(np.int32), rng.permutation(d).astype(np.int32)
@@ -75,4 +82,30 @@ def test_pairs_are_those_of_one_cell_after_the_other(
                     some = absorb[place] != 0 if absorbing else ~absorb[place] != 0
                     if some and value >= lowest:
                         wanted.append((member, place, absorbing, value))
+    return got, wanted
+
+
+@pytest.mark.parametrize("k", [1, 7, 8, 17, 133, 300])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("at_once", [1, 40, 1 << 19])
+def test_pairs_are_those_of_one_cell_after_the_other(
+    k: int, seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keypoint_pairs, "AT_ONCE", at_once)
+    got, wanted = pairs(k, seed)
     assert got == wanted
+
+
+@given(
+    arrays(
+        np.float64,
+        st.tuples(st.integers(1, 40), st.integers(1, 9), st.just(3)),
+        elements=COORDINATES,
+    )
+)
+def test_boxes_around_are_the_extremes_of_each_row(points: np.ndarray) -> None:
+    boxes, n_good = boxes_around(points)
+    total = np.abs(points).sum(axis=(1, 2))
+    assert n_good == next((i for i, each in enumerate(total) if not each <= 1e100), len(points))
+    low, high = points[:n_good, :, :2].min(axis=1), points[:n_good, :, :2].max(axis=1)
+    assert (boxes[:n_good] == np.concatenate([low, high - low], axis=1)).all()

@@ -56,11 +56,12 @@ def give_back(step: str) -> None:
     """Returns memory that a step has freed to the system, if the C library can (glibc).
 
     Each thread's heap otherwise keeps megabytes of what it freed, beside what is allocated next.
-    Once for each step: the next evaluation in the same process needs those pages again.
+    Once for each step that has a name: the next evaluation in the same process needs those pages
+    again.
     """
     if step in _GIVEN_BACK:
         return
-    _GIVEN_BACK.add(step)
+    _GIVEN_BACK.update([step] if step else [])
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(ctypes.c_size_t(0))

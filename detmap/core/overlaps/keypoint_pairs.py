@@ -1,9 +1,9 @@
-"""Pairs of keypoints: many cells in one computation with NumPy, whose `exp` gives COCO's bits."""
+"""Pairs of keypoints: many cells at once, with the `exp` of NumPy, whose bits pycocotools has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,18 +40,13 @@ class KeypointPairs:
         sigmas: Sequence[float],
     ) -> None:
         self.objects, self.needed = objects, np.minimum(objects.enough, lowest)
-        self.found = tuple(np.ascontiguousarray(found[:, :, axis]) for axis in range(2))
-        self.points = tuple(np.ascontiguousarray(points[:, :, axis]) for axis in range(2))
-        self.labelled = points[:, :, 2] > 0
-        self.n_labelled = self.labelled.sum(axis=1)
-        self.boxes, self.area = boxes, area
-        self.variances = (np.array(sigmas) * 2) ** 2
+        self.columns = found, points, boxes, area, (np.array(sigmas) * 2) ** 2
 
     def __call__(
         self, cells: Cells, n_cells: int, position: NDArray[np.int32]
     ) -> Iterator[tuple[int, Pairs]]:
         """Yields pairs of cells; see `detmap.core.overlaps.Producer`."""
-        most = max(1, AT_ONCE // max(1, len(self.variances)))
+        most = max(1, AT_ONCE // max(1, len(self.columns[-1])))
         waiting: list[tuple[int, int, int, int]] = []
         n_pairs = 0
         for begin, end, first, last in cells.bounds[:n_cells].tolist():
@@ -100,37 +95,25 @@ class KeypointPairs:
             ),
         )
 
-    def similarities(self, detections: NDArray[Any], objects: NDArray[Any]) -> NDArray[np.float64]:
+    def similarities(
+        self, detections: NDArray[np.int32], objects: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
         """Returns (n,) similarities of n detections and objects; ignored regions are not special.
 
-        Source: COCOeval.computeOks in pycocotools' cocoeval.py, with its order of operations. Only
-        labeled points count. Without any, the distances to the doubled box count.
+        Source: COCOeval.computeOks in pycocotools' cocoeval.py, with its order of operations.
         """
-        found = np.empty(len(detections))
-        n_labelled = self.n_labelled[objects]
-        for n in np.unique(n_labelled).tolist():  # so that a sum has as many terms as there
-            some = np.flatnonzero(n_labelled == n)
-            d, g = detections[some], objects[some]
-            apart = self._distances(d, g) if n else self._outside(d, g)
-            dx, dy = apart
-            e = (dx**2 + dy**2) / self.variances / (self.area[g] + np.spacing(1))[:, None] / 2
-            if 0 < n < e.shape[1]:
-                e = e[self.labelled[g]].reshape(-1, n)
-            found[some] = np.exp(-e).sum(axis=1) / e.shape[1]
+        from detmap.kernels import keypoints as kernels
+
+        *_, area, variances = self.columns
+        n = len(detections)
+        off, terms = np.empty(n + 1, dtype=np.int64), np.empty(n * len(variances))
+        kernels.list_terms(*self.columns, detections, objects, off, terms)
+        terms, found = terms[: off[-1]], np.empty(n)
+        np.exp(terms, out=terms)
+        kernels.average_terms(terms, off, area, objects, found)
+        for i in np.flatnonzero(np.diff(off) > kernels.MOST_TERMS).tolist():
+            found[i] = terms[off[i] : off[i + 1]].mean()
         return found
-
-    def _distances(self, d: NDArray[Any], g: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
-        """Yields (n, k) distances in x and in y."""
-        for found, points in zip(self.found, self.points, strict=True):
-            yield found[d] - points[g]
-
-    def _outside(self, d: NDArray[Any], g: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
-        """Yields (n, k) distances to the doubled boxes in x and in y, 0 inside."""
-        for found, axis in zip(self.found, range(2), strict=True):
-            low, side = self.boxes[g, axis, None], self.boxes[g, axis + 2, None]
-            begin, end = low - side, low + side * 2
-            at = found[d]
-            yield np.maximum(0, begin - at) + np.maximum(0, at - end)
 
 
 def _ranges(begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:

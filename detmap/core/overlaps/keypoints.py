@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from detmap.core.base import column_checks
 from detmap.core.base.flat_rows import flatten_rows
-from detmap.core.base.immutable import Immutable, keep
+from detmap.core.base.immutable import Immutable, keep, vouched
 from detmap.core.overlaps.keypoint_pairs import KeypointPairs
 from detmap.core.overlaps.shape_records import Place, ShapeReader
 from detmap.core.protocol import Protocol
@@ -21,10 +21,6 @@ from detmap.errors import DataError
 
 if TYPE_CHECKING:
     from detmap.kernels.cells import ObjectColumns
-
-
-ROWS_AT_ONCE = 512
-"""Rows that fit a cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,22 +135,19 @@ class KeypointReader(ShapeReader):
         Raises `DataError` for numbers that are no pixels.
         """
         points = numbers.reshape(len(numbers), numbers.shape[1] // 3, 3)
-        low, high = numbers.min(initial=0), numbers.max(initial=0)  # NaN if there is one
-        if not -column_checks.MAX_PIXEL <= low <= high <= column_checks.MAX_PIXEL:
-            right = (np.abs(numbers) <= column_checks.MAX_PIXEL).all(axis=1)
-            where = place(int(np.argmin(right)))
-            raise DataError(where, "not numbers of pixels", "give [x1, y1, v1, ...]")
+        boxes, n_good = boxes_around(points)
+        if n_good < len(points):
+            raise DataError(place(n_good), "not numbers of pixels", "give [x1, y1, v1, ...]")
         if isinstance(like, Keypoints) and len(points) and len(like):
             k = like.points.shape[1]
             if points.shape[1] != k:
                 what = f"{points.shape[1]} points where the ground truth has {k}"
                 raise DataError(place(0), what, "give the points that the ground truth has")
-        boxes = _boxes_around(points)
-        return Keypoints(points, boxes[:, 2] * boxes[:, 3])
+        return vouched(Keypoints, points=points, area=boxes[:, 2] * boxes[:, 3])
 
     def around(self, shapes: Keypoints) -> NDArray[np.float64]:
         """Returns (n, 4) boxes around all points. Source: COCO.loadRes in pycocotools' coco.py."""
-        return _boxes_around(shapes.points)
+        return boxes_around(shapes.points)[0]
 
     def around_objects(self, shapes: Keypoints) -> NDArray[np.float64]:
         """Returns (n, 4) boxes around the labeled points; NaN if there are none."""
@@ -188,16 +181,14 @@ class KeypointReader(ShapeReader):
         return replace(truth, roles=roles, shapes=Keypoints(shapes.points, truth.area))
 
 
-def _boxes_around(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns (n, 4) boxes around (n, k, 3) points."""
+def boxes_around(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Returns (n, 4) boxes around (n, k, 3) points, and the first row that has no numbers of
+    pixels, n if there is none; k is 0 for no rows alone.
+    """
+    from detmap.kernels.keypoints import put_around
+
     boxes = np.zeros((len(points), 4))
-    for at in range(0, len(points) if points.size else 0, ROWS_AT_ONCE):
-        some = points[at : at + ROWS_AT_ONCE]
-        columns = np.ascontiguousarray(flatten_rows(some).T)
-        sides = columns.reshape(*points.shape[1:], -1)[:, :2]
-        low = sides.min(axis=0)
-        boxes[at : at + ROWS_AT_ONCE] = np.concatenate([low, sides.max(axis=0) - low]).T
-    return boxes
+    return boxes, put_around(points, column_checks.MAX_PIXEL, boxes) if points.size else len(points)
 
 
 def _numbers(given: Sequence[Any], place: Place) -> NDArray[np.float64]:

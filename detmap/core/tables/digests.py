@@ -11,7 +11,7 @@ from detmap.core.base.sums import add_integers
 from detmap.core.tables import Categories, Detections, Truth
 from detmap.core.tables.grouping import labels
 
-CHUNK = 1 << 13  # rows whose columns are laid out as words at a time: what a cache holds
+CHUNK = 1 << 16  # words that are laid out at a time: what a cache holds
 
 
 def fold_table(
@@ -31,11 +31,11 @@ def fold_table(
 
     digest = np.zeros(n_images, dtype=np.uint64)
     wide = [column if column.ndim == 2 else column[:, None] for column in columns]
-    words = np.empty(
-        (min(CHUNK, len(image)), add_integers(column.shape[1] for column in wide)), np.uint64
-    )
-    for begin in range(0, len(image), CHUNK):
-        rows = slice(begin, begin + CHUNK)
+    width = add_integers(column.shape[1] for column in wide)
+    step = max(1, CHUNK // max(1, width))
+    words = np.empty((min(step, len(image)), width), np.uint64)
+    for begin in range(0, len(image), step):
+        rows = slice(begin, begin + step)
         words, place = words[: len(image[rows])], 0
         for column in wide:
             _lay(column[rows], words[:, place : place + column.shape[1]])

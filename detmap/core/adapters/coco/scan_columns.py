@@ -87,7 +87,8 @@ class Piece:
             np.empty((NUMBERS, 4), dtype=np.int64),
         )
         self.others: dict[int, bytes] = {}
-        self.rows, self.lists = np.zeros(0, dtype=np.int64), number_lists.join([])
+        self.rows = np.zeros(0, dtype=np.int64)
+        self.lists = self._numbers = number_lists.buffer(n_runs, rows)
 
     def scan(self, text: NDArray[np.uint8], first: int, stop: int, wanted: int) -> int:
         """Reads the records from `first` to `stop`; see `alike_records.scan_records`."""
@@ -105,9 +106,9 @@ class Piece:
         listed = text[span[some, 0]] == ord("[")
         self.rows, others = some[listed], some[~listed].tolist()
         self.others = {row: text[slice(*span[row])].tobytes() for row in others}
-        lists = number_lists.read(text, span[self.rows], depth) if len(self.rows) else None
-        self.lists = lists or number_lists.join([])
-        return lists is not None or not len(self.rows)
+        lists = number_lists.read(text, span[self.rows], depth, self._numbers)
+        self.lists = lists or self._numbers
+        return lists is not None
 
 
 class GrowingColumns:
@@ -121,11 +122,11 @@ class GrowingColumns:
 
     def __init__(self, ids: Any, numbers: bool, masks: bool) -> None:
         self.filled = [name for name in ARRAYS if name != "number" or numbers]
-        self.n = self.n_runs = 0
+        self.n = self.n_runs = self.n_numbers = 0
         self.masks = masks
         self.others: dict[int, bytes] = {}
         self.rows: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
-        self.lists: list[NumberLists] = []
+        self.lengths: list[list[NDArray[np.int64]]] = [[np.zeros(1, dtype=np.int64)] * 2]
         kinds: dict[str, tuple[Any, ...]] = {
             "image": (ids,),
             "category": (ids,),
@@ -136,13 +137,13 @@ class GrowingColumns:
         }
         if masks:
             kinds |= {"size": (np.int64, 2), "end": (np.int64,), "counts": (np.uint32,)}
-            kinds |= {"labelled": (np.int64,)}
+            kinds |= {"labelled": (np.int64,), "numbers": (np.float64,)}
         self.whole = {name: blank((0, *shape), kind) for name, (kind, *shape) in kinds.items()}
 
     def append(self, piece: Piece, n: int, read: float) -> None:
         """Copies the first n rows of a piece, with which this share of the file is read."""
         n_runs = int(piece.masks.end[n - 1]) if self.masks and n else 0
-        self._require(self.n + n, read, "seen", *(name for name in self.whole if name != "counts"))
+        self._require(self.n + n, read, "seen", *(self.whole.keys() - {"counts", "numbers"}))
         rows = slice(self.n, self.n + n)
         for name in self.filled:
             self.whole[name][rows] = getattr(piece.records, name)[:n]
@@ -154,7 +155,12 @@ class GrowingColumns:
             self.whole["counts"][self.n_runs : self.n_runs + n_runs] = piece.masks.counts[:n_runs]
             self.others |= {self.n + row: text for row, text in piece.others.items()}
             self.rows.append(piece.rows + self.n)
-            self.lists.append(piece.lists)
+            numbers, *offsets = piece.lists
+            n_numbers = self.n_numbers + len(numbers)
+            self._require(n_numbers, read, "numbers", "numbers")
+            self.whole["numbers"][self.n_numbers : n_numbers] = numbers
+            self.n_numbers = n_numbers
+            self.lengths.append([np.diff(each) for each in offsets])
         self.n += n
         self.n_runs += n_runs
 
@@ -164,7 +170,7 @@ class GrowingColumns:
             return
         for name in names:
             old = self.whole[name]
-            used = self.n_runs if name == "counts" else self.n
+            used = {"counts": self.n_runs, "numbers": self.n_numbers}.get(name, self.n)
             self.whole[name] = blank((n + int(1.05 * n / read), *old.shape[1:]), old.dtype)
             self.whole[name][:used] = old[:used]
 
@@ -175,7 +181,9 @@ class GrowingColumns:
             off = np.concatenate([[0], self.whole["end"][: self.n]])
             counts = self.whole["counts"][: self.n_runs]
             size, labelled = (self.whole[name][: self.n] for name in ("size", "labelled"))
-            rows, lists = np.concatenate(self.rows), number_lists.join(self.lists)
+            rows, numbers = np.concatenate(self.rows), self.whole["numbers"][: self.n_numbers]
+            offsets = (np.cumsum(np.concatenate(each)) for each in zip(*self.lengths, strict=True))
+            lists = NumberLists(numbers, *offsets)
             masks = Segmentations(size, off, counts, self.others, labelled, rows, lists)
         arrays = {name: self.whole[name][: self.n] for name in ARRAYS}
         return Columns(**arrays, whole=not more, masks=masks)

@@ -24,6 +24,7 @@ LEAST_SIZE = 1 << 10  # smaller files are not worth it
 HELD = 1 << 20  # bytes of a file that is read at once
 SPACE = b" \t\n\r"
 PIECE = 4 << 20
+SHAPES_PIECE = 1 << 20  # shapes take several bytes of memory for each byte of text
 SMALL_PIECE = 1 << 16  # for what is beside the records
 OVERLAP = 1 << 18  # a record that reaches further into the next piece is handed back
 USUAL_RECORD = 100  # bytes; those of a row in memory
@@ -251,11 +252,12 @@ def scan_list(
     if byte == ord("]"):
         return whole.columns(more=True), at + 1
     free: SimpleQueue[Piece] = SimpleQueue()  # those of pieces that have been copied
+    size = SHAPES_PIECE if masks else PIECE
 
     def scan_piece(begin: int) -> tuple[Piece, int, int, bool]:
-        text = file.read(begin, PIECE + OVERLAP)
+        text = file.read(begin, size + OVERLAP)
         first = 0 if begin == at else scan.find_record(text, 0)
-        stop = scan.find_record(text, PIECE) if begin + PIECE < file.size else len(text)
+        stop = scan.find_record(text, size) if begin + size < file.size else len(text)
         if first < 0:
             raise HandBack
         rows = len(text) // SHORTEST_RECORD + 1
@@ -278,14 +280,14 @@ def scan_list(
         return buffer, n, begin + end, bool(last)
 
     more = 0
-    for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, PIECE)):
+    for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, size)):
         whole.append(buffer, n, (end - at) / (file.size - at))
         more += int(buffer.state[scan.MORE])
         free.put(buffer)
         if last:
             del buffer, free, scan_piece  # the last references to the buffers
             if file.size > HELD:
-                memory.give_back("reading")
+                memory.give_back("reading detections" if locate else "reading truth")
             return whole.columns(more=bool(more)), end
     raise HandBack
 
@@ -317,7 +319,7 @@ def skip_nothing() -> None:
     text, buffer = np.empty(0, dtype=np.uint8), Piece(0)
     buffer.state[:] = 0
     buffer.scan(text, 0, 0, 0)
-    number_lists.read(text, np.zeros((0, 2), dtype=np.int64), 1)
+    number_lists.read(text, np.zeros((0, 2), dtype=np.int64), 1, number_lists.buffer(0, 0))
     for kernel in (
         scan.find_record,
         json_skip.skip_space,
