@@ -269,7 +269,7 @@ def corners() -> list[object]:
         b'{"iscrowd": 2}]',
         b'{"a": 1} x',
         b'{"a": 1',
-        b'{"segmentation": {"size": [1, 1], "counts": [1 2]}}]',
+        b'{"segmentation": {"size": [1, 1], "counts": [-1]}}]',
     ):
         piece = Piece(1, 9)
         piece.state[:] = 0

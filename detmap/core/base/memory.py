@@ -52,7 +52,7 @@ def resident() -> int:
     return 0
 
 
-def give_back(step: str) -> None:
+def give_back(step: str = "") -> None:
     """Returns memory that a step has freed to the system, if the C library can (glibc).
 
     Each thread's heap otherwise keeps megabytes of what it freed, beside what is allocated next.

@@ -238,7 +238,7 @@ def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] 
         boxes, pixels = runs.boxes[some], runs.pixels[some]
         measure_runs(Runs(size, off, runs.counts, boxes, pixels, runs.hollow[some]))
 
-    map_slices(measure_some, n, AT_ONCE)
+    list(map_slices(measure_some, n, AT_ONCE))
     if area is None:
         area = runs.pixels.astype(np.float64)
     column_checks.no_nan("Masks.area", area)
@@ -372,7 +372,7 @@ def _unpacked(
             what = mask_errors.text_of_bytes(texts[bad]) or _unfilled(pixels[bad])
             raise DataError(place(rows[bad]), what, FIX)
 
-    map_slices(read_some, len(texts), AT_ONCE)
+    list(map_slices(read_some, len(texts), AT_ONCE))
     return run_off, counts
 
 

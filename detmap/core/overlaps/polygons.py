@@ -121,12 +121,16 @@ def draw(
         off = blank(some.stop - some.start + 1, np.int64)
         counts = blank(int(room[some].sum()), np.uint32)
         draw_polygons(part, scratch, off, counts)
-        return off, counts[: off[-1]].copy()
+        return off, counts[: off[-1]]
 
-    parts = map_slices(draw_some, n, AT_ONCE)
-    ends = np.concatenate([np.diff(off) for off, _ in parts])
-    off = np.concatenate([[0], np.cumsum(ends)]).astype(np.int64)
-    return off, np.concatenate([counts for _, counts in parts])
+    off, counts = np.zeros(n + 1, dtype=np.int64), blank(int(room.sum()), np.uint32)
+    done = 0
+    for ends, some in map_slices(draw_some, n, AT_ONCE):
+        first, after = off[done], done + len(ends)
+        off[done:after] = first + ends
+        counts[first : off[after - 1]] = some
+        done = after - 1
+    return off, counts[: off[-1]]
 
 
 def _room(polygons: Corners, size: NDArray[np.int64]) -> NDArray[np.int64]:

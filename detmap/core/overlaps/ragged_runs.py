@@ -1,6 +1,6 @@
 """Run lengths of masks, concatenated: selects and joins rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -25,10 +25,11 @@ def run_lengths(mask: NDArray[np.bool_]) -> dict[str, Any]:
     return {"size": list(mask.shape), "counts": counts}
 
 
-def map_slices(work: Callable[[slice], Made], n_rows: int, at_once: int) -> list[Made]:
-    """Returns what `work` makes of slices of the rows, in several threads if there are many."""
-    slices = [slice(at, min(at + at_once, n_rows)) for at in range(0, n_rows, at_once)]
-    return list(map_ordered(work, slices))
+def map_slices(work: Callable[[slice], Made], n_rows: int, at_once: int) -> Iterator[Made]:
+    """Yields what `work` makes of slices of the rows, in several threads if there are many."""
+    return map_ordered(
+        work, [slice(at, min(at + at_once, n_rows)) for at in range(0, n_rows, at_once)]
+    )
 
 
 def offsets(rows: Sequence[Any]) -> NDArray[np.int64]:

@@ -23,6 +23,7 @@ from detmap.core.adapters.coco.number_lists import NumberLists
 from detmap.core.adapters.coco.scan_columns import Segmentations
 from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.base import memory
 from detmap.core.base.open_files import shown
 from detmap.core.overlaps import KINDS, kind_of
 from detmap.core.tables import Columns, Detections, Images, Note, Shapes, Truth
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from detmap.core.overlaps.polygons import Corners
     from detmap.core.overlaps.shape_records import ShapeReader
 
+LEAST_SHAPE = 100  # bytes of an object with its shape, in a file
 BOX_KEYS = {"image_id", "category_id", "bbox", "score"}
 """The keys of a result without shapes; readers of shapes are imported for others alone."""
 
@@ -84,6 +86,9 @@ def _scan_truth(path: Path, reader: ShapeReader) -> Truth | None:
         return None
     area = [None if np.isnan(each) else each for each in file.annotations.area.tolist()]
     labelled = [None if number < 0 else number for number in file.masks.labelled.tolist()]
+    del file
+    if len(shapes) * LEAST_SHAPE > scan_json.HELD:
+        memory.give_back()  # what reading and drawing took: the detections take as much again
     return reader.complete(truth, shapes, {"area": area, "num_keypoints": labelled}, str)
 
 
