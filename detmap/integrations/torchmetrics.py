@@ -24,6 +24,7 @@ try:
 
     from detmap.integrations import (
         torchmetrics_backend,
+        torchmetrics_boxes,
         torchmetrics_classes,
         torchmetrics_keypoints,
         torchmetrics_result,
@@ -82,6 +83,8 @@ class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]
             torchmetrics_keypoints.append(self, preds, target)
             return
         if torch_images.are_images(preds) and torch_images.are_images(target):
+            if self.iou_type == ("bbox",) and torchmetrics_boxes.append(self, preds, target):
+                return
             torch_images.require_valid("preds", preds)
             torch_images.require_valid("target", target)
             torch_images.require_same_sizes(preds, target)

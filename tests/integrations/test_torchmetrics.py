@@ -317,6 +317,53 @@ def test_numbers_that_are_not_finite_and_wrong_lengths_are_the_hosts_error() -> 
     assert not metric.detection_box
 
 
+LONG = {"labels": torch.int64, "iscrowd": torch.int64}
+
+
+def drawn_side(rng: Any, kinds: dict[str, Any], n_images: int = 4) -> list[dict[str, Any]]:
+    """Images of up to three boxes, with a tensor of each kind."""
+    side = []
+    for n in rng.integers(0, 4, n_images).tolist():
+        image = {"boxes": torch.from_numpy(rng.uniform(1, 90, (n, 4)).astype(np.float32))}
+        image |= {key: torch.from_numpy(rng.integers(0, 2, n)).to(kinds[key]) for key in kinds}
+        side.append(image)
+    return side
+
+
+@pytest.mark.parametrize("box_format", ["xyxy", "xywh", "cxcywh"])
+@pytest.mark.parametrize("seed", range(8))
+def test_states_are_those_of_torchmetrics(box_format: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    optional = {"area": [torch.float32, torch.int64][seed % 2]} if seed % 3 else {}
+    some = [*LONG][: 1 + seed // 4]
+    preds = drawn_side(rng, {"labels": LONG["labels"], "scores": torch.float32})
+    target = drawn_side(rng, {key: LONG[key] for key in some} | optional)
+    if seed == 5:
+        preds[0]["boxes"] = preds[0]["boxes"].double()
+    if seed == 6:
+        target[1] = {"boxes": torch.tensor([]), "labels": torch.tensor([], dtype=torch.int64)}
+        preds[2]["labels"] = preds[2]["labels"].int()
+    metrics = [make(box_format=box_format) for make in (ours, original)]
+    for metric in metrics:
+        metric.update(preds, target)
+        metric.update(preds[:1], target[:1])
+    for name in metrics[0]._defaults:
+        for own, its in zip(*(getattr(metric, name) for metric in metrics), strict=True):
+            assert torch.equal(own, its), name
+            assert (own.dtype, own.shape) == (its.dtype, its.shape), name
+
+
+def test_a_usual_batch_is_checked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from detmap.integrations.inputs import torch_images
+
+    metric = ours()
+    monkeypatch.delattr(torch_images, "_require_valid")
+    filled(metric)
+    bad = {"boxes": torch.full((1, 4), torch.nan), "labels": torch.tensor([1])}
+    with pytest.raises(NameError):
+        metric.update([{**bad, "scores": torch.ones(1)}], [bad])
+
+
 MASK = torch.ones(1, 5, 6, dtype=torch.bool)
 
 
@@ -332,9 +379,13 @@ MASK = torch.ones(1, 5, 6, dtype=torch.bool)
         ({"masks": MASK[:, 1:]}, {}, r"preds\[0\].masks: masks of \(4, 6\) pixels"),
     ],
 )
-def test_input_that_torchmetrics_does_not_check(shown: Any, known: Any, message: str) -> None:
-    metric = ours(iou_type=("bbox", "segm"))
-    image = {"boxes": torch.ones(1, 4), "masks": MASK, "labels": torch.tensor([1])}
+@pytest.mark.parametrize("masks", [True, False])
+def test_input_that_torchmetrics_does_not_check(
+    shown: Any, known: Any, message: str, masks: bool
+) -> None:
+    metric = ours(iou_type=("bbox", "segm") if masks else "bbox")
+    image = {"boxes": torch.ones(1, 4), "labels": torch.tensor([1])}
+    image |= {"masks": MASK} if masks or "masks" in shown else {}
     sides = [
         {**image, **{key: torch.as_tensor(value) for key, value in side.items()}}
         for side in ({"scores": torch.ones(1), **shown}, known)
