@@ -20,9 +20,8 @@ LONGEST_VALUE = 200
 """Of one value in a message, about: what is in quotes, or has no space (nor / of a path) in it."""
 
 
-_LONG_VALUE = (
-    rf"\'[^\']{{{LONGEST_VALUE},}}\'|\"[^\"]{{{LONGEST_VALUE},}}\"|[^\s,;/]{{{LONGEST_VALUE},}}"
-)
+_VALUE = rf"(?<!\w)'[^']*'|(?<!\w)\"[^\"]*\"|[^\s,;/'\"]{{{LONGEST_VALUE},}}"
+"""Values in quotes, so that text between two of them is none; and long words."""
 
 
 class DetmapError(Exception):
@@ -68,7 +67,7 @@ def clipped(text: str) -> str:
     """A part of a message; the middles of its values and its own are left out where they are too
     long to be read.
     """
-    return _without_middle(re.sub(_LONG_VALUE, _cut_value, str(text)), MOST_CHARACTERS)
+    return _without_middle(re.sub(_VALUE, _cut_value, str(text)), MOST_CHARACTERS)
 
 
 def _cut_value(value: re.Match[str]) -> str:

@@ -446,6 +446,8 @@ def nearest(name: Any, known: Sequence[Any]) -> str:
     if len(names) > MOST_COMPARED:
         at = bisect(names, name)
         names = names[max(0, at - MOST_COMPARED // 2) : at + MOST_COMPARED // 2]
+    digits = re.findall("[0-9]+", name)  # of another number it is another image or class
+    names = [each for each in names if re.findall("[0-9]+", each) == digits]
     close = difflib.get_close_matches(name[:200], names, n=1)
     return f"did you mean {short(close[0])}? " if close else ""
 
