@@ -94,7 +94,7 @@ def _box(
         raise HostError(f"{where}: box", f"{box} is outside 0 to {whole:g} ({unit})", fix)
     left, top, right, bottom = box if order == "xyxy" else (box[1], box[0], box[3], box[2])
     if right < left or bottom < top:
-        fix = 'check order="yxyx"'
+        fix = "a box is two corners, the first at the left and top; width and height are not read"
         raise HostError(f"{where}: box", f"{box}: a side is negative in {order}", fix)
     width, height = size
     if whole is None:

@@ -266,7 +266,8 @@ def truth_readings(sample: Sample) -> Iterator[Finding]:
             f"{before.mean():.2f}, then {mean:.2f}; if its tool writes these, use "
             f"--truth-box-format '{box_format}'"
         )
-        if box_format == "xyxy" and (rows.boxes == np.floor(rows.boxes)).all():
+        columns = rows.box_format != "voc" and not sample.raw.source.endswith("json")
+        if columns and box_format == "xyxy" and (rows.boxes == np.floor(rows.boxes)).all():
             text += "; if the detections are first and last pixels, --detections-box-format voc"
         yield Finding("truth-box-format", text)
     odd = (truth.boxes[:, :2] < 1).any(axis=1) | (truth.boxes != np.floor(truth.boxes)).any(axis=1)

@@ -196,6 +196,8 @@ def trial_of(
     if rules.iou.of != "boxes" or rules.evaluation.rule != "matching":
         rules = choose_protocol(None, replace(truth, shapes=None))
     settings: dict[str, Any] = {"iou.thresholds": [0.5], "metrics": ["AP50"], "iou.classes": {}}
+    if rules.boxes.reversed == "refuse":  # its fix swaps the corners of boxes that are read
+        settings["boxes.reversed"] = "no_overlap"
     if len(rules.max_dets()) > 1:
         settings["limits.max_dets"] = [rules.max_dets()[-1]]
     clock = clock or Clock()

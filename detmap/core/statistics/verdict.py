@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from detmap.core.output.table import Bold, Cell, PValue, Style, Table
 from detmap.core.protocol.metric_rows import METRICS
 from detmap.core.statistics.refusals import LEAST_UNITS
+from detmap.errors import counted
 
 if TYPE_CHECKING:
     from detmap.core.statistics.comparison import ClassPair, Comparison, Pair
@@ -89,12 +90,12 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     if not moved:
         return [replace(metrics, lines=(*metrics.lines, comparison.signature))]
     tested = any(not math.isnan(each.p_adjusted) for each in moved)
-    first = comparison.pairs[0].metric
+    first = comparison.pairs[0].metric.removeprefix("m")  # mAP is the mean of each class's AP
     lacking = [each for each in comparison.classes if each.metric == first and each.why_not]
     lines = [comparison.signature]
-    if lacking and all(each.metric != first for each in moved):
-        n, why = len(lacking), lacking[0].why_not
-        lines.insert(0, f"{first} of {n} classes has no interval ({why}): see --table classes")
+    if lacking:
+        of, why = counted(len(lacking), "class"), lacking[0].why_not
+        lines.insert(0, f"{first} of {of} has no interval ({why}): see --table classes")
     changed = Table(
         "classes that changed most" + f", p adjusted by {comparison.adjust}" * tested,
         ("class", "metric", "change", f"{level} low", "high", "adjusted p"),

@@ -388,6 +388,7 @@ class Evaluator(Locked, ProposesNames):
             renumber = numbered and part.n_images
             parts.append(renumbered(part, n_images) if renumber else part)
             n_images += part.n_images
+        parts.sort(key=lambda part: isinstance(part, Matches))  # `Unmatched` knows what differs
         self._hold(parts[0].merge(*parts[1:]), numbered)
         return self
 

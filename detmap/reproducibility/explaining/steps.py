@@ -241,6 +241,6 @@ def exact(number: float) -> Fraction:
         raise DataError(
             "explain",
             "the number is undefined under one of the protocols or a step between them",
-            "run `detmap eval` at both ends and read the notes",
+            "explain protocols that differ in fewer rules",
         )
     return Fraction(number)
