@@ -126,7 +126,7 @@ def compare_matches(
     first, known, told = matches[0], known or {}, progress or silent
     dealt = intervals.sample(first.image_ids, seed=seed, groups=groups, progress=progress)
     if dealt.units.n < 2:
-        what = counted(dealt.units.n, dealt.units.noun.removesuffix("s"))
+        what = dealt.units.counted()
         raise DataError("compare", what, "two or more are needed")
     evaluated = []
     for i, each in enumerate(matches):

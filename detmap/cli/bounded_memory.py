@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from detmap.cli import doctor_notes, streams
+from detmap.cli import doctor_notes, least_values, streams
 from detmap.cli import evaluation_inputs as reading
 from detmap.core.base import memory
 from detmap.core.protocol.features import options_in_memory
@@ -60,6 +60,7 @@ def evaluated(arguments: argparse.Namespace) -> Result | None:
         text = f"the detections do not fit into memory: evaluated in {memory.shown(bound)}"
         streams.say(f"note: {text} (--memory)\n")
     rules.require("bounded memory")
+    least_values.require_known(least_values.read(arguments.fail_under), truth, rules)
     source = pieces.source(arguments.detections, truth, **reading.detection_options(arguments))
     streams.progress(f"reading {arguments.detections} in parts")
     result = evaluation.evaluate(

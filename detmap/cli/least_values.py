@@ -6,8 +6,13 @@ from typing import Any
 
 from detmap.cli import streams
 from detmap.core.base.suggestions import did_you_mean_value
+from detmap.core.protocol import Protocol
 from detmap.core.protocol.metric_rows import METRICS
+from detmap.core.tables import Truth
 from detmap.errors import DetmapError
+
+COUNTS = ("objects", "detections", "tp", "fp", "ignored", "missed")
+"""What the rows of classes have beside metrics."""
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -48,6 +53,30 @@ def _highest(name: str) -> float:
     return math.inf if name.startswith(tuple(counted)) else 1.0
 
 
+def require_known(least: dict[str, float], truth: Truth, rules: Protocol) -> None:
+    """Raises `DetmapError` for a metric or class that the result will not have, where the rules
+    tell its metrics before the evaluation.
+    """
+    if rules.evaluation.rule != "matching" or rules.evaluation.extra:
+        return
+    metrics = [row.name for row in rules.rows()[0]]
+    of_classes = {*COUNTS, *(name.removeprefix("m") for name in metrics)}
+    classes = rules.classes.rename_table(truth).categories.names
+    for name in least:
+        metric, _, of = name.partition("/")
+        if of:
+            known = metric.removeprefix("m") in of_classes and of in classes
+        else:
+            known = metric in metrics
+        if not known:
+            raise _unknown(name, metrics, classes)
+
+
+def _unknown(name: str, metrics: Any, classes: Any) -> DetmapError:
+    fix = did_you_mean_value(name, metrics, classes)
+    return DetmapError("--fail-under", f"there is no {name[:80]}", fix)
+
+
 def judge(result: Any, least: dict[str, float]) -> bool:
     """Prints a line per metric; returns whether none is worse than its value.
 
@@ -79,5 +108,4 @@ def _value(result: Any, name: str) -> float:
         if of == row["name"] and metric.removeprefix("m") in row:
             return float(row[metric.removeprefix("m")])
     classes = [row["name"] for row in result.per_class]
-    fix = did_you_mean_value(name, result.metrics, classes)
-    raise DetmapError("--fail-under", f"there is no {name[:80]}", fix)
+    raise _unknown(name, result.metrics, classes)

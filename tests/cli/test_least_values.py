@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import detmap
 from detmap.cli import environment_report
+from detmap.core.matching import engine
 from detmap.version import __version__
 from tests.support import builders as make
 from tests.support.running import run
@@ -53,6 +55,27 @@ def test_an_undefined_metric_fails() -> None:
     outcome = run("eval", *INPUTS, *sets, "--fail-under", "AP-huge=0")
     assert outcome.code == 1
     assert "FAIL: AP-huge undefined is below 0" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["FOO", "AP/nothing", "FOO/star", "AR1000"])
+def test_a_gate_of_an_unknown_metric_fails_before_the_evaluation(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "match", lambda *_, **__: pytest.fail("was evaluated"))
+    found = make.SHAPES / "detections" / "contours.json"
+    files = (make.SHAPES / "instances_test.json", found)
+    suite = f'truth = "{files[0]}"\ndetections = "{found}"\ngroup = "a"\nname = "b"\n'
+    rows = make.write(tmp_path / "s.toml", f'protocol = "coco-bbox"\n[[data]]\n{suite}')
+    for words in (
+        ("eval", *files, "--fail-under", f"{name}=.3"),
+        ("eval", *files, "--memory", "1GB", "--fail-under", f"{name}=.3"),
+        ("compare", *files, found, "--fail-if-drop", f"{name}=.3"),
+        ("compare", *files, found, "--require-within", f"{name}=.3"),
+        ("suite", rows, "--fail-under", f"{name}=.3"),
+    ):
+        outcome = run(*words)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert name in outcome.err
 
 
 @pytest.mark.parametrize("least", ["", "AP", "AP=", "AP=x", "AP=40", "=.4", "AP=nan", "AP=.4,,"])

@@ -229,7 +229,7 @@ def intervals() -> Intervals:
         Interval(0.5, 0.02, NAN, NAN, 0.0, 0.9, "few"),
         Interval(0.5, NAN, NAN, NAN, 0.0, 0.9, "rare"),
     )
-    drawn: Any = SimpleNamespace(n=1234, noun="images")
+    drawn: Any = SimpleNamespace(n=1234, noun="images", counted=lambda: "1,234 images")
     metrics = {"AP": inside, "AP50": outside, "APs": none, "APm": none, "APl": other}
     return Intervals(metrics, {"cat": {"AP": inside}}, 0, 0.9, drawn)
 

@@ -28,7 +28,7 @@ def judge(gate: Gate, alpha: float = 0.05, **changes: Any) -> gates.Verdict:
     comparison: Any = SimpleNamespace(
         pairs=[pair, half, other],
         classes=[dog, one],
-        units=SimpleNamespace(n=1000, noun="images"),
+        units=SimpleNamespace(n=1000, noun="images", counted=lambda: "1,000 images"),
         degrees=24,
         images_needed=lambda pair, drop: math.ceil(1000 * (pair.mdd / drop) ** 2),
     )
@@ -58,7 +58,7 @@ def test_what_is_no_gate(text: str) -> None:
 def test_no_drop_is_smaller_than_none() -> None:
     assert gates.read("fail-if-drop", "0").points == 0
     for text in ("0", "AP50=0.0", "AP50/person=0"):
-        with pytest.raises(DataError, match="smaller than 0 points"):
+        with pytest.raises(DataError, match="smaller than 0"):
             gates.read("require-within", text)
     with pytest.raises(DataError, match=f"^--require-within: '{'x' * 80}': a drop"):
         gates.read("require-within", "x" * 81 + "=0")
@@ -90,15 +90,15 @@ def test_without_a_standard_error_the_margin_decides(kind: str, se: float) -> No
 
 def test_the_line_says_why() -> None:
     assert judge(Gate("fail-if-drop", 1.0)).line == (
-        "PASS: mAP dropped 2.0 points, allowed 1 (alpha 0.05; standard error 1.00; "
-        "bias +0.00, subtracted; minimum detectable difference with 1,000 images: 3.00; "
-        "to detect a drop of 1 takes about 9,000 images)"
+        "PASS: mAP dropped by 0.0200, allowed 0.01 (alpha 0.05; standard error 0.0100; "
+        "bias +0.0000, subtracted; minimum detectable difference with 1,000 images: 0.0300; "
+        "to detect a drop of 0.01 takes about 9,000 images)"
     )
     seen = judge(Gate("require-within", 3.0, "", "cat"), difference=0.02346, mdd=0.03, bias=0.0123)
     assert seen.line == (
-        "PASS: AP of cat rose 2.35 points, to show: a drop smaller than 3 (alpha 0.05; "
-        "standard error 1.00; bias +1.23, subtracted; "
-        "minimum detectable difference with 1,000 images: 3.00)"
+        "PASS: AP of cat rose by 0.0235, to show: a drop smaller than 0.03 (alpha 0.05; "
+        "standard error 0.0100; bias +0.0123, subtracted; "
+        "minimum detectable difference with 1,000 images: 0.0300)"
     )
     none = judge(Gate("fail-if-drop", 0.0), difference=0.0, se=math.nan, why_not="few images")
     assert none.line == (

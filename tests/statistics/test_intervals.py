@@ -180,7 +180,7 @@ def test_a_file_of_groups_with_a_quote_that_never_ends(tmp_path: Path) -> None:
 
 
 def test_a_sentence_without_an_interval_has_the_standard_error() -> None:
-    drawn: Any = SimpleNamespace(n=1234, noun="images")
+    drawn: Any = SimpleNamespace(n=1234, noun="images", counted=lambda: "1,234 images")
     one = Interval(0.5, 0.02, math.nan, math.nan, 0.0, 0.95, "few images")
     said = Intervals({"AP": one}, {}, 0, 0.95, drawn).sentence()
     assert said.startswith("AP 50.0 +- 2.0 (standard error, 1,234 images; ")

@@ -6,7 +6,7 @@ import argparse
 import math
 from collections.abc import Sequence
 
-from detmap.benchmarks.suites import SuiteResult, evaluate_suite
+from detmap.benchmarks.suites import SuiteResult, evaluate_suite, read_suite
 from detmap.cli import command_output, options, streams
 from detmap.core.tables import Note
 from detmap.errors import DetmapError
@@ -53,8 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate, print, check the gates."""
     wanted = [_gate(text) for text in arguments.fail_under]
     options.refuse_to_overwrite(arguments.output, (arguments.suite,))
+    suite = read_suite(arguments.suite)
+    figures = [each.name for each in suite.figures]
+    for name in (name for name, _ in wanted if name and name not in figures):
+        raise DetmapError("--fail-under", f"no figure {name!r}", f"choose one of {figures}")
     result = evaluate_suite(
-        arguments.suite,
+        suite,
         allow_missing=arguments.allow_missing,
         intervals=arguments.ci is not None,
         threads=arguments.threads,
@@ -104,8 +108,6 @@ def _verdict(result: SuiteResult, name: str, limit: float) -> tuple[str, bool]:
     """The value of a figure beside its limit, and whether it passes; an undefined one fails."""
     figures, metric = result.figures(), result.metrics[0]
     name = name or next(iter(figures))
-    if name not in figures:
-        raise DetmapError("--fail-under", f"no figure {name!r}", f"choose one of {list(figures)}")
     value = figures[name][metric]
     passed = value >= limit
     shown = "undefined" if math.isnan(value) else f"{value:.4f}"

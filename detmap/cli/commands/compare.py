@@ -151,6 +151,11 @@ def run(arguments: argparse.Namespace) -> int:
             if not is_saved(each):
                 given[i] = doctor_notes.read_detections(arguments, each, seen, rules)
                 seen = extended(seen, given[i])
+    if isinstance(truth, Truth) and rules.evaluation.rule == "matching":
+        metrics = [row.name for row in rules.rows()[0]]
+        classes = rules.classes.rename_table(seen).categories.names
+        for each in wanted:
+            gates.require_known(each, metrics, classes)
     drawing = uncertainty_tables.drawing(arguments, truth if isinstance(truth, Truth) else None)
     if arguments.plot is not None:
         truth, given = None, _plotted(arguments, truth, given, names, rules)

@@ -122,6 +122,7 @@ def evaluated(
         text = f"slices have no images: {few(map(repr, empty))}"
         note = Note("slice-empty", text, len(empty), str(arguments.slices))
         command_output.write_notes((note,))
+    least_values.require_known(least_values.read(arguments.fail_under), truth, rules)
     sizes = f"{len(detections)} detections to {len(truth)} objects"
     streams.progress(f"matching {sizes} in {len(truth.categories)} classes")
     result = evaluate(truth, detections, rules, threads=arguments.threads)

@@ -212,7 +212,7 @@ class Comparison(Tabular):
             for one in self.pairs
             if one.metric == first
         )
-        return outline(self, *changes, f"{self.units.n} {self.units.noun}", self.signature)
+        return outline(self, *changes, self.units.counted(), self.signature)
 
     @property
     def degrees(self) -> int:

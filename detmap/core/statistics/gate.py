@@ -3,6 +3,7 @@ there is none.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -65,7 +66,7 @@ def read(kind: str, text: str, place: str = "") -> Gate:
             fix = f"{limit} {noun} {of}{equals}{(limit / 100).normalize():f}"
         raise DataError(where, f"{text[:80]!r} is not a fraction", fix)
     if not limit and kind == "require-within":
-        what = "a drop cannot be smaller than 0 points"
+        what = "a drop cannot be smaller than 0"
         fix = (
             "give the largest drop to accept, above 0; --fail-if-drop 0 fails on a significant one"
         )
@@ -86,20 +87,17 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     drops = gate.kind == "fail-if-drop"
     asked = "allowed" if drops else "to show: a drop smaller than"
     told = (
-        f"{asked} {gate.points:g} (alpha {alpha:g}; standard error "
-        f"{'unknown' if math.isnan(pair.se) else f'{100 * pair.se:.2f}'}; "
-        f"{'' if pair.why_not else f'bias {100 * pair.bias:+.2f}, subtracted; '}"
+        f"{asked} {drop:g} (alpha {alpha:g}; standard error "
+        f"{'unknown' if math.isnan(pair.se) else f'{pair.se:.4f}'}; "
+        f"{'' if pair.why_not else f'bias {pair.bias:+.4f}, subtracted; '}"
     )
     if pair.why_not:
         told += f"no test of it holds its level: {pair.why_not}"
     else:
-        told += (
-            f"minimum detectable difference with {comparison.units.n:,} "
-            f"{comparison.units.noun}: {100 * pair.mdd:.2f}"
-        )
+        told += f"minimum detectable difference with {comparison.units.counted()}: {pair.mdd:.4f}"
     if pair.mdd > drop > 0:
         told += (
-            f"; to detect a drop of {gate.points:g} takes about "
+            f"; to detect a drop of {drop:g} takes about "
             f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
         )
     told += ")"
@@ -122,7 +120,7 @@ def _change(difference: float) -> str:
     if difference == 0:
         return "did not change"
     moved = "dropped" if difference < 0 else "rose"
-    return f"{moved} {abs(round(100 * difference, 2))} points"
+    return f"{moved} by {abs(difference):.4f}"
 
 
 def _pair(comparison: Comparison, gate: Gate) -> Pair:
@@ -137,9 +135,20 @@ def _pair(comparison: Comparison, gate: Gate) -> Pair:
         pairs = [one for one in comparison.pairs if one.metric == metric]
     if not pairs:
         known = dict.fromkeys(one.metric for one in comparison.pairs)
-        classes = sorted({one.name for one in comparison.classes})
-        of = f"{metric}/{gate.name}" if gate.name else metric
-        fix = did_you_mean_value(of, known, classes)
-        raise DataError(gate.place or f"--{gate.kind}", f"there is no {of}", fix)
+        raise _unknown(gate, metric, [*known], sorted({one.name for one in comparison.classes}))
     first = comparison.pairs[0]
     return next(one for one in pairs if (one.a, one.b) == (first.a, first.b))
+
+
+def require_known(gate: Gate, metrics: Sequence[str], classes: Sequence[str]) -> None:
+    """Raises `DataError` for a metric or class that a comparison of these will not have."""
+    known = {name.removeprefix("m") for name in metrics} if gate.name else {*metrics}
+    metric = gate.metric.removeprefix("m") if gate.name else gate.metric
+    if (metric and metric not in known) or (gate.name and gate.name not in classes):
+        raise _unknown(gate, gate.metric or metrics[0], metrics, classes)
+
+
+def _unknown(gate: Gate, metric: str, metrics: Sequence[str], classes: Sequence[str]) -> DataError:
+    of = f"{metric}/{gate.name}" if gate.name else metric
+    fix = did_you_mean_value(of, metrics, classes)
+    return DataError(gate.place or f"--{gate.kind}", f"there is no {of}", fix)

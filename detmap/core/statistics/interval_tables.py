@@ -20,7 +20,7 @@ MDD = "minimum detectable difference: the test detects it with a power of 80 %"
 
 def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
     """Tables of the intervals of the metrics and, on request, of the classes."""
-    promise = f"{100 * made.level:g} % intervals, {made.units.n:,} {made.units.noun}"
+    promise = f"{100 * made.level:g} % intervals, {made.units.counted()}"
     tables = [
         Table(
             f"{promise}: jackknife, corrected for the small-sample bias",
@@ -89,7 +89,7 @@ def _leaderboard(comparison: Comparison) -> Table:
     metric = comparison.pairs[0].metric
     letters = any(letters for *_, letters in comparison.leaderboard)
     return Table(
-        f"leaderboard by {metric}, {comparison.units.n:,} {comparison.units.noun}",
+        f"leaderboard by {metric}, {comparison.units.counted()}",
         ("detector", metric, "group"),
         comparison.leaderboard,
         ("detectors with a common letter do not differ significantly",) if letters else (),

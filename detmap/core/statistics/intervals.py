@@ -68,7 +68,7 @@ class Intervals(Tabular):
         """A metric with its interval, as printed in a paper; default: the first metric."""
         name = next(iter(self.metrics)) if metric is None else metric
         one = self.metrics[name]
-        sample = f"{self.units.n:,} {self.units.noun}"
+        sample = self.units.counted()
         scope = f"the interval covers sampling of {self.units.noun}, not training variance"
         if math.isnan(one.value):
             return f"{name} is undefined ({one.why_not})"

@@ -20,7 +20,7 @@ from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.base import open_files as opening
 from detmap.core.tables import Truth
 from detmap.core.tables.join_keys import FILE_COLUMNS, ID_COLUMNS
-from detmap.errors import DataError, few
+from detmap.errors import DataError, counted, few
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +44,10 @@ class Units:
     def noun(self) -> str:
         """The plural noun for a unit in texts."""
         return "groups" if self.digest else "images"
+
+    def counted(self) -> str:
+        """How many there are: "1 image", "60 images"."""
+        return counted(self.n, "group" if self.digest else "image")
 
     def gathered(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(..., U) sums of (..., I) over the images of each unit, in their order."""
