@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from detmap.analysis.doctor.box_layouts import FRACTION, SHARE
 from detmap.analysis.doctor.duplicates import doubled
-from detmap.analysis.doctor.repeated_rows import tail_repeats
+from detmap.analysis.doctor.repeated_rows import SHARE as REPEATED
+from detmap.analysis.doctor.repeated_rows import repeated, tail_repeats
 from detmap.analysis.doctor.truth_checks import contradicts
 from detmap.core.base.locks import cached_property
 from detmap.core.base.sums import add_integers
@@ -106,9 +107,11 @@ class View:
         return np.isin(self.sampled, self.met.row[self.met.iou >= 0.5])
 
 
-def _tail_is_repeated(view: View) -> bool:
+def _rows_are_repeated(view: View) -> bool:
+    """The last rows are some of the first ones, or many rows of a few images are there twice."""
     rows: Any = view.detections
-    return tail_repeats(rows)
+    n_again = int(repeated(rows, view.sampled).sum())
+    return tail_repeats(rows) or n_again > REPEATED * len(view.sampled)
 
 
 def is_suspicious(truth: Truth, detections: Detections) -> bool:
@@ -207,7 +210,7 @@ def _truth_contradicts_itself(view: View) -> bool:
 
 
 CHECKS: tuple[Callable[[View], bool], ...] = (
-    _tail_is_repeated,
+    _rows_are_repeated,
     _scale_is_odd,
     _boxes_are_odd,
     _some_is_bare,

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 3  # of an image whose rows are all repeated, or at the end of a file
 SHARE, LEAST = 0.05, 10  # of single rows: real detectors repeat up to 1 %
+Some = slice | NDArray[np.int64]
+ALL = slice(None)
 TAIL, HEAD = 64, 4096  # rows that the quick check compares
 
 
-def _hashes(raw: Raw, some: slice = slice(None)) -> NDArray[np.uint64]:
+def _hashes(raw: Raw, some: Some = ALL) -> NDArray[np.uint64]:
     mixed = raw.image[some].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= raw.label[some].astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
     columns = [*raw.boxes[some].T, raw.score[some]]
@@ -34,11 +36,11 @@ def _hashes(raw: Raw, some: slice = slice(None)) -> NDArray[np.uint64]:
     return mixed
 
 
-def repeated(raw: Raw) -> NDArray[np.bool_]:
-    """Returns (D,) which rows are equal to an earlier one."""
-    mixed = _hashes(raw)
+def repeated(raw: Raw, some: Some = ALL) -> NDArray[np.bool_]:
+    """Returns (D,) which rows, or which of some, are equal to an earlier one."""
+    mixed = _hashes(raw, some)
     order = np.argsort(mixed, kind="stable")
-    again = np.zeros(len(raw), dtype=bool)
+    again = np.zeros(len(mixed), dtype=bool)
     again[order[1:]] = mixed[order[1:]] == mixed[order[:-1]]
     return again
 

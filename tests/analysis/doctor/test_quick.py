@@ -9,7 +9,7 @@ import pytest
 
 import detmap
 from detmap.analysis.commands import doctor_consultation
-from detmap.analysis.doctor import ROWS, clock, examine_quickly, trial
+from detmap.analysis.doctor import ROWS, clock, examine_quickly, quick_checks, repeated_rows, trial
 from detmap.analysis.doctor.clock import CROWD_PAIRS, Clock, OutOfTimeError
 from detmap.analysis.doctor.examine import Examination
 from detmap.analysis.doctor.quick_checks import is_suspicious
@@ -55,6 +55,24 @@ def test_a_mistake_is_found(tables: Any, mistake: str, strength: float) -> None:
     make, expected = MISTAKES[mistake][:2]
     found = examine_quickly(*make(truth, right, strength), load("coco-bbox"), seconds=60)
     assert {each.name for each in found} & set(expected)
+
+
+@pytest.mark.parametrize("order", ["files joined", "row by row", "shuffled"])
+def test_rows_that_are_there_twice_are_noticed(
+    tables: Any, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in a table of which a small part is looked at."""
+    monkeypatch.setattr(repeated_rows, "HEAD", 64)
+    monkeypatch.setattr(quick_checks, "LOOKED_AT", 64)
+    truth, right = tables
+    n = len(right)
+    rows = {
+        "files joined": np.tile(np.arange(n), 2),
+        "row by row": np.repeat(np.arange(n), 2),
+        "shuffled": np.random.default_rng(0).permutation(2 * n) % n,
+    }[order]
+    assert is_suspicious(truth, right.take(rows))
+    assert not is_suspicious(truth, right)
 
 
 def test_missing_labels_are_reported(tables: Any) -> None:
