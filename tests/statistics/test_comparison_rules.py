@@ -32,8 +32,8 @@ def evaluated(name: str, n: int = 100, spread: float = 0.1, **values: Any) -> Ev
     value = np.array({**VALUES, **values}[name])
     noise = np.random.default_rng(sum(map(ord, name))).normal(0, spread / 50, (len(made), 4))
     noise[:, 3] = 0
-    rules, why = (Rule(),) * 4, ("", "few", "", "")
-    estimates = Estimates(value, value, value + noise, made, rules, why, (0,) * 4)
+    rules = tuple(Rule(why_not=why) for why in ("", "few", "", ""))
+    estimates = Estimates(value, value, value + noise, made, rules)
     return Evaluated(("AP", "AR"), ((0, "AP"), (1, "AP")), 2, estimates)
 
 

@@ -28,7 +28,7 @@ def estimates(
     parts = [np.atleast_1d(of(np.flatnonzero(keep))) for keep in made.keep]
     nothing = np.array(parts, dtype=np.float64).reshape(-1, len(value))
     q = len(value)
-    found = Estimates(value, value, nothing, made, (rule,) * q, ("",) * q, (0,) * q)
+    found = Estimates(value, value, nothing, made, (rule,) * q)
     return replace(found, **changes)
 
 
@@ -123,7 +123,7 @@ def test_a_constant_difference_has_no_spread() -> None:
 
 def test_a_difference_of_numbers_without_interval_has_its_reason() -> None:
     own = estimates(squared(VALUES), 120)
-    few = replace(own, why_not=("few",))
+    few = replace(own, rules=(AP._replace(why_not="few"),))
     for one in (*few.differences(own), *estimates(mean_of(VALUES), 120).differences(few)):
         assert (one.why_not, math.isnan(one.low), math.isnan(one.p)) in (("few", True, True),) or (
             one.value == 0
@@ -139,7 +139,7 @@ def test_a_difference_of_numbers_without_interval_has_its_reason() -> None:
         (lambda some: math.nan, {}, "no objects or no detections"),
         (lambda some: 0.5, {}, "all images agree: the standard error is 0"),
         (lambda some: 0.5 if 0 in some else math.nan, {}, "undefined on 17 of 57 subsets"),
-        (mean_of(VALUES), {"why_not": ("rare",)}, "rare"),
+        (mean_of(VALUES), {"rules": (AP._replace(why_not="rare"),)}, "rare"),
         (lambda some: 0.5 + 0.2 * (0 in some), {}, "the interval would be "),
     ],
 )
@@ -166,13 +166,14 @@ def test_all_or_nothing_of_a_single_class_has_the_exact_interval() -> None:
         (1 - 1e-13, (0.025 ** (1 / 30), 1.0)),
         (0.0, (0.0, 1 - 0.025 ** (1 / 30))),
     ):
-        (one,) = estimates(lambda some, v=value: v, alone=(30,)).intervals(0.95)
+        (one,) = estimates(lambda some, v=value: v, rule=AP._replace(alone=30)).intervals(0.95)
         assert (one.low, one.high, one.why_not) == (*bounds, "")
 
 
 def test_a_single_class_has_the_quantile_of_its_units() -> None:
     wide, narrow = (
-        estimates(squared(VALUES), 100, alone=(m,)).intervals(0.95)[0] for m in (21, 25)
+        estimates(squared(VALUES), 100, rule=AP._replace(alone=m)).intervals(0.95)[0]
+        for m in (21, 25)
     )
     assert wide.se == narrow.se
     assert wide.high - wide.low > narrow.high - narrow.low

@@ -176,10 +176,11 @@ def estimate_ap(
 def _gain(after: Estimates, before: Estimates, n_changed: int) -> Estimates:
     """The AP gain of a fix that changes so many images."""
     gain = after.minus(before)
-    if n_changed >= LEAST_OF_CLASS or gain.why_not[0]:
+    (rule,) = gain.rules
+    if n_changed >= LEAST_OF_CLASS or rule.why_not:
         return gain
     why = reason("cases", gain.subsets.units, m=n_changed)
-    return replace(gain, why_not=(why,))
+    return replace(gain, rules=(rule._replace(why_not=why),))
 
 
 def _makers(

@@ -52,13 +52,12 @@ def estimate(part: Part, subsets: Subsets) -> Estimates:
         columns.append(part.of(np.ascontiguousarray(batch.T))[:, : len(lanes)].T)
     parts = np.concatenate([np.empty((0, len(part.values))), *columns])
     units = subsets.units
-    why = []
+    rules = []
     for m in part.n_units.tolist():
         few = reason("few units", units) if units.n < LEAST_UNITS else ""
-        why.append(few or (reason("cases", units, m=m) if m < LEAST_OF_CLASS else ""))
-    rules = (Rule(),) * len(why)
-    alone = tuple(part.n_units.tolist())
-    return Estimates(part.values, part.values, parts, subsets, rules, tuple(why), alone)
+        why = few or (reason("cases", units, m=m) if m < LEAST_OF_CLASS else "")
+        rules.append(Rule(why_not=why, alone=m))
+    return Estimates(part.values, part.values, parts, subsets, tuple(rules))
 
 
 def ratio(over: Floats, under: Floats) -> Floats:

@@ -134,4 +134,4 @@ def _estimates(figure: Figure, metric: str, rows: Sequence[Measured], images: st
     whole = np.array([value(figure, metric, rows)])
     n = max(len(row.classes) for row in rows)
     parts = np.array(found).reshape(-1, 1)
-    return Estimates(whole, whole, parts, dealt, (rule_of_ap(n),), ("",), (0,))
+    return Estimates(whole, whole, parts, dealt, (rule_of_ap(n),))

@@ -250,7 +250,8 @@ def _with_subsets(measured: Measured, result: Any, image_ids: Any) -> Measured:
     dealt = subsets(units(image_ids), seed=0)
     found = result.evaluate_subsets(dealt)
     names = list(measured.classes)
-    why_not = dict(zip(found.metrics, found.estimates.why_not, strict=False))
+    reasons = (rule.why_not for rule in found.estimates.rules)
+    why_not = dict(zip(found.metrics, reasons, strict=False))
     rows = []
     for numbers in found.estimates.parts.tolist():
         classes: dict[str, dict[str, float]] = {name: {} for name in names}

@@ -44,17 +44,36 @@ class Rule(NamedTuple):
     ----------
     rate : r; wider : w; of_bias : c
     step : standard error that the subsets do not show, since they are read by a smooth rule
+    why_not : why the number has no interval whatever its values are; "" for no reason
+    alone : units of a single class, for exact intervals at 0 and 1; 0 for other numbers
     """
 
     rate: float = RATE_OF_RATIO
     wider: float = WIDER_RATIO
     of_bias: float = OF_BIAS
     step: float = 0.0
+    why_not: str = ""
+    alone: int = 0
+
+    def minus(self, other: Rule) -> Rule:
+        """The rule of a difference."""
+        return Rule(
+            self.rate,
+            max(self.wider, other.wider),
+            max(self.of_bias, other.of_bias, OF_DIFFERENCE),
+            math.hypot(self.step, other.step),
+            self.why_not or other.why_not,
+        )
 
 
 def rule_of_ap(n_classes: int, step: float = 0.0) -> Rule:
     """The rule of a mean of AP over so many classes."""
     return Rule(RATE_OF_AP, WIDER, math.hypot(OF_AP, 1 / math.sqrt(max(1, n_classes))), step)
+
+
+def rule_of_one(step: float = 0.0) -> Rule:
+    """The rule of AP of one of many classes."""
+    return rule_of_ap(1, step)._replace(of_bias=OF_DIFFERENCE)
 
 
 class Numbers(Value):
@@ -134,8 +153,6 @@ class Estimates:
     whole, parts : (Q,) and (E, Q), of all images and of the subsets, by one rule
     subsets : the subsets
     rules : (Q,) how the errors follow
-    why_not : (Q,) why a number has no interval whatever its values are; "" for no reason
-    alone : (Q,) units of a single class, for exact intervals at 0 and 1; 0 for other numbers
     is_difference : whether the numbers are differences, not fractions
     """
 
@@ -144,37 +161,23 @@ class Estimates:
     parts: Floats
     subsets: Subsets
     rules: tuple[Rule, ...]
-    why_not: tuple[str, ...]
-    alone: tuple[int, ...]
     is_difference: bool = False
 
     def minus(self, before: Estimates) -> Estimates:
         """The differences from other estimates on the same subsets."""
-        pairs = zip(self.rules, before.rules, strict=True)
-        rules = tuple(
-            Rule(
-                a.rate,
-                max(a.wider, b.wider),
-                max(a.of_bias, b.of_bias, OF_DIFFERENCE),
-                math.hypot(a.step, b.step),
-            )
-            for a, b in pairs
-        )
-        reasons = zip(self.why_not, before.why_not, strict=True)
-        return replace(
-            self,
-            value=self.value - before.value,
-            whole=self.whole - before.whole,
-            parts=self.parts - before.parts,
-            rules=rules,
-            why_not=tuple(own or its for own, its in reasons),
+        return Estimates(
+            self.value - before.value,
+            self.whole - before.whole,
+            self.parts - before.parts,
+            self.subsets,
+            tuple(own.minus(its) for own, its in zip(self.rules, before.rules, strict=True)),
             is_difference=True,
         )
 
     def errors(self) -> tuple[Floats, Floats, Floats]:
         """(Q,) standard errors, biases, and errors of the numbers minus their biases."""
         g = self.subsets.n_parts
-        rate, wider, of_bias, step = np.array(self.rules).reshape(-1, 4).T
+        rate, wider, of_bias, step = np.array([rule[:4] for rule in self.rules]).reshape(-1, 4).T
         if not g:
             nothing = np.full(len(self.value), np.nan)
             return nothing, nothing, nothing
@@ -208,7 +211,7 @@ class Estimates:
         units, nothing = self.subsets.units, (math.nan, math.nan)
         if why := self.refused(k, undefined):
             return *nothing, why
-        m = self.alone[k]
+        m = self.rules[k].alone
         if m and not self.is_difference and min(one.value, 1 - one.value) <= ROUNDING:
             edge = ((1 - one.level) / 2) ** (1 / m)
             return (edge, 1.0, "") if one.value > 0.5 else (0.0, 1 - edge, "")
@@ -230,8 +233,8 @@ class Estimates:
             return reason("undefined", units)
         if units.n < 2:
             return reason("one unit", units)
-        if self.why_not[k] or not undefined:
-            return self.why_not[k]
+        if self.rules[k].why_not or not undefined:
+            return self.rules[k].why_not
         return reason("subsets", units, n=undefined, of=len(self.subsets))
 
     def differences(self, before: Estimates, alpha: float = 0.05) -> list[Difference]:
@@ -292,6 +295,4 @@ def joined(each: Sequence[Estimates]) -> Estimates:
         whole=np.concatenate([one.whole for one in each]),
         parts=np.concatenate([one.parts for one in each], axis=1),
         rules=tuple(rule for one in each for rule in one.rules),
-        why_not=tuple(why for one in each for why in one.why_not),
-        alone=tuple(m for one in each for m in one.alone),
     )

@@ -7,12 +7,12 @@ images, the subsets select rows, and nothing is matched again; other rules evalu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from detmap.core.base.parallel import map_ordered
 from detmap.core.curves import aggregation
@@ -22,7 +22,7 @@ from detmap.core.matching.matches import Matches
 from detmap.core.protocol import AveragePrecision
 from detmap.core.protocol.metric_rows import MetricRow
 from detmap.core.statistics import refusals
-from detmap.core.statistics.estimates import OF_DIFFERENCE, Estimates, Rule, rule_of_ap
+from detmap.core.statistics.estimates import Estimates, Rule, rule_of_ap, rule_of_one
 from detmap.core.statistics.sampling_units import Units
 from detmap.core.statistics.subsets import Progress, Subsets, silent
 from detmap.core.tables import Truth
@@ -30,25 +30,8 @@ from detmap.core.tables.grouping import labels
 from detmap.errors import DataError
 
 Floats = NDArray[np.float64]
+RATIOS = ("AR", "P", "R", "F1")
 MANY_POINTS = 101  # of recall: their AP is the area under the envelope but for a step
-
-
-class Evaluation(Protocol):
-    """What is read of a result."""
-
-    @property
-    def metrics(self) -> Mapping[str, float]:
-        """Values by name."""
-        ...
-
-    @property
-    def per_class(self) -> Sequence[Mapping[str, Any]]:
-        """One mapping per class."""
-        ...
-
-    def select(self, image_ids: ArrayLike) -> Evaluation:
-        """The result of some images."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,14 +91,14 @@ def evaluate_matches(
     if smooth is not protocol.ap:
         whole = numbers(curves.scores(matches, smooth, threads=threads), shown)
     parts = _each_subset(evaluate, list(subsets.keep), len(value), threads, progress)
-    rules, why_not, alone = _support(matches, scores, rows, of_class, subsets.units)
+    listed = tuple(_rules(matches, scores, rows, of_class, subsets.units))
     cells = [(int(k), row.name) for row in of_class for k in places]
-    estimates = Estimates(value, whole, parts, subsets, rules, why_not, alone)
+    estimates = Estimates(value, whole, parts, subsets, listed)
     return Evaluated(tuple(row.name for row in rows), tuple(cells), len(categories), estimates)
 
 
 def evaluate_result(
-    whole: Evaluation,
+    whole: Any,
     image_ids: NDArray[Any],
     subsets: Subsets,
     n_units: Mapping[int, int],
@@ -126,13 +109,14 @@ def evaluate_result(
 
     Parameters
     ----------
+    whole : its `metrics`, `per_class` and `select` are read
     n_units : units with an object, by id of the class
     """
     names, rows = tuple(whole.metrics), _rows(whole)
     cells = [(k, name) for k, row in enumerate(rows.values()) for name in row]
     keys = list(rows)
 
-    def numbers(of: Evaluation) -> Floats:
+    def numbers(of: Any) -> Floats:
         its = _rows(of)
         metrics = [of.metrics.get(name, math.nan) for name in names]
         found = [its.get(keys[k], {}).get(name, math.nan) for k, name in cells]
@@ -147,23 +131,15 @@ def evaluate_result(
     value = numbers(whole)
     parts = _each_subset(evaluate, subsets.ids(image_ids), len(value), 1, progress)
     m = np.array([n_units.get(key[0], 0) for key in keys], dtype=np.int64)
-    there = m > 0
-    n = int(there.sum())
-    if n == 1:
-        why, alone = refusals.refuse_class(int(m[there][0]), subsets.units), int(m[there][0])
+    there = m[m > 0]
+    rule = rule_of_ap(len(there))
+    if len(there) == 1:
+        rule = _alone(rule, int(there[0]), subsets.units)
     else:
-        why, alone = refusals.refuse_mean(np.ones(len(m)), m, subsets.units), 0
-    rule, of_class = rule_of_ap(n), _class_rule(0.0)
-    estimates = Estimates(
-        value,
-        value,
-        parts,
-        subsets,
-        (rule,) * len(names) + (of_class,) * len(cells),
-        (why,) * len(names)
-        + tuple(refusals.refuse_class(int(m[k]), subsets.units) for k, _ in cells),
-        (alone,) * len(names) + tuple(int(m[k]) for k, _ in cells),
-    )
+        rule = rule._replace(why_not=refusals.refuse_mean(np.ones(len(m)), m, subsets.units))
+    of_cells = (_alone(rule_of_one(), int(m[k]), subsets.units) for k, _ in cells)
+    rules = (*(rule,) * len(names), *of_cells)
+    estimates = Estimates(value, value, parts, subsets, rules)
     return Evaluated(names, tuple(cells), len(keys), estimates)
 
 
@@ -193,55 +169,55 @@ def _smooth(ap: AveragePrecision) -> AveragePrecision:
     return replace(ap, integrator="all_points") if even else ap
 
 
-def _support(
+def _rules(
     matches: Matches,
     scores: Scores,
     rows: Iterable[MetricRow],
     of_class: Iterable[MetricRow],
     units: Units,
-) -> tuple[tuple[Rule, ...], tuple[str, ...], tuple[int, ...]]:
-    """The rules, reasons and units of single classes of the numbers of `evaluate_matches`."""
-    protocol, categories = matches.protocol, matches.categories
+) -> Iterator[Rule]:
+    """The rules of the numbers of `evaluate_matches`."""
+    protocol, categories, ap = matches.protocol, matches.categories, matches.protocol.ap
     m = units_of_classes(matches, units)
-    ap = protocol.ap
     few = bool(ap.rule.points) and len(ap.points()) < MANY_POINTS
     step = 0.0 if _smooth(ap) is ap else 1 / (len(ap.points()) * math.sqrt(12))
-    of_images = protocol.mean.weights == "images"
-    found: list[tuple[Rule, str, int]] = []
+    shares = np.ones(len(categories))
+    if protocol.mean.weights == "images":
+        shares = scores.n_images.astype(np.float64)
+
+    def step_of(row: MetricRow, n: int) -> float:  # of a mean over thresholds and n classes
+        return step / math.sqrt(max(1, n) * (1 if row.iou else len(protocol.thresholds())))
+
     for row in rows:
         here = m[protocol.subset(row.subset)].copy()
         if row.group:
             members = aggregation.classes_of(row.group, protocol, categories)
             here[np.setdiff1d(np.arange(len(here)), members)] = 0
         n = int((here > 0).sum())
-        steps = step / math.sqrt(max(1, n) * (1 if row.iou else len(protocol.thresholds())))
-        rule = Rule() if row.kind in ("AR", "P", "R", "F1") else rule_of_ap(n)
-        rule = rule._replace(step=steps) if row.kind == "AP" else rule
-        single = int(here.max()) if n == 1 and protocol.mean.undefined == "skip" else 0
-        if single:
-            why = refusals.refuse_class(single, units)
-            if not why and few and row.kind == "AP":
-                why = refusals.reason("points", units)
+        is_ap = row.kind == "AP"
+        rule = rule_of_ap(n, step_of(row, n) * is_ap) if row.kind not in RATIOS else Rule()
+        if n == 1 and protocol.mean.undefined == "skip":
+            rule = _alone(rule, int(here.max()), units, few and is_ap)
         else:
-            shares = scores.n_images.astype(np.float64) if of_images else np.ones(len(here))
-            why = refusals.refuse_mean(shares, here, units)
-        if not why and n and row.kind == "AR":
+            rule = rule._replace(why_not=refusals.refuse_mean(shares, here, units))
+        if not rule.why_not and n and row.kind == "AR":
             even = evenness(matches, protocol.subset(row.subset), row.max_dets, units)
             why = refusals.refuse_uneven(float(even[here > 0].mean()), row.max_dets, units)
-        found.append((rule, why, single))
+            rule = rule._replace(why_not=why)
+        yield rule
     for row in of_class:
-        here = m[protocol.subset(row.subset)][scores.judged]
-        steps = step / math.sqrt(1 if row.iou else len(protocol.thresholds()))
-        rule = _class_rule(steps) if row.kind in ("AP", "MR") else Rule()
-        points = refusals.reason("points", units) if few and row.kind == "AP" else ""
-        found += [(rule, refusals.refuse_class(k, units) or points, k) for k in here.tolist()]
-    columns = tuple(zip(*found, strict=True)) or ((), (), ())
-    return columns[0], columns[1], columns[2]
+        is_ap = row.kind in ("AP", "MR")
+        rule = rule_of_one(step_of(row, 1)) if is_ap else Rule()
+        for n in m[protocol.subset(row.subset)][scores.judged].tolist():
+            yield _alone(rule, n, units, few and row.kind == "AP")
 
 
-def _class_rule(step: float) -> Rule:
-    """The rule of AP of one of many classes."""
-    return rule_of_ap(1, step)._replace(of_bias=OF_DIFFERENCE)
+def _alone(rule: Rule, m: int, units: Units, few_points: bool = False) -> Rule:
+    """The rule of a number of a single class that has objects on m units."""
+    why = refusals.refuse_class(m, units)
+    if few_points:
+        why = why or refusals.reason("points", units)
+    return rule._replace(why_not=why, alone=m)
 
 
 def units_of_classes(matches: Matches, units: Units) -> NDArray[np.int64]:
@@ -285,7 +261,7 @@ def units_of_truth(truth: Truth, units: Units) -> dict[int, int]:
     return dict(zip(np.asarray(truth.categories.ids).tolist(), m.tolist(), strict=True))
 
 
-def _rows(result: Evaluation) -> dict[tuple[int, str], dict[str, float]]:
+def _rows(result: Any) -> dict[tuple[int, str], dict[str, float]]:
     """The fractions of the per-class table, by id and name."""
     return {
         (row["id"], row["name"]): {

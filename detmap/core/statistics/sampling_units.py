@@ -5,7 +5,6 @@ scene, tiles of a picture).
 import csv
 import hashlib
 import io
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,14 +47,6 @@ class Units:
     def counted(self) -> str:
         """How many there are: "1 image", "60 images"."""
         return counted(self.n, "group" if self.digest else "image")
-
-    def gathered(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(..., U) sums of (..., I) over the images of each unit, in their order."""
-        if not self.digest:
-            return values
-        flat = values.reshape(math.prod(values.shape[:-1]), values.shape[-1])
-        sums = [np.bincount(self.of_image, weights=row, minlength=self.n) for row in flat]
-        return np.array(sums, np.float64).reshape(*values.shape[:-1], self.n)
 
 
 def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None = None) -> Units:

@@ -71,9 +71,8 @@ def test_the_gain_of_few_cases_has_no_interval() -> None:
     changed = {name: each.n_changed(lists[""]) for name, each in lists.items()}
     assert (changed[""], changed["Miss"], changed["Dupe"]) == (0, 1, 0)
     many = subsets(units(np.arange(60)), 0)
-    before = Estimates(
-        np.array([0.5]), np.array([0.5]), np.full((57, 1), 0.5), many, (Rule(),), ("",), (0,)
-    )
+    half = np.array([0.5])
+    before = Estimates(half, half, np.full((57, 1), 0.5), many, (Rule(),))
     after = replace(before, parts=before.parts + np.linspace(0, 0.01, 57)[:, None])
     for n, why in ((20, "cases on 20 images"), (21, "")):
         (one,) = diagnosis_intervals._gain(after, before, n).intervals(0.95)
