@@ -231,7 +231,8 @@ def _expand_classes(
 def _class_means(cells: NDArray[np.float64]) -> NDArray[np.float64]:
     """(J,) from (..., J)."""
     flat = np.moveaxis(cells, -1, 0).reshape(cells.shape[-1], math.prod(cells.shape[:-1]))
-    return np.array([np.mean(np.ascontiguousarray(values)) for values in flat])
+    means: NDArray[np.float64] = np.ascontiguousarray(flat).mean(axis=1)  # each row is summed alone
+    return means
 
 
 def _class_blocks(

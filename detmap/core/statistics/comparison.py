@@ -19,6 +19,7 @@ from detmap.core.output.cell_text import or_none
 from detmap.core.output.table import Style, Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol.protocol_digest import protocol_digest
+from detmap.core.statistics import interval_tables, verdict
 from detmap.core.statistics.estimates import Difference, Interval
 from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.formulas import multiple_comparisons as multiple
@@ -151,15 +152,11 @@ class Comparison(Tabular):
     @property
     def verdict(self) -> str:
         """One sentence about the first metric: which detector is better, and by how much."""
-        from detmap.core.statistics import verdict
-
         return verdict.verdict(self)
 
     @property
     def better(self) -> str | None:
         """The name of the better detector; None if no difference is shown."""
-        from detmap.core.statistics import verdict
-
         return verdict.better(self)
 
     def __getitem__(self, metric: str) -> Pair:
@@ -186,8 +183,6 @@ class Comparison(Tabular):
         """Returns the tables ``leaderboard``, ``pairs``, ``classes``, those of the verdict, and
         ``metrics``.
         """
-        from detmap.core.statistics import interval_tables, verdict
-
         metrics, *more = verdict.verdict_tables(self)
         own = interval_tables.comparison_tables(self)
         return [*own, *(each for each in more if each.name not in TABLES), metrics]
@@ -196,8 +191,6 @@ class Comparison(Tabular):
         """Returns the tables that a format shows; the verdict is the title of the first. Markdown
         and LaTeX have one table, detectors x metrics.
         """
-        from detmap.core.statistics import verdict
-
         if form == "csv":
             return self.tables()
         papers = form in ("markdown", "latex")
@@ -231,43 +224,33 @@ def require_comparable(names: Sequence[str], matches: Sequence[Matches]) -> None
         both = f"{names[0]} and {name}"
         if protocol_digest(first.protocol) != protocol_digest(other.protocol):
             own, its = first.protocol.to_dict(), other.protocol.to_dict()
-            keys = [key for key in own if own[key] != its[key]]
-            raise DataError(
-                "compare: protocol",
-                f"{both} differ in {few(keys)}",
-                "match both under one protocol",
-            )
+            what = f"{both} differ in {few([key for key in own if own[key] != its[key]])}"
+            raise DataError("compare: protocol", what, "match both under one protocol")
         if first.categories != other.categories:
-            strange = sorted(set(first.categories.names) ^ set(other.categories.names))
-            raise DataError(
-                "compare: classes", f"{both} differ: {few(strange)}", "match both on one truth"
-            )
+            strange = {*first.categories.names} ^ {*other.categories.names}
+            what = f"{both} differ: {few(sorted(strange))}"
+            raise DataError("compare: classes", what, "match both on one truth")
         if not np.array_equal(first.image_ids, other.image_ids):
-            strange = sorted(set(first.image_ids.tolist()) ^ set(other.image_ids.tolist()))
-            raise DataError(
-                "compare: images", f"{both} differ: {few(strange)}", "match both on the same images"
-            )
-        other_truth = (first.digest[:, 0] != other.digest[:, 0]).nonzero()[0]
-        if len(other_truth):
-            where = few(first.image_ids[other_truth].tolist())
-            raise DataError(
-                "compare: truth", f"{both} have other objects on {where}", "match both on one truth"
-            )
+            ids = {*first.image_ids.tolist()} ^ {*other.image_ids.tolist()}
+            what = f"{both} differ: {few(sorted(ids))}"
+            raise DataError("compare: images", what, "match both on the same images")
+        changed = first.digest[:, 0] != other.digest[:, 0]
+        if changed.any():
+            what = f"{both} have other objects on {few(first.image_ids[changed].tolist())}"
+            raise DataError("compare: truth", what, "match both on one truth")
 
 
 def check(alpha: float, adjust: str, test: str) -> None:
     """Raise `DataError` for an unknown or removed value."""
     if not isinstance(alpha, float) or not 0 < alpha < 1:
         raise DataError("alpha", f"{alpha!r}", "give a fraction between 0 and 1, such as 0.05")
-    for name, value, known in (
-        ("adjust", adjust, multiple.ADJUSTMENTS),
-        ("test", test, (TEST, "z")),
-    ):
-        if value in REMOVED[name]:
-            what = f"{value!r} was removed: the test is Student's t with the jackknife's errors"
-            raise DataError(name, what, f"choose one of {', '.join(known)}")
+    listed = ("adjust", adjust, multiple.ADJUSTMENTS), ("test", test, (TEST, "z"))
+    for name, value, known in listed:
         if value not in known:
-            raise DataError(name, f"{value!r}", f"choose one of {', '.join(known)}")
+            why = ""
+            if value in REMOVED[name]:
+                why = " was removed: the test is Student's t with the jackknife's errors"
+            raise DataError(name, f"{value!r}{why}", f"choose one of {', '.join(known)}")
 
 
 class Maker:
@@ -303,13 +286,12 @@ class Maker:
 
     def pairs(self) -> list[Pair]:
         """One `Pair` per pair of detectors and metric; p-values adjusted per metric."""
-        adjusted = [
-            self.adjusted([apart[q].p for apart in self.apart]) for q in range(len(self.metrics))
-        ]
+        n = len(self.metrics)
+        columns = [self.adjusted([apart[q].p for apart in self.apart]) for q in range(n)]
         return [
-            self.pair(i, name, apart[q], adjusted[q][i])
+            self.pair(i, name, one, adjusted[i])
             for i, apart in enumerate(self.apart)
-            for q, name in enumerate(self.metrics)
+            for name, one, adjusted in zip(self.metrics, apart, columns, strict=False)
         ]
 
     def pair(self, i: int, metric: str, one: Difference, adjusted: float) -> Pair:
@@ -323,18 +305,16 @@ class Maker:
         rows, n = [], len(self.metrics)
         for i, apart in enumerate(self.apart):
             for metric in dict.fromkeys(name for _, name in self.cells):
-                mine = [
-                    (k, apart[n + c])
-                    for c, (k, name) in enumerate(self.cells)
-                    if name == metric and not math.isnan(apart[n + c].value)
-                ]
+                of_cells = zip(self.cells, apart[n:], strict=True)
+                mine = [(k, one) for (k, name), one in of_cells if name == metric]
+                mine = [(k, one) for k, one in mine if not math.isnan(one.value)]
                 adjusted = self.adjusted([one.p for _, one in mine])
                 for (k, one), fixed in zip(mine, adjusted, strict=True):
                     pair = self.pair(i, metric, one, fixed)
                     rows.append(ClassPair(**asdict(pair), name=self.class_names[k], place=k))
 
         def first_moved(one: ClassPair) -> tuple[float, float]:
-            return (2.0 if math.isnan(one.p_adjusted) else one.p_adjusted, -abs(one.difference))
+            return float(np.nan_to_num(one.p_adjusted, nan=2.0)), -abs(one.difference)
 
         return sorted(rows, key=first_moved)
 
@@ -349,17 +329,17 @@ class Maker:
         metric, values = self.metrics[0], [each.estimates.value[0] for each in self.evaluated]
         order = sorted(range(len(values)), key=lambda i: (-np.nan_to_num(values[i], nan=-1), i))
         place = {self.names[i]: at for at, i in enumerate(order)}
-        apart = set()
-        for pair in pairs:
-            if pair.metric == metric and pair.p_adjusted < self.alpha:
-                low, high = sorted((place[pair.a], place[pair.b]))
-                apart.add((low, high))
+        mine = [pair for pair in pairs if pair.metric == metric]
+        apart = {
+            (min(place[pair.a], place[pair.b]), max(place[pair.a], place[pair.b]))
+            for pair in mine
+            if pair.p_adjusted < self.alpha
+        }
         letters = [""] * len(order)
-        untested = any(p.why_not or math.isnan(p.p) for p in pairs if p.metric == metric)
-        together = [] if untested else multiple.groups(len(order), apart)
-        for number, members in enumerate(together):
-            for at in members:
-                letters[at] += _letter(number)
+        if not any(pair.why_not or math.isnan(pair.p) for pair in mine):
+            for number, members in enumerate(multiple.groups(len(order), apart)):
+                for at in members:
+                    letters[at] += _letter(number)
         return [(self.names[i], float(values[i]), letters[at]) for at, i in enumerate(order)]
 
     def notes(self) -> tuple[Note, ...]:

@@ -1,46 +1,47 @@
 """Tables of confidence intervals, ties and comparisons."""
 
-import math
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
 
-from detmap.core.output.table import Cell, PValue, Table
-from detmap.core.statistics.comparison import Comparison, Pair
-from detmap.core.statistics.estimates import Interval
-from detmap.core.statistics.intervals import Intervals
-from detmap.core.statistics.ties import Tied
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from detmap.core.output.table import PValue, Table
 from detmap.core.statistics.verdict import SHOWN
 from detmap.errors import counted
+
+if TYPE_CHECKING:
+    from detmap.core.statistics.comparison import Comparison, Pair
+    from detmap.core.statistics.estimates import Interval
+    from detmap.core.statistics.intervals import Intervals
+    from detmap.core.statistics.ties import Tied
 
 HEADER = ("value", "SE", "low", "high", "bias")
 DIFFERENCE = ("difference", "SE", "low", "high", "p", "adjusted p", "MDD")
 MARK, OUTSIDE = "*", "+"
-MDD = "minimum detectable difference: the test detects it with a power of 80 %"
+MDD = "MDD: minimum detectable difference: the test detects it with a power of 80 %"
+BASIS = "low, high and p: per row, corrected for bias; adjusted p: for all rows together"
 
 
 def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
     """Tables of the intervals of the metrics and, on request, of the classes."""
     promise = f"{100 * made.level:g} % intervals, {made.units.counted()}"
-    tables = [
-        Table(
-            f"{promise}: jackknife, corrected for the small-sample bias",
-            ("metric", *HEADER),
-            tuple((_marked(name, one), *_cells(one)) for name, one in made.metrics.items()),
-            _reasons(made.metrics),
-            name="intervals",
+
+    def table(title: str, name: str, of: Mapping[Any, Interval]) -> Table:
+        keys = ("metric",) if name == "intervals" else ("class", "metric")
+        rows = tuple(
+            (*key[:-1], _marked(key[-1], one), one.value, one.se, one.low, one.high, one.bias)
+            for key, one in of.items()
         )
-    ]
+        lines = tuple(_reasons(of.values()))
+        return Table(promise + title, (*keys, *HEADER), rows, lines, name=name)
+
+    title = ": jackknife, corrected for the small-sample bias"
+    tables = [table(title, "intervals", {(name,): one for name, one in made.metrics.items()})]
     if per_class:
-        rows = {(name, row): one for name, of in made.per_class.items() for row, one in of.items()}
-        tables.append(
-            Table(
-                f"{promise}, per class",
-                ("class", "metric", *HEADER),
-                tuple((name, _marked(row, one), *_cells(one)) for (name, row), one in rows.items()),
-                _reasons(rows),
-                name="class-intervals",
-            )
-        )
+        cells = {(k, row): one for k, of in made.per_class.items() for row, one in of.items()}
+        tables.append(table(", per class", "class-intervals", cells))
     return tables
 
 
@@ -55,34 +56,38 @@ def tie_table(tied: Mapping[str, Tied]) -> Table:
     )
 
 
-def _cells(one: Interval) -> tuple[float, ...]:
-    return one.value, one.se, one.low, one.high, one.bias
-
-
 def _marked(name: str, one: Interval | Pair) -> str:
     return name + MARK * bool(one.why_not) + OUTSIDE * one.outside
 
 
-def _reasons(intervals: Mapping[Any, Interval] | Mapping[Any, Pair]) -> tuple[str, ...]:
+def _reasons(numbers: Iterable[Interval | Pair]) -> Iterator[str]:
     """Footnotes: values outside of their intervals, the reason of the first row without an
     interval, and how many more rows have none, for this or another reason.
     """
-    lines = []
-    if any(one.outside for one in intervals.values()):
-        lines.append(f"{OUTSIDE} outside of its interval, which is corrected for the bias")
-    reasons = [one.why_not for one in intervals.values() if one.why_not]
-    if not reasons:
-        return tuple(lines)
-    more = f" (and {counted(len(reasons) - 1, 'more row')})" if len(reasons) > 1 else ""
-    return (*lines, f"{MARK} no interval: {reasons[0]}{more}")
-
-
-BASIS = "low, high and p: per row, corrected for bias; adjusted p: for all rows together"
+    listed = list(numbers)
+    if any(one.outside for one in listed):
+        yield f"{OUTSIDE} outside of its interval, which is corrected for the bias"
+    reasons = [one.why_not for one in listed if one.why_not]
+    if reasons:
+        more = f" (and {counted(len(reasons) - 1, 'more row')})" if len(reasons) > 1 else ""
+        yield f"{MARK} no interval: {reasons[0]}{more}"
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
     """Tables of the leaderboard, the pairs, and the classes that changed most."""
-    return [_leaderboard(comparison), _pair_table(comparison), _changed_classes(comparison)]
+    first, second, *others = comparison.names
+    which = "all pairs, b minus a" if others else f"{second} minus {first}"
+    level = f"{100 * (1 - comparison.alpha):g} % intervals, test {comparison.test}"
+    adjusted = f"adjusted by {comparison.adjust}"
+    mdd = [MDD] if any(one.mdd >= 0 for one in comparison.pairs) else []
+    pairs = _differences(comparison, "pairs", comparison.pairs, [*mdd, BASIS, *_needed(comparison)])
+    moved = [one for one in comparison.classes if one.difference != 0][:SHOWN]
+    classes = _differences(comparison, "classes", moved, [BASIS], [comparison.signature])
+    return [
+        _leaderboard(comparison),
+        replace(pairs, title=f"{which}: {level}, {adjusted}"),
+        replace(classes, title=f"classes that changed most, {adjusted}"),
+    ]
 
 
 def _leaderboard(comparison: Comparison) -> Table:
@@ -97,58 +102,24 @@ def _leaderboard(comparison: Comparison) -> Table:
     )
 
 
-def _pair_table(comparison: Comparison) -> Table:
-    level = f"{100 * (1 - comparison.alpha):g} %"
-    first, second, *others = comparison.names
-    title = "all pairs, b minus a" if others else f"{second} minus {first}"
-    return Table(
-        f"{title}: {level} intervals, test {comparison.test}, adjusted by {comparison.adjust}",
-        (*_names(comparison, "a", "b"), "metric", *DIFFERENCE),
-        tuple(
-            (*_names(comparison, one.a, one.b), _marked(one.metric, one), *_differences(one))
-            for one in comparison.pairs
-        ),
-        (
-            *(("MDD: " + MDD,) if any(one.mdd >= 0 for one in comparison.pairs) else ()),
-            BASIS,
-            *_needed(comparison),
-            *_reasons({(one.a, one.b, one.metric): one for one in comparison.pairs}),
-        ),
-        name="pairs",
-    )
-
-
-def _changed_classes(comparison: Comparison) -> Table:
-    moved = [one for one in comparison.classes if one.difference != 0][:SHOWN]
-    return Table(
-        f"classes that changed most, adjusted by {comparison.adjust}",
-        (*_names(comparison, "a", "b"), "class", "metric", *DIFFERENCE),
-        tuple(
-            (
-                *_names(comparison, one.a, one.b),
-                one.name,
-                _marked(one.metric, one),
-                *_differences(one),
-            )
-            for one in moved
-        ),
-        (
-            BASIS,
-            *_reasons({(one.a, one.b, one.name, one.metric): one for one in moved}),
-            comparison.signature,
-        ),
-        name="classes",
-    )
-
-
-def _names(comparison: Comparison, a: str, b: str) -> tuple[str, ...]:
-    """The cells that name a pair; none if there is only one."""
-    return (a, b) if len(comparison.names) > 2 else ()
-
-
-def _differences(one: Pair) -> tuple[Cell, ...]:
-    p, adjusted = (None if math.isnan(p) else PValue(p) for p in (one.p, one.p_adjusted))
-    return one.difference, one.se, one.low, one.high, p, adjusted, one.mdd
+def _differences(
+    comparison: Comparison,
+    name: str,
+    pairs: Sequence[Pair],
+    above: Sequence[str],
+    below: Sequence[str] = (),
+) -> Table:
+    """One row per pair; lines above and below those of missing intervals."""
+    keys = [*(("a", "b") if len(comparison.names) > 2 else ())]
+    keys += ["class"] if name == "classes" else []
+    rows = []
+    for one in pairs:
+        named = (getattr(one, "name" if key == "class" else key) for key in keys)
+        p, adjusted = (None if math.isnan(p) else PValue(p) for p in (one.p, one.p_adjusted))
+        numbers = (one.difference, one.se, one.low, one.high, p, adjusted, one.mdd)
+        rows.append((*named, _marked(one.metric, one), *numbers))
+    lines = (*above, *_reasons(pairs), *below)
+    return Table("", (*keys, "metric", *DIFFERENCE), tuple(rows), lines, name=name)
 
 
 def _needed(comparison: Comparison) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.statistics.estimates import Interval
 from detmap.core.statistics.evaluations import Evaluated
+from detmap.core.statistics.interval_tables import metric_tables
 from detmap.core.statistics.random_words import check_seed
 from detmap.core.statistics.refusals import REASONS
 from detmap.core.statistics.sampling_units import Units, groups_of, units
@@ -60,8 +61,6 @@ class Intervals(Tabular):
 
     def tables(self, *, per_class: bool = False) -> list[Table]:
         """Returns the tables of the metrics and, on request, of the classes."""
-        from detmap.core.statistics.interval_tables import metric_tables
-
         return metric_tables(self, per_class)
 
     def sentence(self, metric: str | None = None) -> str:

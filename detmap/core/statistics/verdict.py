@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from detmap.core.output.cell_text import undefined
 from detmap.core.output.table import Bold, Cell, PValue, Style, Table
 from detmap.core.protocol.metric_rows import METRICS
 from detmap.core.statistics.refusals import LEAST_UNITS
@@ -74,8 +75,10 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     if len(comparison.names) > 2:
         from detmap.core.statistics.interval_tables import comparison_tables
 
-        leaderboard, pairs, *_ = comparison_tables(comparison)
-        return [_values(comparison), leaderboard, _full(pairs)]
+        rows: list[tuple[Cell, ...]] = [(name, *of) for name, of in comparison.values.items()]
+        metrics = Table("", ("metric", *comparison.names), tuple(rows), name="metrics")
+        leaderboard, pairs, _ = comparison_tables(comparison)
+        return [metrics, leaderboard, _full(pairs)]
     level = f"{100 * (1 - comparison.alpha):g} %"
     header = ("metric", *comparison.names, "change", f"{level} low", "high", "p")
     rows = [
@@ -127,31 +130,19 @@ def _p_value(p: float) -> Cell:
     return None if math.isnan(p) else PValue(p)
 
 
-def _values(comparison: Comparison) -> Table:
-    """One row per metric, one column per detector."""
-    rows: list[tuple[Cell, ...]] = [
-        (metric, *values) for metric, values in comparison.values.items()
-    ]
-    return Table("", ("metric", *comparison.names), tuple(rows), name="metrics")
-
-
 def _full(table: Table) -> Table:
     """A table without the columns and rows that have no value."""
     keep = [
         c
         for c in range(len(table.header))
-        if c == 0 or any(not _undefined(row[c]) for row in table.rows)
+        if c == 0 or any(not undefined(row[c]) for row in table.rows)
     ]
-    rows = [row for row in table.rows if any(not _undefined(cell) for cell in row[1:])]
+    rows = [row for row in table.rows if any(not undefined(cell) for cell in row[1:])]
     return replace(
         table,
         header=tuple(table.header[c] for c in keep),
         rows=tuple(tuple(row[c] for c in keep) for row in rows),
     )
-
-
-def _undefined(cell: Cell) -> bool:
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def paper_table(comparison: Comparison, style: Style) -> Table:
