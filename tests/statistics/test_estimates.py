@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detmap.core.statistics.estimates import Estimates, Rule, joined, rule_of_ap
+from detmap.core.statistics.estimates import Estimates, Rule, rule_of_ap
 from detmap.core.statistics.formulas.quantiles import student
 from detmap.core.statistics.sampling_units import units
 from detmap.core.statistics.subsets import SPLITS, subsets
@@ -214,12 +214,6 @@ def test_numbers_do_not_depend_on_their_neighbors(n: int, q: int, seed: int) -> 
         for field in ("value", "se", "bias", "low", "high"):
             own = getattr(alone.intervals(0.95)[0], field)
             assert str(getattr(found, field)) == str(own)
-
-
-def test_joined_numbers() -> None:
-    one, other = estimates(squared(VALUES), 100), estimates(mean_of(VALUES), 100, Rule())
-    both = joined([one, other])
-    assert both.intervals(0.95) == [*one.intervals(0.95), *other.intervals(0.95)]
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ from detmap.analysis.diagnosis.sections import Parts
 from detmap.core.curves import scores as curves
 from detmap.core.protocol.metric_rows import NO_LIMIT, MetricRow
 from detmap.core.statistics.estimates import Difference, Estimates, Interval
-from detmap.core.statistics.estimates import joined as joined_estimates
 from detmap.core.statistics.evaluations import evaluate_matches
 from detmap.core.statistics.formulas.multiple_comparisons import holm
 from detmap.core.statistics.refusals import LEAST_OF_CLASS, reason
@@ -49,8 +48,15 @@ def sampled(estimates: Estimates) -> Sampled:
 
 def joined(each: Sequence[Sampled]) -> Sampled:
     """Concatenate numbers of the same subsets."""
-    estimates = joined_estimates([one.estimates for one in each])
-    return Sampled(estimates, tuple(interval for one in each for interval in one.intervals))
+    estimates = [one.estimates for one in each]
+    every = replace(
+        estimates[0],
+        value=np.concatenate([one.value for one in estimates]),
+        whole=np.concatenate([one.whole for one in estimates]),
+        parts=np.concatenate([one.parts for one in estimates], axis=1),
+        rules=tuple(rule for one in estimates for rule in one.rules),
+    )
+    return Sampled(every, tuple(interval for one in each for interval in one.intervals))
 
 
 def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> list[Difference]:

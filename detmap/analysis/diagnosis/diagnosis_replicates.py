@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
 from detmap.analysis.diagnosis.calibration import Bins
 from detmap.analysis.diagnosis.confusion import Confusion
+from detmap.analysis.diagnosis.image_sums import tally
 from detmap.analysis.diagnosis.olrp import overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import Point, found_from
 from detmap.analysis.diagnosis.ranked_lists import ranked, tie_order
 from detmap.core.statistics.estimates import Estimates, Rule
-from detmap.core.statistics.image_sums import tally
-from detmap.core.statistics.refusals import LEAST_OF_CLASS, LEAST_UNITS, reason
+from detmap.core.statistics.refusals import refuse_class
 from detmap.core.statistics.subsets import Subsets
 
 Floats = NDArray[np.float64]
@@ -44,19 +44,17 @@ def estimate(part: Part, subsets: Subsets) -> Estimates:
     """The numbers of a part on subsets of the images."""
     from detmap.kernels.resampling.image_sums import LANES
 
-    weights, columns = subsets.weights[1:], []
+    weights, columns = subsets.keep.astype(np.float64), []
     for begin in range(0, len(weights), LANES):
         lanes = weights[begin : begin + LANES]
         batch = np.ones((LANES, weights.shape[1]))
         batch[: len(lanes)] = lanes
         columns.append(part.of(np.ascontiguousarray(batch.T))[:, : len(lanes)].T)
     parts = np.concatenate([np.empty((0, len(part.values))), *columns])
-    units = subsets.units
-    rules = []
-    for m in part.n_units.tolist():
-        few = reason("few units", units) if units.n < LEAST_UNITS else ""
-        why = few or (reason("cases", units, m=m) if m < LEAST_OF_CLASS else "")
-        rules.append(Rule(why_not=why, alone=m))
+    rules = [
+        Rule(why_not=refuse_class(m, subsets.units, "cases"), alone=m)
+        for m in part.n_units.tolist()
+    ]
     return Estimates(part.values, part.values, parts, subsets, tuple(rules))
 
 

@@ -16,7 +16,6 @@ Source: Kott 2001, The delete-a-group jackknife, J. Official Statistics 17(4).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.base.immutable import Value
+from detmap.core.output.cell_text import or_none
 from detmap.core.statistics.formulas.logit_interval import edge_interval, logit_interval
 from detmap.core.statistics.formulas.quantiles import normal, student, two_sided_student
 from detmap.core.statistics.refusals import LEAST_OF_TEST, ROUNDING, WIDEST, reason
@@ -115,10 +115,8 @@ class Interval(Numbers):  # dataclasses compare NaN differently from Python 3.13
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for undefined values and an empty reason."""
-        return {
-            key: None if value == "" or (isinstance(value, float) and math.isnan(value)) else value
-            for key, value in asdict(self).items()
-        }
+        plain = {key: or_none(value) for key, value in asdict(self).items()}
+        return {**plain, "why_not": self.why_not or None}
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -243,25 +241,22 @@ class Estimates:
         units, (_, bias, error) = apart.subsets.units, apart.errors()
         undefined = np.isnan(apart.parts).sum(axis=0)
         q = apart.quantile(1 - alpha / 2)
-        tested, df = units.n >= LEAST_OF_TEST, max(1, apart.subsets.n_parts - 1)
+        df = max(1, apart.subsets.n_parts - 1)
         found = []
         for k, (value, off, se) in enumerate(
             zip(apart.value.tolist(), bias.tolist(), error.tolist(), strict=True)
         ):
-            still = abs(value) <= ROUNDING and se <= ROUNDING
             why = apart.refused(k, int(undefined[k]))
-            if not why and not still and se <= ROUNDING:
+            low = high = p = mdd = math.nan
+            if abs(value) <= ROUNDING and se <= ROUNDING:  # nothing differs
+                why, low, high, p, mdd = "", value - off, value - off, 1.0, 0.0
+            elif not why and se <= ROUNDING:
                 why = reason("no spread", units)
-            if still:
-                p = 1.0 if tested else math.nan
-                found.append(Difference(value, se, value - off, value - off, off, p, 0.0))
-            elif why:
-                nothing = (math.nan, math.nan)
-                found.append(Difference(value, se, *nothing, off, math.nan, math.nan, why))
-            else:
-                p = two_sided_student((value - off) / se, df) if tested else math.nan
-                bounds = value - off - q * se, value - off + q * se
-                found.append(Difference(value, se, *bounds, off, p, (q + normal(POWER)) * se))
+            elif not why:
+                low, high = value - off - q * se, value - off + q * se
+                p, mdd = two_sided_student((value - off) / se, df), (q + normal(POWER)) * se
+            p = p if units.n >= LEAST_OF_TEST else math.nan
+            found.append(Difference(value, se, low, high, off, p, mdd, why))
         return found
 
 
@@ -285,14 +280,3 @@ def bounds(
     low, high = logit_interval(value, error, bias, q)
     lowest, highest = edge_interval(value, error, level)
     return min(low, lowest), max(high, highest)
-
-
-def joined(each: Sequence[Estimates]) -> Estimates:
-    """Concatenate numbers of the same subsets."""
-    return replace(
-        each[0],
-        value=np.concatenate([one.value for one in each]),
-        whole=np.concatenate([one.whole for one in each]),
-        parts=np.concatenate([one.parts for one in each], axis=1),
-        rules=tuple(rule for one in each for rule in one.rules),
-    )

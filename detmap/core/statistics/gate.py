@@ -101,17 +101,12 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
             f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
         )
     told += ")"
-    t = student(1 - alpha, comparison.degrees)
     margin = pair.difference + drop - (0.0 if pair.why_not else pair.bias)
     if math.isnan(margin):
         return Verdict(False, f"FAIL: {of} is undefined")
-    if pair.se > 0:
-        ratio = margin / pair.se
-        passed = ratio >= -t if drops else ratio > t
-    elif drops:
-        passed = margin >= 0
-    else:
-        passed = margin > 0 and not math.isnan(pair.se)
+    bound = student(1 - alpha, comparison.degrees) * pair.se
+    lowest = 0.0 if math.isnan(bound) else -bound
+    passed = margin >= lowest if drops else margin > bound
     verdict = "PASS" if passed else "FAIL"
     return Verdict(passed, f"{verdict}: {of} {_change(pair.difference)}, {told}")
 
@@ -125,14 +120,10 @@ def _change(difference: float) -> str:
 
 def _pair(comparison: Comparison, gate: Gate) -> Pair:
     metric = gate.metric or comparison.pairs[0].metric
+    pairs: list[Pair] = [one for one in comparison.pairs if one.metric == metric]
     if gate.name:
-        pairs: list[Pair] = [
-            one
-            for one in comparison.classes
-            if one.name == gate.name and one.metric == metric.removeprefix("m")
-        ]
-    else:
-        pairs = [one for one in comparison.pairs if one.metric == metric]
+        wanted = (metric.removeprefix("m"), gate.name)
+        pairs = [one for one in comparison.classes if (one.metric, one.name) == wanted]
     if not pairs:
         known = dict.fromkeys(one.metric for one in comparison.pairs)
         raise _unknown(gate, metric, [*known], sorted({one.name for one in comparison.classes}))

@@ -115,11 +115,9 @@ def sample(
     number = isinstance(level, float | np.floating) and math.isfinite(level)
     if not number or not 0.5 <= level < 1:
         raise DataError("level", f"{level!r}", "give a fraction from 0.5 to below 1, such as 0.95")
-    if method in REMOVED:
-        what = f"{method!r} was removed: every interval is from the jackknife"
-        raise DataError("method", what, "leave it out")
     if method != METHOD:
-        raise DataError("method", f"{method!r}", f"there is one method, {METHOD}: leave it out")
+        why = " was removed: every interval is from the jackknife" if method in REMOVED else ""
+        raise DataError("method", f"{method!r}{why}", f"leave it out: there is {METHOD} alone")
     refuse_replicates(replicates)
     check_seed(seed)
     if progress is not None and not callable(progress):

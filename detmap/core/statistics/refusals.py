@@ -46,11 +46,11 @@ def reason(key: str, units: Units, **numbers: float) -> str:
     return text.format(noun=units.noun, **numbers)
 
 
-def refuse_class(m: int, units: Units) -> str:
-    """Why a number of a single class on m units has no interval; "" if it has one."""
+def refuse_class(m: int, units: Units, key: str = "class") -> str:
+    """Why a number with cases on m units, of a single class, has no interval; "" if it has one."""
     if units.n < LEAST_UNITS:
         return reason("few units", units)
-    return reason("class", units, m=m) if m < LEAST_OF_CLASS else ""
+    return reason(key, units, m=m) if m < LEAST_OF_CLASS else ""
 
 
 def refuse_uneven(even: float, limit: int, units: Units) -> str:

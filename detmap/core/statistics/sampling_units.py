@@ -30,13 +30,11 @@ class Units:
     ----------
     of_image : (I,) int32
     n : U
-    names : of the units: image ids or groups
     digest : of the groups; "" if each image is a unit
     """
 
     of_image: NDArray[np.int32]
     n: int
-    names: tuple[str, ...]
     digest: str = ""
 
     @property
@@ -59,12 +57,12 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
     """
     if groups is None:
         every = np.arange(len(image_ids), dtype=np.int32)
-        return Units(every, len(image_ids), tuple(map(str, image_ids.tolist())))
+        return Units(every, len(image_ids))
     if not isinstance(groups, Mapping | str | Path):
         what, fix = f"a {type(groups).__name__}", "give groups by image id, or the path of a file"
         raise DataError("groups", what, fix)
     where = "groups" if isinstance(groups, Mapping) else str(groups)
-    of_image = dict(groups) if isinstance(groups, Mapping) else _read(Path(groups))
+    of_image = groups if isinstance(groups, Mapping) else _read(Path(groups))[1]
     names = {str(key): str(value) for key, value in of_image.items()}
     ids = [str(each) for each in image_ids.tolist()]
     missing = [each for each in ids if each not in names]
@@ -77,7 +75,7 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
     number: dict[str, int] = {}
     of = np.array([number.setdefault(names[each], len(number)) for each in ids], np.int32)
     digest = hashlib.sha256(of.astype("<i4").tobytes()).hexdigest()[:12]
-    return Units(of, len(number), tuple(number), digest)
+    return Units(of, len(number), digest)
 
 
 def groups_of(path: str | Path, truth: Truth, image_key: str | None = None) -> dict[Any, str]:
@@ -92,7 +90,7 @@ def groups_of(path: str | Path, truth: Truth, image_key: str | None = None) -> d
     ------
     DataError : invalid rows; images that may be other ones by id than by name
     """
-    header, groups = _read_rows(Path(path))
+    header, groups = _read(Path(path))
     key = chosen_key("image_key", image_key)
     places = image_keys.find_listed(truth, list(groups), str(path), key, header)
     ids = truth.images.ids.tolist()
@@ -105,12 +103,7 @@ def groups_of(path: str | Path, truth: Truth, image_key: str | None = None) -> d
     return of_image
 
 
-def _read(path: Path) -> dict[str, str]:
-    """The group of each image of a file, as it is written."""
-    return _read_rows(path)[1]
-
-
-def _read_rows(path: Path) -> tuple[str, dict[str, str]]:
+def _read(path: Path) -> tuple[str, dict[str, str]]:
     """The normalized name of the column of images, "" without a header, and the groups."""
     try:
         text = opening.read_bytes(path).decode("utf-8-sig")

@@ -41,12 +41,6 @@ class Subsets:
     def __len__(self) -> int:
         return len(self.keep)
 
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """(1 + E, I) image weights, 0 or 1: of all images, then of each subset."""
-        whole = np.ones((1, self.keep.shape[1]))
-        return np.concatenate([whole, self.keep.astype(np.float64)])
-
     def ids(self, image_ids: NDArray[Any]) -> list[NDArray[Any]]:
         """The ids of the images of each subset."""
         return [image_ids[keep] for keep in self.keep]

@@ -65,6 +65,14 @@ def test_equal_lists_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(computed) < len(gains) + len(of_slices)  # some lists are equal
 
 
+def test_joined_numbers_have_their_intervals() -> None:
+    own = diagnosis_intervals.uncertainty(detector(), parts(detector()), np.array([0.5]))
+    both = diagnosis_intervals.joined([own.best, own.olrp])
+    assert both.intervals == (*own.best.intervals, *own.olrp.intervals)
+    assert tuple(both.estimates.intervals(0.95)) == both.intervals
+    assert both.values.tolist() == [*own.best.values, *own.olrp.values]
+
+
 def test_the_gain_of_few_cases_has_no_interval() -> None:
     found = detector()
     lists = dict(tide.lists(found))

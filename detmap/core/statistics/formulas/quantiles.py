@@ -7,7 +7,6 @@ from functools import lru_cache
 from statistics import NormalDist
 
 NORMAL = NormalDist()
-AS_NORMAL = 1e7  # above these degrees of freedom both distributions agree to 1e-7
 
 
 def normal(p: float) -> float:
@@ -29,8 +28,6 @@ def student(p: float, df: float) -> float:
     """
     if p < 0.5:
         return -student(1 - p, df)
-    if df >= AS_NORMAL:
-        return normal(p)
     t, step = 0.0, math.inf
     log_density = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
     while step > 1e-15 * t:
