@@ -158,6 +158,14 @@ def test_a_comparison_in_a_few_words() -> None:
     assert "AR of" not in said
 
 
+def test_the_leaderboard_of_a_miss_rate_begins_with_the_lowest() -> None:
+    of = maker()
+    of.metrics = ("MR50", "AR")
+    assert [name for name, *_ in of.leaderboard(of.pairs())] == ["z", "x", "y"]
+    of.evaluated[1].estimates.value[0] = NAN
+    assert [name for name, *_ in of.leaderboard(of.pairs())] == ["z", "x", "y"]
+
+
 def test_the_number_of_images_that_is_needed() -> None:
     of = comparison()
     pair = of.pairs[0]

@@ -88,6 +88,18 @@ def test_without_a_standard_error_the_margin_decides(kind: str, se: float) -> No
     assert undefined == gates.Verdict(False, "FAIL: mAP is undefined")
 
 
+@pytest.mark.parametrize("kind, edge", [("fail-if-drop", 2 - T), ("require-within", 2 + T)])
+def test_a_rise_of_a_miss_rate_is_a_drop(kind: str, edge: float) -> None:
+    for metric in ("MR50", "MR-2"):
+        worse = {"metric": metric, "difference": 0.025, "bias": 0.005}
+        assert not judge(Gate(kind, edge - 1e-6, metric), **worse).passed
+        assert judge(Gate(kind, edge + 1e-6, metric), **worse).passed
+        assert judge(Gate(kind, 0.01, metric), metric=metric, difference=-0.3).passed
+    line = judge(Gate("require-within", 1.0, "MR-2"), metric="MR-2", difference=0.02).line
+    assert line.startswith("FAIL: MR-2 rose 2.0 points, to show: a rise smaller than 1 ")
+    assert "to detect a rise of 1 takes" in line
+
+
 def test_the_line_says_why() -> None:
     assert judge(Gate("fail-if-drop", 1.0)).line == (
         "PASS: mAP dropped by 0.0200, allowed 0.01 (alpha 0.05; standard error 0.0100; "

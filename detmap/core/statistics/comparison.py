@@ -327,7 +327,10 @@ class Maker:
     def leaderboard(self, pairs: Sequence[Pair]) -> list[tuple[str, float, str]]:
         """The detectors by the first metric, with a letter per group without differences."""
         metric, values = self.metrics[0], [each.estimates.value[0] for each in self.evaluated]
-        order = sorted(range(len(values)), key=lambda i: (-np.nan_to_num(values[i], nan=-1), i))
+        sign = 1 if verdict.lower_is_better([metric]) else -1
+        order = sorted(
+            range(len(values)), key=lambda i: (np.nan_to_num(sign * values[i], nan=2), i)
+        )
         place = {self.names[i]: at for at, i in enumerate(order)}
         mine = [pair for pair in pairs if pair.metric == metric]
         apart = {

@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from detmap.core.base.suggestions import did_you_mean_value
 from detmap.core.statistics.comparison import Comparison, Pair
 from detmap.core.statistics.formulas.quantiles import student
+from detmap.core.statistics.verdict import lower_is_better
 from detmap.errors import DataError
 
 KINDS = ("fail-if-drop", "require-within")
@@ -22,7 +23,8 @@ class Gate:
     Parameters
     ----------
     kind : ``fail-if-drop``: fail if the metric dropped by significantly more than `points`;
-        ``require-within``: pass only if a drop of `points` or more is excluded
+        ``require-within``: pass only if a drop of `points` or more is excluded. Of a metric of
+        which a lower value is better, a rise counts as a drop
     points : percentage points of the metric: 0.5 is from 42.3 to 41.8
     metric : name; "" for the first metric of the protocol
     name : class; "" for the mean over classes
@@ -84,8 +86,9 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     pair = _pair(comparison, gate)
     of = f"{pair.metric} of {gate.name}" if gate.name else pair.metric
     drop = gate.points / 100
+    sign, worse = (-1, "rise") if lower_is_better([pair.metric]) else (1, "drop")
     drops = gate.kind == "fail-if-drop"
-    asked = "allowed" if drops else "to show: a drop smaller than"
+    asked = "allowed" if drops else f"to show: a {worse} smaller than"
     told = (
         f"{asked} {drop:g} (alpha {alpha:g}; standard error "
         f"{'unknown' if math.isnan(pair.se) else f'{pair.se:.4f}'}; "
@@ -97,11 +100,11 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
         told += f"minimum detectable difference with {comparison.units.counted()}: {pair.mdd:.4f}"
     if pair.mdd > drop > 0:
         told += (
-            f"; to detect a drop of {drop:g} takes about "
+            f"; to detect a {worse} of {drop:g} takes about "
             f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
         )
     told += ")"
-    margin = pair.difference + drop - (0.0 if pair.why_not else pair.bias)
+    margin = sign * (pair.difference - (0.0 if pair.why_not else pair.bias)) + drop
     if math.isnan(margin):
         return Verdict(False, f"FAIL: {of} is undefined")
     bound = student(1 - alpha, comparison.degrees) * pair.se

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ NAMED = 12
 
 def verdict(comparison: Comparison) -> str:
     """Returns one sentence about the first metric: which detector is better, and by how much."""
-    pair, lower = _decisive(comparison), lower_is_better(comparison)
+    pair, lower = _decisive(comparison), lower_is_better(comparison.values)
     level = f"{100 * (1 - comparison.alpha):g} % CI"
     images = f"{comparison.units.n:,} {comparison.units.noun}"
     change = _points(pair.difference)
@@ -115,7 +116,7 @@ def better(comparison: Comparison) -> str | None:
     if not (pair.low > 0 or pair.high < 0) or (pair.difference == 0 and not pair.se > 0):
         return None
     rises = pair.low > 0
-    return pair.b if rises == (pair.metric not in lower_is_better(comparison)) else pair.a
+    return pair.b if rises == (pair.metric not in lower_is_better(comparison.values)) else pair.a
 
 
 def _change(pair: Pair) -> tuple[Cell, ...]:
@@ -150,7 +151,7 @@ def paper_table(comparison: Comparison, style: Style) -> Table:
     differences to the first detector with theirs.
     """
     first, *others = comparison.names
-    lower = lower_is_better(comparison)
+    lower = lower_is_better(comparison.values)
     metrics = list(comparison.values)[:NAMED]
     pairs = {(each.b, each.metric): each for each in comparison.pairs if each.a == first}
     rows: list[tuple[Cell, ...]] = []
@@ -186,7 +187,7 @@ def _number(value: float, style: Style, sign: str = "") -> str:
     return f"{(100 if style.percent else 1) * value:{sign}.{digits}f}"
 
 
-def lower_is_better(comparison: Comparison) -> set[str]:
+def lower_is_better(metrics: Iterable[str]) -> set[str]:
     """Returns the names of metrics of which a lower value is better."""
     rates = tuple(each.name for each in METRICS if not each.higher_is_better)
-    return {name for name in comparison.values if name.startswith(rates)}
+    return {name for name in metrics if name.startswith(rates)}
