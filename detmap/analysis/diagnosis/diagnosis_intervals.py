@@ -77,7 +77,7 @@ class Uncertainty:
     units : the sampling units
     gain : AP without any fix, as ``""``, and the AP gain if each kind of error is fixed
     slice_ap, slice_recall : one number per slice, in their order
-    best : precision, recall and F1 of all detections at the score of the best F1
+    best : precision, recall and F1 of all detections at the best F1; of each subset at its own
     curve : the same at each of P scores, (3 P,)
     classes : the same of k classes, each at its own best score, and of the mean of all (3 (k + 1),)
     listed : (k,) int64, their positions among all classes, ascending
@@ -199,9 +199,7 @@ def _makers(
     """Functions that make the fractions of `Uncertainty`, by name."""
     return {
         "recall": lambda: diagnosis_replicates.recalled(diagnosis, masks, known.points[0].score),
-        "best": lambda: diagnosis_replicates.operating(
-            diagnosis, np.array([known.points[0].score])
-        ),
+        "best": lambda: diagnosis_replicates.best(diagnosis, known.points[0]),
         "curve": lambda: diagnosis_replicates.operating(diagnosis, scores),
         "classes": lambda: diagnosis_replicates.classes(
             diagnosis, known.points[len(OVERALL) :], chosen

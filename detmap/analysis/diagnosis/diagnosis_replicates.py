@@ -1,7 +1,7 @@
 """The numbers of a diagnosis that are functions of sums over images, on subsets of the images.
 
-Score thresholds of a detector do not change; those of oLRP, which is a minimum over them, are
-chosen again on each subset.
+Given score thresholds do not change; those of the best F1 and of oLRP are chosen again on each
+subset.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +17,14 @@ from detmap.analysis.diagnosis.image_sums import tally
 from detmap.analysis.diagnosis.olrp import overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import Point, found_from
 from detmap.analysis.diagnosis.ranked_lists import ranked, tie_order
-from detmap.core.statistics.estimates import Estimates, Rule
-from detmap.core.statistics.refusals import refuse_class
+from detmap.core.statistics.estimates import Estimates, Rule, rule_of_best, rule_of_deviations
+from detmap.core.statistics.refusals import reason, refuse_class
 from detmap.core.statistics.subsets import Subsets
 
 Floats = NDArray[np.float64]
+RATIO = Rule()
+AT_BEST = ("search", "search", "")  # precision, recall, F1
+MOST_SCORES = 128  # of a list, at which the best F1 of a subset is looked for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,11 +36,15 @@ class Part:
     values : (Q,)
     of : function from (I, L) image weights to the (Q, L) numbers
     n_units : (Q,) number of images with cases of each number
+    rule : of their errors
+    refused : (Q,) key of the reason why a number has no interval; "" for none (default: all)
     """
 
     values: Floats
     of: Callable[[Floats], Floats]
     n_units: NDArray[np.int64]
+    rule: Rule = RATIO
+    refused: Sequence[str] = ()
 
 
 def estimate(part: Part, subsets: Subsets) -> Estimates:
@@ -51,10 +58,11 @@ def estimate(part: Part, subsets: Subsets) -> Estimates:
         batch[: len(lanes)] = lanes
         columns.append(part.of(np.ascontiguousarray(batch.T))[:, : len(lanes)].T)
     parts = np.concatenate([np.empty((0, len(part.values))), *columns])
-    rules = [
-        Rule(why_not=refuse_class(m, subsets.units, "cases"), alone=m)
-        for m in part.n_units.tolist()
-    ]
+    rules = []
+    for m, key in zip(part.n_units.tolist(), part.refused or [""] * len(part.values), strict=True):
+        why = refuse_class(m, subsets.units, "cases")
+        why = why or (reason(key, subsets.units) if key else "")
+        rules.append(part.rule._replace(why_not=why, alone=m))
     return Estimates(part.values, part.values, parts, subsets, tuple(rules))
 
 
@@ -93,42 +101,92 @@ def operating(diagnosis: Diagnosis, scores: Floats) -> Part:
     return Part(_once(evaluate, n_images), evaluate, n_units)
 
 
+def best(diagnosis: Diagnosis, point: Point) -> Part:
+    """Precision, recall and F1 of all detections together at the best F1: (3,)."""
+    everything = np.zeros_like(diagnosis.detections.label), np.zeros_like(diagnosis.truth.label)
+    lists = _Lists(diagnosis, [point], *everything)
+    n_units = np.full(3, len(np.union1d(lists.cases.image, lists.objects.image)))
+    values, of = lists.values[:, 0], lambda weights: lists.best(weights)[:, 0]
+    return Part(values, of, n_units, rule_of_best(), AT_BEST)
+
+
 def classes(
     diagnosis: Diagnosis, points: Sequence[Point], some: NDArray[np.int64] | None = None
 ) -> Part:
-    """Precision, recall and F1 of k of the K classes, each at its own score, then of the mean of
+    """Precision, recall and F1 of k of the K classes, each at its own best F1, then of the mean of
     all: (3 (k + 1),).
 
     points : of the classes; some : (k,) positions (default: all)
     """
-    detections, truth = diagnosis.detections, diagnosis.truth
-    n_images, n = len(truth.images), len(points)
-    chosen = np.arange(n) if some is None else some
-    score = np.array([point.score for point in points])
-    listed = ~_out(diagnosis) & (detections.score >= score[detections.label])
-    right = diagnosis.kind == TP
-    place = np.where(listed, detections.label, -1)
-    cases = tally(place, detections.image, [right, ~right], n, n_images)
-    objects = tally(
-        np.where(diagnosis.to_find, truth.label, -1),
-        truth.image,
-        [np.ones(len(truth))],
-        n,
-        n_images,
-    )
+    chosen = np.arange(len(points)) if some is None else some
+    lists = _Lists(diagnosis, points, diagnosis.detections.label, diagnosis.truth.label)
 
-    def evaluate(weights: Floats) -> Floats:
-        tp, fp = cases.totals(weights).transpose(1, 0, 2)
-        sought = objects.totals(weights)[:, 0]
-        rates = _rates(tp, fp, sought)
-        known = (sought > 0) & ~np.isnan(rates)
-        mean = ratio(np.where(known, rates, 0.0).sum(axis=1), known.sum(axis=1).astype(float))
+    def with_mean(rates: Floats) -> Floats:
+        known = ~np.isnan(rates) & ~np.isnan(rates[1])  # there is a recall if there are objects
+        total = np.where(known, rates, 0.0).sum(axis=1)
+        mean = ratio(total, known.sum(axis=1).astype(float))
         both = np.concatenate([rates[:, chosen], mean[:, None]], axis=1)
-        return both.reshape(3 * both.shape[1], weights.shape[1])
+        return both.reshape(3 * both.shape[1], *rates.shape[2:])
 
-    on = np.append(objects.n_images()[chosen], len(np.unique(objects.image)))
-    with_rows = np.append(cases.n_images()[chosen], len(np.unique(cases.image)))
-    return Part(_once(evaluate, n_images), evaluate, np.concatenate([with_rows, on, on]))
+    on = np.append(lists.objects.n_images()[chosen], len(np.unique(lists.objects.image)))
+    with_rows = np.append(lists.n_listed[chosen], len(np.unique(lists.cases.image)))
+    n_units = np.concatenate([with_rows, on, on])
+    values, refused = with_mean(lists.values), np.repeat(AT_BEST, len(chosen) + 1).tolist()
+    return Part(values, lambda w: with_mean(lists.best(w)), n_units, rule_of_best(), refused)
+
+
+class _Lists:
+    """n lists of detections and their objects, whose best F1 is looked for on each subset, at
+    `MOST_SCORES` scores at most.
+
+    Parameters
+    ----------
+    points : (n,) of the best F1 of all images
+    label, object_label : (D,) and (G,) the list of each detection and object
+    """
+
+    def __init__(
+        self,
+        diagnosis: Diagnosis,
+        points: Sequence[Point],
+        label: NDArray[np.int32],
+        object_label: NDArray[np.int32],
+    ) -> None:
+        detections, truth = diagnosis.detections, diagnosis.truth
+        n, n_images = len(points), len(truth.images)
+        self.values = np.array([[one.precision, one.recall, one.f1] for one in points]).T
+        rows = np.flatnonzero(~_out(diagnosis))
+        rows = rows[np.lexsort((-detections.score[rows], label[rows]))]
+        place = np.full(len(detections), -1, dtype=np.int32)
+        self.off, self.n_listed = np.zeros(n + 1, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        for k, mine in enumerate(np.split(rows, np.searchsorted(label[rows], np.arange(1, n)))):
+            score = detections.score[mine]
+            at = np.unique(np.linspace(0, max(0, len(mine) - 1), MOST_SCORES).astype(np.int64))
+            looked = -np.unique(-np.append(score[at[: len(mine)]], points[k].score))
+            looked = looked[~np.isnan(looked)]
+            place[mine] = self.off[k] + np.searchsorted(-looked, -score, "left")
+            self.off[k + 1] = self.off[k] + len(looked)
+            self.n_listed[k] = len(np.unique(detections.image[mine]))
+        right = diagnosis.kind == TP
+        columns = [right, ~right]
+        self.cases = tally(place, detections.image, columns, int(self.off[-1]), n_images)
+        sought = np.where(diagnosis.to_find, object_label, -1)
+        self.objects = tally(sought, truth.image, [np.ones(len(truth))], n, n_images)
+
+    def best(self, weights: Floats) -> Floats:
+        """(3, n, L) precision, recall and F1 at the score of the best F1."""
+        counts, sought = self.cases.totals(weights), self.objects.totals(weights)[:, 0]
+        found = np.empty((3, len(sought), weights.shape[1]))
+        for k, n_objects in enumerate(sought):
+            mine = counts[self.off[k] : self.off[k + 1]]
+            tp, fp = np.cumsum(mine, axis=0).transpose(1, 0, 2)
+            nothing = np.zeros((1, len(n_objects)))  # of a list without detections
+            tp, fp = (each if len(mine) else nothing for each in (tp, fp))
+            rates = _rates(tp, fp, n_objects)
+            at = np.argmax(np.where(tp + fp > 0, rates[2], -1.0), axis=0)
+            best = np.take_along_axis(rates, at[None, None], axis=1)[:, 0]
+            found[:, k] = np.where(n_objects > 0, best, np.nan)
+        return found
 
 
 def calibrated(diagnosis: Diagnosis, bins: Bins) -> Part:
@@ -154,7 +212,8 @@ def calibrated(diagnosis: Diagnosis, bins: Bins) -> Part:
         found.append(of_boxes if bins.has_boxes else np.full_like(of_boxes, np.nan))
         return np.stack(found)
 
-    return Part(_once(evaluate, n_images), evaluate, np.full(4, len(np.unique(image))))
+    n_units, refused = np.full(4, len(np.unique(image))), ("", *["deviations"] * 3)
+    return Part(_once(evaluate, n_images), evaluate, n_units, rule_of_deviations(), refused)
 
 
 def localised(diagnosis: Diagnosis) -> Part:
@@ -236,7 +295,7 @@ def least_lrp(diagnosis: Diagnosis) -> Part:
         return ratio(np.where(known, found, 0.0).sum(axis=0), known.sum(axis=0).astype(float))
 
     n_units = np.full(4, len(np.unique(objects.image)))
-    return Part(_once(evaluate, n_images), evaluate, n_units)
+    return Part(_once(evaluate, n_images), evaluate, n_units, rule_of_best())
 
 
 def _out(diagnosis: Diagnosis) -> NDArray[np.bool_]:

@@ -59,7 +59,7 @@ def interval_text(runs: Sequence[Run]) -> str:
     text = (
         "All intervals are 95 % confidence intervals from one method (jackknife). They cover image "
         "sampling, not training variance. The bias is shown if the interval excludes the number. "
-        "A number after ± is a standard error, if there are too few images for an interval."
+        "A number after ± is a standard error, where an interval would not hold."
     )
     if two:
         text += (

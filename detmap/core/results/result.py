@@ -352,8 +352,9 @@ class Result(MetricAccess, Tabular):
             of_class = evaluations.units_of_classes(matches, subsets.units)
             main, ids = of_class[self.protocol.subset()], np.asarray(matches.categories.ids)
             n_units = dict(zip(ids.tolist(), main.tolist(), strict=True))
+            searched = evaluations.at_best_score(self.protocol)
             return evaluations.evaluate_result(
-                self, matches.image_ids, subsets, n_units, progress=progress
+                self, matches.image_ids, subsets, n_units, searched=searched, progress=progress
             )
         rows = (*self.rows, *more)
         return evaluations.evaluate_matches(

@@ -76,6 +76,16 @@ def rule_of_one(step: float = 0.0) -> Rule:
     return rule_of_ap(1, step)._replace(of_bias=OF_DIFFERENCE)
 
 
+def rule_of_best() -> Rule:
+    """The rule of F1 or oLRP at the best score: an extreme over noise, as the envelope of AP is."""
+    return Rule(RATE_OF_AP, WIDER)
+
+
+def rule_of_deviations() -> Rule:
+    """The rule of a sum of absolute deviations, whose bias depends on how many are noise."""
+    return Rule(RATE_OF_RATIO, WIDER, OF_DIFFERENCE)
+
+
 class Numbers(Value):
     """A `Value` of which NaN equals NaN: tuples compare objects first, so each is `math.nan`."""
 

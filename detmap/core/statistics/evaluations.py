@@ -7,7 +7,7 @@ images, the subsets select rows, and nothing is matched again; other rules evalu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +19,10 @@ from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
 from detmap.core.curves.scores import Scores
 from detmap.core.matching.matches import Matches
-from detmap.core.protocol import AveragePrecision
+from detmap.core.protocol import AveragePrecision, Protocol
 from detmap.core.protocol.metric_rows import MetricRow
 from detmap.core.statistics import refusals
-from detmap.core.statistics.estimates import Estimates, Rule, rule_of_ap, rule_of_one
+from detmap.core.statistics.estimates import Estimates, Rule, rule_of_ap, rule_of_best, rule_of_one
 from detmap.core.statistics.sampling_units import Units
 from detmap.core.statistics.subsets import Progress, Subsets, silent
 from detmap.core.tables import Truth
@@ -103,6 +103,7 @@ def evaluate_result(
     subsets: Subsets,
     n_units: Mapping[int, int],
     *,
+    searched: Container[str] = (),
     progress: Progress | None = None,
 ) -> Evaluated:
     """Evaluate a result of any rule on each subset.
@@ -111,6 +112,7 @@ def evaluate_result(
     ----------
     whole : its `metrics`, `per_class` and `select` are read
     n_units : units with an object, by id of the class
+    searched : names of the numbers of `at_best_score`
     """
     names, rows = tuple(whole.metrics), _rows(whole)
     cells = [(k, name) for k, row in enumerate(rows.values()) for name in row]
@@ -138,8 +140,11 @@ def evaluate_result(
     else:
         rule = rule._replace(why_not=refusals.refuse_mean(np.ones(len(m)), m, subsets.units))
     of_cells = (_alone(rule_of_one(), int(m[k]), subsets.units) for k, _ in cells)
-    rules = (*(rule,) * len(names), *of_cells)
-    estimates = Estimates(value, value, parts, subsets, rules)
+    rules = [*(rule,) * len(names), *of_cells]
+    for q, name in enumerate((*names, *(name for _, name in cells))):
+        if name in searched:
+            rules[q] = _at_best_score(rules[q], subsets.units)
+    estimates = Estimates(value, value, parts, subsets, tuple(rules))
     return Evaluated(names, tuple(cells), len(keys), estimates)
 
 
@@ -188,6 +193,7 @@ def _rules(
     def step_of(row: MetricRow, n: int) -> float:  # of a mean over thresholds and n classes
         return step / math.sqrt(max(1, n) * (1 if row.iou else len(protocol.thresholds())))
 
+    searched = at_best_score(protocol)
     for row in rows:
         here = m[protocol.subset(row.subset)].copy()
         if row.group:
@@ -195,7 +201,9 @@ def _rules(
             here[np.setdiff1d(np.arange(len(here)), members)] = 0
         n = int((here > 0).sum())
         is_ap = row.kind == "AP"
-        rule = rule_of_ap(n, step_of(row, n) * is_ap) if row.kind not in RATIOS else Rule()
+        rule = _ratio(row, protocol)
+        if row.kind not in RATIOS:
+            rule = rule_of_ap(n, step_of(row, n) * is_ap)
         if n == 1 and protocol.mean.undefined == "skip":
             rule = _alone(rule, int(here.max()), units, few and is_ap)
         else:
@@ -204,12 +212,30 @@ def _rules(
             even = evenness(matches, protocol.subset(row.subset), row.max_dets, units)
             why = refusals.refuse_uneven(float(even[here > 0].mean()), row.max_dets, units)
             rule = rule._replace(why_not=why)
-        yield rule
+        yield _at_best_score(rule, units) if row.name in searched else rule
     for row in of_class:
         is_ap = row.kind in ("AP", "MR")
-        rule = rule_of_one(step_of(row, 1)) if is_ap else Rule()
+        rule = rule_of_one(step_of(row, 1)) if is_ap else _ratio(row, protocol)
         for n in m[protocol.subset(row.subset)][scores.judged].tolist():
-            yield _alone(rule, n, units, few and row.kind == "AP")
+            own = _alone(rule, n, units, few and row.kind == "AP")
+            yield _at_best_score(own, units) if row.name in searched else own
+
+
+def _ratio(row: MetricRow, protocol: Protocol) -> Rule:
+    """The rule of recall, and of precision and F1 at a score."""
+    best = row.kind == "F1" and protocol.operating.rule != "above"
+    return rule_of_best() if best else Rule()
+
+
+def at_best_score(protocol: Protocol) -> set[str]:
+    """The rows of precision and recall at the score of the best F1."""
+    searched = protocol.operating.rule != "above"
+    return {row.name for row in protocol.rows()[0] if searched and row.kind in ("P", "R")}
+
+
+def _at_best_score(rule: Rule, units: Units) -> Rule:
+    """The rule of such a number."""
+    return rule._replace(why_not=rule.why_not or refusals.reason("search", units))
 
 
 def _alone(rule: Rule, m: int, units: Units, few_points: bool = False) -> Rule:

@@ -28,6 +28,10 @@ REASONS = {
     "of the mean; more {noun} would help, or the mean of a group of classes that are on more",
     "points": "a single class by a rule of few recall points: coverage is too low; the all-point "
     "rule has intervals: --set ap.integrator=all_points",
+    "search": "the score of the best F1 differs between samples, and precision and recall with it: "
+    "coverage is too low; F1 has an interval, and precision and recall at a given score",
+    "deviations": "absolute deviations of bins with few detections: coverage is too low; ECE has "
+    "an interval",
     "uneven": "few {noun} have many of the objects, and the limit of {limit} detections is near: "
     "coverage is too low; recall at a higher limit has an interval",
     "subsets": "undefined on {n} of {of} subsets of the {noun}; more {noun} would help",

@@ -14,7 +14,7 @@ from detmap.analysis.diagnosis.calibration import bins, calibration
 from detmap.analysis.diagnosis.confusion import confusion
 from detmap.analysis.diagnosis.diagnosis_intervals import estimate_ap
 from detmap.analysis.diagnosis.olrp import olrp, overlap_taken
-from detmap.analysis.diagnosis.operating_sweep import OVERALL, operating_points
+from detmap.analysis.diagnosis.operating_sweep import OVERALL, Point, operating_points
 from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.core.protocol import load
 from detmap.core.statistics.sampling_units import units
@@ -127,31 +127,72 @@ def at(found: Diagnosis, rows: Any, objects: Any, score: float) -> list[float]:
     return [tp / every if every else nan, tp / n if n else nan, f1]
 
 
+def of_classes(points: list[Point]) -> list[Point]:
+    """The points of the classes, then their mean."""
+    return [*points[len(OVERALL) :], points[OVERALL.index("classwise")]]
+
+
+def rates(points: list[Point]) -> np.ndarray:
+    """(3, n) precision, recall and F1."""
+    return np.array([[each.precision, each.recall, each.f1] for each in points]).T
+
+
+def test_scores_of_many_detections_are_looked_at_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best score of all images is among them."""
+    monkeypatch.setattr(sampling, "MOST_SCORES", 3)
+    for seed in range(6):
+        whole = diagnose(*tables(seed), "coco-bbox")
+        points = operating_points(whole)
+        n = len(whole.truth.categories)
+        lists = sampling._Lists(
+            whole, points[len(OVERALL) :], whole.detections.label, whole.truth.label
+        )
+        assert 0 < np.diff(lists.off).max() <= 4
+        once = lists.best(np.ones((N, 16)))[:, :, 0]
+        same(once[1:], rates(points[len(OVERALL) :])[1:])
+        assert once.shape == (3, n)
+
+
+def test_what_has_no_interval_at_the_best_score() -> None:
+    whole = diagnose(*tables(1), "coco-bbox")
+    points = operating_points(whole)
+    many = subsets(units(np.arange(60)), 0)
+    for part in (sampling.best(whole, points[0]), sampling.classes(whole, points[len(OVERALL) :])):
+        q = len(part.values)
+        enough = replace(part, of=lambda w, q=q: w[:q], n_units=np.full(q, 30))
+        why = [rule.why_not for rule in sampling.estimate(enough, many).rules]
+        k = len(why) // 3
+        assert all(text.startswith("the score of the best F1 differs") for text in why[: 2 * k])
+        assert why[2 * k :] == [""] * k
+    part = sampling.calibrated(whole, bins(whole))
+    enough = replace(part, of=lambda w: w[:4], n_units=np.full(4, 30))
+    why = [rule.why_not for rule in sampling.estimate(enough, many).rules]
+    assert [text[:19] for text in why] == ["", *["absolute deviations"] * 3]
+
+
 @pytest.mark.parametrize("seed", some(range(6), 3))
 def test_operating_points(seed: int) -> None:
     whole = diagnose(*tables(seed), "coco-bbox")
     points = operating_points(whole)
     scores = np.array([0.9, 0.5, 0.2])
     n = len(whole.truth.categories)
-    parts = [sampling.operating(whole, scores), sampling.classes(whole, points[len(OVERALL) :])]
-    micro, classes = (sampling.estimate(part, DEALT) for part in parts)
-    rates = classes.value.reshape(3, n + 1)
-    for k, point in enumerate([*points[len(OVERALL) :], points[OVERALL.index("classwise")]]):
-        same(rates[:, k], [point.precision, point.recall, point.f1])
+    parts = [
+        sampling.operating(whole, scores),
+        sampling.classes(whole, points[len(OVERALL) :]),
+        sampling.best(whole, points[0]),
+    ]
+    micro, classes, best = (sampling.estimate(part, DEALT) for part in parts)
+    same(best.value, rates([points[0]])[:, 0])
+    same(classes.value.reshape(3, n + 1), rates(of_classes(points)))
     for b in range(B):
         found = diagnose(*selected(seed, b), "coco-bbox")
         everything = (np.ones(len(found.detections), bool), np.ones(len(found.truth), bool))
         for s, score in enumerate(scores.tolist()):
             same(micro.parts[b].reshape(3, -1)[:, s], at(found, *everything, score))
-        of_class = []
-        for k, point in enumerate(points[len(OVERALL) :]):
-            of = (found.detections.label == k, found.truth.label == k)
-            of_class.append(at(found, *of, point.score))
-            same(classes.parts[b].reshape(3, n + 1)[:, k], of_class[-1])
-        known = [each for each in of_class if each[1] == each[1]]
-        for q in range(3):
-            some = [each[q] for each in known if each[q] == each[q]]
-            same(classes.parts[b].reshape(3, n + 1)[q, n], np.mean(some) if some else np.nan)
+        there = operating_points(found)  # each at its own best score
+        same(best.parts[b], rates([there[0]])[:, 0])
+        own, wanted = classes.parts[b].reshape(3, n + 1), rates(of_classes(there))
+        same(own, wanted)
 
 
 @pytest.mark.parametrize("seed", some(range(6), 3))
@@ -201,7 +242,7 @@ def test_few_images_and_cases_have_no_interval() -> None:
     assert reasons == {"fewer than 50 images; more images would help"}
     many = subsets(units(np.arange(60)), 0)
     part = sampling.Part(np.full(2, 0.5), lambda w: w[:2] / 2, np.array([20, 21]))
-    few, enough = sampling.estimate(part, many).why_not
+    few, enough = (rule.why_not for rule in sampling.estimate(part, many).rules)
     assert few.startswith("cases on 20 images")
     assert enough == ""
 
