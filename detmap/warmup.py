@@ -63,6 +63,7 @@ def evaluate_next_to_no_shapes() -> None:
         "coco-keypoints": KeypointReader().from_numbers(points, str),
         "coco-segm": masks.read([{"size": [2, 2], "counts": "04"}] * 3, np.full((3, 2), 2.0), str),
     }
+    shapes["coco-boundary"] = shapes["coco-segm"]
     masks.read([[*polygons[0], *polygons[1]], *polygons[1:]], np.full((3, 2), 40.0), str)
     for name, both in shapes.items():
         shaped = replace(truth, shapes=both).take(np.arange(3)), replace(detections, shapes=both)

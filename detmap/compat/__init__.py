@@ -50,6 +50,8 @@ summary-of-defaults   ``summarize`` prints -1 or fails for other ``maxDets`` or 
 
 Additions, where pycocotools raises an error or prints -1:
 
+- ``COCOeval(truth, found, "boundary", dilation_ratio=0.02)`` computes Boundary AP; input that only
+  pycocotools evaluates is an error;
 - ``COCO(dataset)`` takes a dict, which is not copied, or a path;
 - ``loadRes`` takes a path, and an empty list, array or file: no detections;
 - ``summarize`` follows ``params``: a row whose limit is not in ``maxDets`` reads the last limit

@@ -20,7 +20,7 @@ from detmap.compat.coco_api import columns_of, shaped_columns_of
 from detmap.compat.eval_imgs_snapshot import Snapshot
 from detmap.compat.lazy_attributes import Lazy, own_dict
 from detmap.compat.quirks import warn_of
-from detmap.compat.shape_rows import overlaps, with_shapes
+from detmap.compat.shape_rows import boundary_overlaps, overlaps, with_shapes
 from detmap.errors import DataError
 
 OVERLAPS = _mask.iou
@@ -40,11 +40,23 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
     Parameters
     ----------
     cocoGt, cocoDt : annotations and detections, `COCO` objects of this package or of pycocotools
-    iouType : ``bbox``, ``segm`` or ``keypoints``
+    iouType : ``bbox``, ``segm``, ``keypoints`` or ``boundary`` (masks by the lower of mask IoU and
+        boundary IoU, as in boundary-iou-api)
+    dilation_ratio : the width of boundaries, as a part of the image's diagonal
     """
 
     _evaluated: drop_in_engine.Evaluated | None = None
     _made: Snapshot | None = None  # evalImgs before any change
+
+    def __init__(
+        self,
+        cocoGt: Any = None,  # pycocotools' names
+        cocoDt: Any = None,
+        iouType: str = "segm",
+        dilation_ratio: float = 0.02,
+    ) -> None:
+        super().__init__(cocoGt, cocoDt, "segm" if iouType == "boundary" else iouType)
+        self.params.iouType, self.dilation_ratio = iouType, dilation_ratio
 
     def _make(self, name: str) -> None:
         assert self._evaluated is not None
@@ -53,6 +65,8 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             self._fill({"evalImgs": list(self._made.listed)})
         elif name == "ious" and self._evaluated.rules.kind == "bbox":
             self._fill({"ious": eval_imgs.overlaps(self._evaluated)})
+        elif name == "ious" and self._evaluated.rules.kind == "boundary":
+            self._fill({"ious": boundary_overlaps(self._evaluated)})
         elif name == "ious":
             self._fill({"ious": overlaps(self._evaluated, self._paramsEval)})
         else:
@@ -66,6 +80,12 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         params, begin = self.params, time.time()
         matched, kinds = self._matched(params)
         if matched is None:
+            if self._kind() == "boundary":
+                raise DataError(
+                    "COCOeval",
+                    "iouType boundary with annotations or params that only pycocotools evaluates",
+                    "see help(detmap.compat) for what they need, such as area, iscrowd and score",
+                )
             super().evaluate()
             self._evaluated = self._made = None
             for kind in kinds:
@@ -94,7 +114,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         try:
             if _replaced(self, STEPS) or cocoeval.maskUtils.iou is not OVERLAPS:
                 raise Unusual
-            rules = drop_in_engine.read_rules(params, self._kind())
+            rules = drop_in_engine.read_rules(params, self._kind(), self.dilation_ratio)
             objects, results = (
                 _rows(self.cocoGt, rules, scored=False),
                 _rows(self.cocoDt, rules, scored=True),
@@ -193,6 +213,8 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if summary.follows_parameters(self):
             self.stats = summary.summarize(self)
             warn_of("summary-of-defaults")
+        elif self.eval and self.params.iouType == "boundary":
+            self.stats = summary.summarize(self)
         else:
             super().summarize()
 
@@ -227,7 +249,7 @@ def _rows(coco: Any, rules: drop_in_engine.Rules, *, scored: bool) -> Rows:
             return rows
     if rules.kind != "bbox" and not _replaced(coco, LOOKUPS | CONVERSION):
         wanted = rules.image_ids, None if rules.together else rules.category_ids
-        rows = shaped_columns_of(coco, rules.kind, wanted, scored=scored)
+        rows = shaped_columns_of(coco, rules.shape, wanted, scored=scored)
         if rows is not None:
             return rows
     category_ids = (
@@ -239,7 +261,7 @@ def _rows(coco: Any, rules: drop_in_engine.Rules, *, scored: bool) -> Rows:
         raise Unusual from None
     if rules.kind == "bbox":
         return from_records(records, scored=scored)
-    return with_shapes(rules.kind, records, coco, scored=scored)
+    return with_shapes(rules.shape, records, coco, scored=scored)
 
 
 def _quirks(evaluated: drop_in_engine.Evaluated, objects: Rows, results: Rows) -> Iterator[str]:

@@ -31,6 +31,7 @@ class Rules:
     limits : detection limits, ascending
     kind : the iouType
     sigmas : per keypoint
+    dilation : the width of boundaries, as a part of the image's diagonal
     """
 
     image_ids: list[Any]
@@ -41,6 +42,12 @@ class Rules:
     limits: list[int]
     kind: str = "bbox"
     sigmas: tuple[float, ...] = ()
+    dilation: float = 0.02
+
+    @property
+    def shape(self) -> str:
+        """The iouType whose annotations are compared."""
+        return "segm" if self.kind == "boundary" else self.kind
 
     @property
     def n_classes(self) -> int:
@@ -48,8 +55,8 @@ class Rules:
         return 1 if self.together else len(self.category_ids)
 
 
-def read_rules(params: Any, kind: str) -> Rules:
-    """Reads the parameters of an evaluation of this iouType.
+def read_rules(params: Any, kind: str, dilation: float) -> Rules:
+    """Reads the parameters of an evaluation of this iouType, and the width of its boundaries.
 
     Raises
     ------
@@ -68,7 +75,7 @@ def read_rules(params: Any, kind: str) -> Rules:
         raise Unusual from None
     usual = (
         params.useCats in (0, 1)
-        and kind in ("bbox", "segm", "keypoints")
+        and kind in ("bbox", "segm", "boundary", "keypoints")
         and not (together and kind == "keypoints")  # computeOks then finds nothing
         and all(0 < sigma < np.inf for sigma in sigmas)
         and image_ids
@@ -93,6 +100,7 @@ def read_rules(params: Any, kind: str) -> Rules:
         limits,
         kind,
         sigmas,
+        dilation,
     )
 
 
@@ -177,7 +185,9 @@ def evaluate_rows(objects: Rows, results: Rows, rules: Rules) -> Evaluated:
     for some in split_thresholds(len(order)):
         where = order[some]
         protocol = protocol_of(rules.thresholds[where], rules.areas, rules.limits[-1], rules.kind)
-        protocol = replace(protocol, iou=replace(protocol.iou, sigmas=rules.sigmas))
+        protocol = replace(
+            protocol, iou=replace(protocol.iou, sigmas=rules.sigmas, dilation=rules.dilation)
+        )
         try:
             evaluated.parts.append(Part(where, match(truth, detections, protocol)))
         except DataError:  # an overlap of 0/0

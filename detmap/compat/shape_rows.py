@@ -11,11 +11,16 @@ from pycocotools.cocoeval import COCOeval
 
 from detmap.compat.annotation_rows import Rows, Unusual, from_records
 from detmap.compat.drop_in_engine import Evaluated
+from detmap.compat.eval_imgs import cells_of
 from detmap.core.adapters.joining.join import MAX_PIXEL
 from detmap.core.base.flat_rows import flatten_rows
-from detmap.core.overlaps import masks
+from detmap.core.matching.subsets import EVERY_SUBSET
+from detmap.core.overlaps import masks, producer
 from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.overlaps.masks import Masks
+from detmap.core.tables.grouping import labels
+
+LOWEST = float(np.finfo(np.float64).tiny)  # every overlap above 0
 
 
 def with_shapes(kind: str, records: Sequence[dict[str, Any]], coco: Any, *, scored: bool) -> Rows:
@@ -71,6 +76,46 @@ def overlaps(evaluated: Evaluated, params: Any) -> dict[tuple[Any, Any], Any]:
     compute = official.computeOks if keypoints else official.computeIoU
     categories = params.catIds if params.useCats else [-1]
     return {(image, k): compute(image, k) for image in params.imgIds for k in categories}
+
+
+def boundary_overlaps(evaluated: Evaluated) -> dict[tuple[Any, Any], Any]:
+    """``ious`` of iouType boundary, as `detmap.compat.eval_imgs.overlaps`."""
+    from detmap.kernels.cells import Cells, ObjectColumns
+
+    rules, cells, matches = evaluated.rules, cells_of(evaluated), evaluated.parts[0].matches
+    truth, rows = evaluated.truth, cells.objects
+    columns = ObjectColumns(
+        np.array([0, len(rows)]),
+        rows,
+        truth.image[rows],
+        np.ones(len(rows), dtype=np.uint64),
+        np.where(truth.crowd[rows], EVERY_SUBSET, np.uint64(0)),
+        np.full(len(rows), LOWEST),
+    )
+    ends = (cells.d_off[:-1], cells.d_off[1:], cells.g_off[:-1], cells.g_off[1:])
+    bounds = np.stack(ends, axis=1).astype(np.int64)
+    members = np.arange(len(cells.detections), dtype=np.int32)
+    produce = producer(truth, evaluated.detections, columns, matches.protocol, LOWEST)
+    sizes = np.diff(cells.d_off) * np.diff(cells.g_off)
+    begin, found = np.cumsum(sizes) - sizes, np.zeros(int(sizes.sum()))
+    for n, pairs in produce(
+        Cells(members, bounds), len(bounds), matches.position[cells.detections]
+    ):
+        d = pairs.detection[labels(pairs.off[: n + 1])]
+        own = np.searchsorted(cells.d_off, d, "right") - 1
+        row, column = d - bounds[own, 0], pairs.object[: len(d)] - bounds[own, 2]
+        width = bounds[own, 3] - bounds[own, 2]
+        found[begin[own] + row * width + column] = pairs.overlap[: len(d)]
+    category_ids = [-1] if rules.together else rules.category_ids
+    ious: dict[tuple[Any, Any], Any] = {
+        (image, category): [] for image in rules.image_ids for category in category_ids
+    }
+    for c, (k, i) in enumerate(zip(*np.divmod(cells.place, len(rules.image_ids)), strict=True)):
+        if sizes[c]:
+            matrix = found[begin[c] : begin[c] + sizes[c]]
+            shape = bounds[c, 1] - bounds[c, 0], bounds[c, 3] - bounds[c, 2]
+            ious[rules.image_ids[i], category_ids[k]] = matrix.reshape(shape)
+    return ious
 
 
 def _by_cell(rows: Rows) -> dict[tuple[Any, Any], list[dict[str, Any]]]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 AREAS = ("small", "medium", "large")
-FIRST_LIMIT = {"bbox": 100, "segm": 100, "keypoints": 20}
+FIRST_LIMIT = {"bbox": 100, "segm": 100, "boundary": 100, "keypoints": 20}
 """The limit that pycocotools reads, whatever ``maxDets`` lists."""
 WHOLE = (0, 1e10)
 """The range of the label ``all``."""

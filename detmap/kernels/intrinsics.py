@@ -74,6 +74,9 @@ def arithmetic() -> dict[str, Any]:
     def leading_code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctlz(args[0], ir.Constant(bit, 0))
 
+    def count_code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
     def product_code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         product = builder.mul(*[builder.zext(each, wide) for each in args])
         high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), word)
@@ -89,7 +92,11 @@ def arithmetic() -> dict[str, Any]:
         return types.int64(types.uint64), leading_code
 
     @intrinsic
+    def count_bits(context: Any, number: Any) -> Any:
+        return types.int64(types.uint64), count_code
+
+    @intrinsic
     def multiply(context: Any, a: Any, b: Any) -> Any:
         return pair(types.uint64, types.uint64), product_code
 
-    return {each._name: each for each in (trailing_zeros, leading_zeros, multiply)}
+    return {each._name: each for each in (trailing_zeros, leading_zeros, count_bits, multiply)}

@@ -23,7 +23,11 @@ def tool() -> ModuleType:
 
 
 TOOL = tool()
-OTHERS = {name for name in names() if name.startswith(("coco-", "voc")) or name == "lvis"}
+OTHERS = {
+    name
+    for name in names()
+    if name.startswith(("coco-", "voc")) or name in ("lvis", "lvis-boundary")
+}
 """COCO, VOC and LVIS, and their variants."""
 
 

@@ -66,6 +66,7 @@ CHANGES = {
     "boxes.clip": "crowdhuman",
     "iou.of": "masks",
     "iou.sigmas": [0.1],
+    "iou.dilation": 0.005,
     "iou.epsilon": 1e-6,
     "iou.tolerance": 10,
     "matching.equal": "first",
@@ -555,7 +556,7 @@ def test_a_name_cannot_part_the_signature(tmp_path: Path) -> None:
 
 def test_a_word_that_begins_a_protocol_is_taken_up_in_the_hint() -> None:
     with pytest.raises(detmap.ProtocolError, match=r"did you mean 'coco-bbox'\?"):
-        detmap.load_protocol("coco-b")
+        detmap.load_protocol("coco-bb")
 
 
 def test_an_open_range_is_legal_in_json() -> None:

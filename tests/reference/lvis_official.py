@@ -31,10 +31,15 @@ class Truth(LVIS):
 
 
 def run(
-    instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], max_dets: int = 300
+    instances: Mapping[str, Any],
+    results: Sequence[Mapping[str, Any]],
+    max_dets: int = 300,
+    made: type[LVISEval] = LVISEval,
+    kind: str = "bbox",
+    **params: Any,
 ) -> LVISEval:
     """Evaluate boxes without a print, leaving the arguments as they are; there has to be a
-    result.
+    result. `made` is a subclass, `kind` its iou_type; `params` are attributes of ``params``.
     """
     logging.disable(logging.WARNING)
     try:
@@ -42,8 +47,9 @@ def run(
             warnings.simplefilter("ignore", DeprecationWarning)  # its logger.warn
             truth = Truth(instances)
             found = LVISResults(truth, copy.deepcopy(list(results)), max_dets=max_dets)
-            evaluation = LVISEval(truth, found, "bbox")
-            evaluation.params.max_dets = max_dets
+            evaluation = made(truth, found, kind)
+            for name, value in {"max_dets": max_dets, **params}.items():
+                setattr(evaluation.params, name, value)
             evaluation.run()
     finally:
         logging.disable(logging.NOTSET)

@@ -14,6 +14,7 @@ import pytest
 from tests.support import evaluators
 
 NAMES = {
+    "Boundary AP": "boundary",
     "LVIS": "lvis",
     "mAP of VOC 2007 and 2012": "eleven|11.?point|voc_?(2007|2012|ap)",
     "AP per class": "per_category|extended_metrics|class_metrics",

@@ -128,6 +128,78 @@ def draw_segm(rng: np.random.Generator) -> CocoData:
     return instances(n_images, annotations, CATEGORIES), results
 
 
+def draw_outlined(rng: np.random.Generator) -> CocoData:
+    """Instances and results whose edges matter: holes, thin lines, combs, masks that touch each
+    other or the image's edge, empty ones; detections that are nearly the same, on images of any
+    shape.
+    """
+    images, annotations, results = [], [], []
+    for image_id in range(1, int(rng.integers(2, 5))):
+        h, w = (int(pick(rng, (5, 20, 63, 64, 65, 130, 250))) for _ in range(2))
+        images.append({"id": image_id, "height": h, "width": w})
+        drawn = [_outlined(rng, h, w) for _ in range(int(rng.integers(0, 6)))]
+        for pixels_ in drawn:
+            shared = {"image_id": image_id, "category_id": int(pick(rng, CATEGORIES))}
+            lengths = runs(pixels_)
+            ways: tuple[Any, ...] = (packed(pixels_), {"size": [h, w], "counts": lengths})
+            ways += ({"size": [h, w], "counts": [0, 0, *lengths[:-1], 0, 0, lengths[-1]]},)
+            area = int(pixels_.sum()) if rng.random() < 0.7 else float(pick(rng, AREAS))
+            annotations.append(
+                {"id": len(annotations) + 1, "iscrowd": int(rng.random() < 0.15), "area": area}
+                | {"bbox": [0, 0, w, h], "segmentation": pick(rng, ways), **shared}
+            )
+            for _ in range(int(rng.integers(0, 4))):
+                same = {} if rng.random() < 0.2 else shared
+                other = _nearly(rng, pixels_)
+                result = {"image_id": image_id, "category_id": int(pick(rng, CATEGORIES)), **same}
+                if rng.random() < 0.2:  # a run without pixels
+                    rle = mask.frPyObjects({"size": [h, w], "counts": [*runs(other), 0, 0]}, h, w)
+                    result["segmentation"] = rle | {"counts": rle["counts"].decode()}
+                else:
+                    result["segmentation"] = packed(other)
+                result["score"] = float(pick(rng, SCORES))
+                results.append(result)
+    classes = [{"id": k, "name": f"class {k}"} for k in CATEGORIES]
+    return {"images": images, "annotations": annotations, "categories": classes}, results
+
+
+def _outlined(rng: np.random.Generator, h: int, w: int) -> np.ndarray:
+    """A mask (h, w)."""
+    y, x = np.mgrid[:h, :w]
+    center, radius = rng.random(2) * (h, w), 1 + rng.random(2) * (h, w)
+    far = ((y - center[0]) / radius[0]) ** 2 + ((x - center[1]) / radius[1]) ** 2
+    made = far < 1
+    kind = rng.integers(7)
+    if kind == 0:
+        made &= far > 0.2  # a hole
+    elif kind == 1:
+        made = (y - center[0]) ** 2 < 4  # a line from edge to edge
+    elif kind == 2:
+        made &= (x % 7 > 0) | (y < center[0])  # a comb
+    elif kind == 3:
+        made = x < center[1]  # it fills columns: a single run
+    elif kind == 4:
+        made &= rng.random((h, w)) > 0.002  # holes of a pixel
+    elif kind == 5:
+        made = np.full((h, w), rng.random() < 0.7)
+    return np.asfortranarray(made, dtype=np.uint8)
+
+
+def _nearly(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
+    """The mask, or another that differs at its edge, in a hole or by a neighbor."""
+    other, (h, w) = image.copy(order="F"), image.shape
+    kind = rng.integers(5)
+    if kind == 0:
+        other = np.roll(other, tuple(rng.integers(-2, 3, 2)), (0, 1))
+    elif kind == 1:
+        other |= np.roll(other, 1, int(rng.integers(2)))
+    elif kind == 2:
+        other[int(rng.integers(h)), int(rng.integers(w))] ^= 1
+    elif kind == 3:
+        other[:, int(rng.integers(w)) :] = 0
+    return np.asfortranarray(other)
+
+
 def draw_keypoints(rng: np.random.Generator) -> CocoData:
     """Instances and results with 17 keypoints."""
     n_images = int(rng.integers(1, 4))

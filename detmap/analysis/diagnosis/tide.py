@@ -127,7 +127,8 @@ def compared_keys(rules: Protocol) -> dict[str, Any]:
     """The keys of a protocol that name its overlap; none for boxes."""
     if rules.iou.of == "boxes":
         return {}
-    return {"iou.of": rules.iou.of, "iou.sigmas": list(rules.iou.sigmas)}
+    of = rules.iou
+    return {"iou.of": of.of, "iou.sigmas": list(of.sigmas), "iou.dilation": of.dilation}
 
 
 def tide(diagnosis: Diagnosis) -> Tide:

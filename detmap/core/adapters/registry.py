@@ -189,9 +189,12 @@ def _rivals(chosen: str, others: Sequence[str], path: Path) -> tuple[Note, ...]:
     return (note,) if others else ()
 
 
-SHAPES = {"masks": "masks", "keypoints": "keypoints", "polygons": "rotated boxes"} | dict.fromkeys(
-    ("rotated", "probiou"), "rotated boxes"
-)
+SHAPES = {
+    "masks": "masks",
+    "boundary": "masks",
+    "keypoints": "keypoints",
+    "polygons": "rotated boxes",
+} | dict.fromkeys(("rotated", "probiou"), "rotated boxes")
 """What the option `shapes` reads, in words."""
 
 

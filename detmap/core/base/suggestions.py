@@ -79,6 +79,7 @@ MEANT: Mapping[str, Mapping[str, str]] = {
         "detectron2-voc12": "detectron2",
         "detectron2-voc07": "detectron2",
         "coco-segm": "segm mask masks segmentation",
+        "coco-boundary": "boundary boundary-ap boundary-iou boundary-iou-api",
         "coco-keypoints": "keypoints pose oks",
         "voc2012": "pascal pascal-voc vocdevkit",
         "voc2007": "pascal pascal-voc vocdevkit 11point",

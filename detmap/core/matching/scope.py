@@ -92,7 +92,9 @@ def look(
     if drops:
         keep = keep & (kinds & UNLISTED == 0)
     if empty:
-        keep = keep & (measure("area", detections.boxes, detections.box_format, protocol) > 0)
+        shapes = detections.shapes if protocol.iou.of != "boxes" else None
+        own = measure("area", detections.boxes, detections.box_format, protocol)
+        keep = keep & ((own if shapes is None else shapes.area) > 0)
     left_out = detections.image[within & ~keep]
     unjudged += np.bincount(left_out, minlength=n_images).astype(np.int32)
     return Looked(np.flatnonzero(keep).astype(np.int32), rank, soft, unjudged)

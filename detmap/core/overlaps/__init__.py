@@ -83,10 +83,12 @@ def _reader(place: str) -> ShapeReader:
     return reader
 
 
+MASKS = "mask_reader.MaskReader"
 ROTATED = "rotated_boxes.RotatedBoxReader"
 KINDS: tuple[Kind, ...] = (
     Kind("boxes", "box_iou.producer"),
-    Kind("masks", "masks.producer", "mask_reader.MaskReader"),
+    Kind("masks", "masks.producer", MASKS),
+    Kind("boundary", "boundary_iou.producer", MASKS),
     Kind("keypoints", "keypoints.producer", "keypoints.KeypointReader"),
     Kind("polygons", "rotated_pairs.polygons", ROTATED),
     Kind("rotated", "rotated_pairs.rectangles", ROTATED),
@@ -113,10 +115,11 @@ def producer(
     kind = kind_of(protocol.iou.of)
     for table in (truth, detections):
         if kind.reader is not None and not isinstance(table.shapes, kind.reader.kind):
+            name = next(row.name for row in KINDS if row.reader_name == kind.reader_name)
             raise DataError(
                 table.source,
-                f"has no {kind.name}, which {protocol.name} compares",
-                f'read the ground truth with read_truth(path, shapes="{kind.name}"), and the '
+                f"has no {name}, which {protocol.name} compares",
+                f'read the ground truth with read_truth(path, shapes="{name}"), and the '
                 "detections with it",
             )
     return kind.producer(truth, detections, objects, protocol, lowest)

@@ -29,7 +29,7 @@ REFUSED: dict[str, tuple[Any, ...]] = {
 """The refused values of a key. Of any other key, all values but the default are refused."""
 DEFAULTS: dict[str, Any] = {**LATER, "iou.of": "boxes", "iou.epsilon": 0}
 TOOLS = (
-    *(key for key in LATER if key.split(".")[0] in GROUPED),
+    *(key for key in LATER if key.split(".")[0] in GROUPED and key != "iou.dilation"),
     *("ap.integrator", "mean.undefined", "mean.weights", "boxes.empty", "boxes.extent"),
     *("ranking.ties", "metrics", "limits.scope"),
 )
@@ -109,7 +109,12 @@ FEATURES: dict[str, Feature] = {
     "other AP interpolations": Feature("", (), ("integrators",)),
     "input checks": Feature("", (), ("strict", "fix")),
 }
-SUPPORTED = {"boxes": "coco-bbox or voc2012", "masks": "coco-segm", "keypoints": "coco-keypoints"}
+SUPPORTED = {
+    "boxes": "coco-bbox or voc2012",
+    "masks": "coco-segm",
+    "boundary": "coco-boundary",
+    "keypoints": "coco-keypoints",
+}
 """Protocols without special rules, by what they compare; of rotated boxes it is ``dota``."""
 
 

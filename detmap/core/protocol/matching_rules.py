@@ -177,14 +177,26 @@ class Iou(Value):
     of: Annotated[
         str,
         Key(
-            "the shapes that are compared: `boxes`, `masks` (pixels), `keypoints` (object keypoint"
-            " similarity); for rotated boxes the `polygons`, the rectangles (`rotated`; four "
+            "the shapes that are compared: `boxes`, `masks` (pixels), masks by the lower of their "
+            "mask IoU and the IoU of their boundaries (`boundary`), `keypoints` (object keypoint "
+            "similarity); for rotated boxes the `polygons`, the rectangles (`rotated`; four "
             "corners give the smallest rectangle around them), or normal distributions with the "
             "center and size of the box (`probiou`)",
-            choice("boxes", "masks", "keypoints", "polygons", "rotated", "probiou"),
-            "cocoeval.py, computeIoU and computeOks; polygons: DOTA_devkit polyiou.cpp; rotated: "
+            choice("boxes", "masks", "boundary", "keypoints", "polygons", "rotated", "probiou"),
+            "cocoeval.py, computeIoU and computeOks; boundary: boundary-iou-api cocoeval.py, "
+            "computeBoundaryIoU; polygons: DOTA_devkit polyiou.cpp; rotated: "
             "mmcv box_iou_rotated; probiou: Ultralytics metrics.py, batch_probiou",
             "boxes",
+        ),
+    ]
+    dilation: Annotated[
+        float,
+        Key(
+            'the width of a boundary (`iou.of = "boundary"`) as a part of the image\'s diagonal; '
+            "at least one pixel",
+            number(0, 1),
+            "boundary-iou-api boundary_utils.py, mask_to_boundary: dilation_ratio",
+            0.02,
         ),
     ]
     sigmas: Annotated[

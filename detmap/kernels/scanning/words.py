@@ -59,6 +59,15 @@ def leading_zeros(word: np.uint64) -> int:
 
 
 @kernel
+def count_bits(word: np.uint64) -> int:
+    """The number of bits that are set.
+
+    Source: none; an instruction.
+    """
+    return int(word).bit_count()
+
+
+@kernel
 def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """The 128-bit product of two uint64, as (high, low).
 

@@ -40,7 +40,7 @@ SWITCHES = (
         ),
     ),
     Switch("classes", "names of classes", ("classes.renamed", "classes.ignored_as")),
-    Switch("overlap", "kind of overlap", ("iou.of",)),
+    Switch("overlap", "kind of overlap", ("iou.of", "iou.dilation")),
     Switch("extent", "box convention", ("boxes.extent", "boxes.clip", "boxes.area")),
     Switch(
         "shift",
