@@ -61,7 +61,11 @@ def read_rules(params: Any, kind: str, dilation: float) -> Rules:
     Raises
     ------
     Unusual : values that only pycocotools handles
+    DataError : a width that is no number from 0 to 1
     """
+    if kind == "boundary" and not (isinstance(dilation, int | float) and 0 <= dilation <= 1):
+        fix = "give a part of the image's diagonal, a number from 0 to 1"
+        raise DataError("COCOeval: dilation_ratio", f"{dilation!r:.60}", fix)
     try:
         image_ids = list(np.unique(params.imgIds))
         together = params.useCats == 0

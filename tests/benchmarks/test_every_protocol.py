@@ -14,6 +14,7 @@ import pytest
 import detmap
 from detmap.analysis.diagnosis.tide import tide
 from detmap.analysis.html_report import report
+from detmap.core.overlaps import kind_of
 from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from detmap.core.protocol import names
@@ -131,7 +132,8 @@ def case(name: str, folder: Path) -> Case:
         read = detmap.read_truth(folder / "annotations.csv", format="luna16")
         found = detmap.read_detections(folder / "results.csv", read, format="luna16")
         return Case(name, read, found)
-    return Case(name, *(masks(folder) if name == "coco-segm" else tables(name)))
+    of_masks = kind_of(detmap.load_protocol(name).iou.of).reader is kind_of("masks").reader
+    return Case(name, *(masks(folder) if of_masks else tables(name)))
 
 
 @pytest.fixture(scope="module")

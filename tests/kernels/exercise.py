@@ -41,6 +41,7 @@ from tests.kernels.test_match import draw_case, judged
 from tests.overlaps import test_keypoint_pairs, test_likely_pairs, test_polygons
 from tests.statistics.drawn_matches import draw
 from tests.support.drawing import draw_coco, draw_lvis, draw_many_detections, draw_voc
+from tests.support.drawing_shapes import draw_outlined
 from tests.support.drawn_tables import read_coco, voc_tables
 from tests.support.lanes import LANES, write_mutated
 
@@ -216,6 +217,11 @@ def run_lengths() -> list[object]:
         ]
         found += [some.digest().tolist(), some.runs.boxes.tolist(), some.area.tolist()]
         found.append(some.take(np.array([2, 0])).digest().tolist())
+    for seed in range(6):  # boundaries
+        instances, results = draw_outlined(np.random.default_rng(seed))
+        truth = detmap.read_truth(instances, shapes="masks")
+        detections = detmap.read_detections(results, truth)
+        found.append(detmap.evaluate(truth, detections, "coco-boundary", threads=1).metrics)
     tall = test_runs.read(test_runs.sides())
     found.append(test_runs.overlaps(tall.runs, tall.runs, np.array([False, True]), -1.0).tolist())
     return found

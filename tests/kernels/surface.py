@@ -23,7 +23,7 @@ from detmap import ranking
 from detmap.compat import COCO, COCOeval
 from detmap.core.base.resources import folder
 from tests.support.drawing import draw_coco, draw_lvis, draw_many_detections
-from tests.support.drawing_shapes import draw_keypoints, draw_segm
+from tests.support.drawing_shapes import draw_keypoints, draw_outlined, draw_segm
 from tests.support.lanes import LANES, always_scan, write_mutated
 from tests.support.running import run
 
@@ -127,6 +127,7 @@ def shapes_and_scopes(place: Path) -> list[object]:
     found: list[object] = []
     drawn = {
         "coco-segm": draw_segm(np.random.default_rng(3)),
+        "coco-boundary": draw_outlined(np.random.default_rng(3)),
         "coco-keypoints": draw_keypoints(np.random.default_rng(3)),
         "lvis": draw_lvis(np.random.default_rng(3)),
     }

@@ -20,7 +20,7 @@ from tests.reference import boundary as reference
 from tests.reference.masks import image
 from tests.support import builders as make
 from tests.support.drawing import CocoData
-from tests.support.drawing_shapes import draw_outlined
+from tests.support.drawing_shapes import draw_outlined, packed
 from tests.support.real_data import data_path
 from tests.support.tier import drawn
 
@@ -146,3 +146,48 @@ def test_boundaries_of_any_run_lengths(seed: int) -> None:
     expected = reference.boundary(image(counts, h, w).astype(np.uint8), ratio)
     assert np.array_equal(found, expected)
     assert maps.pixels.tolist() == [expected.sum()]
+
+
+def one(height: int, width: int, counts: list[int]) -> CocoData:
+    """An object and a detection with the same mask."""
+    shared = {"image_id": 1, "category_id": 1}
+    shared["segmentation"] = {"size": [height, width], "counts": counts}  # type: ignore[assignment]
+    images = [{"id": 1, "height": height, "width": width}]
+    objects = [{**shared, "id": 1, "bbox": [0, 0, 1, 1], "area": 1, "iscrowd": 0}]
+    classes = [{"id": 1, "name": "a"}]
+    truth = {"images": images, "annotations": objects, "categories": classes}
+    return truth, [{**shared, "score": 0.5}]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 200), (200, 1), (2**24, 1)])
+def test_images_of_a_row_or_a_column(size: tuple[int, int]) -> None:
+    data = one(*size, [0, size[0] * size[1]])
+    assert detmap.evaluate(*data, COCO_RULES)["AP"] == pytest.approx(1)
+    data[0]["images"] = [{"id": 1}]  # then the size is that of the mask
+    assert detmap.evaluate(*data, COCO_RULES)["AP"] == pytest.approx(1)
+
+
+def test_a_mask_of_too_many_columns_is_an_error() -> None:
+    data = one(1, 2**31 - 1, [0, 2**31 - 1])
+    with pytest.raises(detmap.DataError, match="a mask has more than 67108864 columns"):
+        detmap.evaluate(*data, COCO_RULES)
+
+
+def test_masks_without_pixels_match_nothing() -> None:
+    assert detmap.evaluate(*one(4, 4, [16]), COCO_RULES)["AP"] == 0
+
+
+def test_the_drop_in_refuses_what_only_pycocotools_evaluates() -> None:
+    truth, found = one(4, 4, [0, 16])
+    del truth["annotations"][0]["area"]
+    found[0]["segmentation"] = packed(np.ones((4, 4), np.uint8))
+    with pytest.raises(detmap.DataError, match="iouType boundary"):
+        drop_in(truth, found)
+
+
+@pytest.mark.parametrize("ratio", [math.nan, -1, 2, "x", None])
+def test_the_drop_in_refuses_a_width_that_is_none(ratio: Any) -> None:
+    truth, found = one(4, 4, [0, 16])
+    found[0]["segmentation"] = packed(np.ones((4, 4), np.uint8))
+    with pytest.raises(detmap.DataError, match="dilation_ratio"):
+        drop_in(truth, found, dilation_ratio=ratio)

@@ -300,9 +300,10 @@ def test_what_detmap_cannot_run_is_refused() -> None:
     outcome = run("parity", *COCO, "--with", "ultralytics")
     assert outcome.code == 2
     assert "it runs ultrafast-pycocotools, hotcoco" in outcome.err
-    outcome = run("parity", *COCO, "-p", "voc2012")
-    assert outcome.code == 2
-    assert "compare under coco-bbox, coco-segm, coco-keypoints" in outcome.err
+    for protocol in ("voc2012", "coco-boundary", "dota"):
+        outcome = run("parity", *COCO, "-p", protocol)
+        assert outcome.code == 2
+        assert "compare under coco-bbox, coco-segm, coco-keypoints" in outcome.err
 
 
 def test_a_fake_module_of_no_known_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from detmap.core.overlaps.masks import MaskPairs
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
 from detmap.core.tables.grouping import labels
+from detmap.errors import DataError
 
 if TYPE_CHECKING:
     from detmap.kernels.boundaries import Bitmaps
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1 << 21
 """Words of boundaries in memory at a time, about; a single pair may need more."""
+
+MOST_WORDS = 1 << 26
+"""Words of a mask. Only images of fewer than 32 rows and more than 67 million columns exceed it."""
 
 
 class BoundaryPairs(MaskPairs):
@@ -90,9 +94,17 @@ class BoundaryPairs(MaskPairs):
 def producer(
     truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
 ) -> BoundaryPairs:
-    """Creates the producer of a protocol that compares masks by their boundaries."""
+    """Creates the producer of a protocol that compares masks by their boundaries.
+
+    Raises `DataError` if a mask has too many columns.
+    """
     width = protocol.iou.dilation
-    return BoundaryPairs(truth, detections, objects, lowest=lowest, dilation=width)
+    made = BoundaryPairs(truth, detections, objects, lowest=lowest, dilation=width)
+    for table, masks in ((truth, made.truth), (detections, made.found)):
+        if _spans(masks, np.arange(len(table)))[1].max(initial=0) > MOST_WORDS:
+            what = f"a mask has more than {MOST_WORDS} columns: its boundary takes too much memory"
+            raise DataError(table.source, what, "use smaller images")
+    return made
 
 
 def draw(masks: Runs, rows: NDArray[np.int64], dilation: float) -> Bitmaps:

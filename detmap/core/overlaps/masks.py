@@ -139,7 +139,7 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
     Source: COCO.annToRLE of pycocotools' coco.py. Input that would crash its routines is rejected
     first. Raises `DataError` for invalid segmentations; `place` names row i.
     """
-    size = _whole(sizes, place)
+    size = _whole(_with_own_sizes(segmentations, sizes), place)
     polygons, rings, others, objects = _parted(range(len(size)), segmentations, list)
     drawn = draw(corners(rings, polygons, place), size[list(polygons)], polygons, place)
     counts = _counts(objects, size, others, place)
@@ -171,11 +171,12 @@ def from_runs(
 
     Source and errors as `read`; sizes (n, 2) are those of the images.
     """
-    wanted = _whole(sizes, place)
     drawn = outlined[0] if outlined else np.zeros(0, dtype=np.int64)
     rows = np.array(list(others), dtype=np.int64)
     listed = np.ones(len(size), dtype=bool)
     listed[rows] = listed[drawn] = False
+    sizes = np.where((listed & np.isnan(sizes).all(axis=1))[:, None], size, sizes)
+    wanted = _whole(sizes, place)
     wrong = np.flatnonzero(listed & (size != wanted).any(axis=1)).tolist()
     if wrong:
         raise _another_size(place(wrong[0]), size[wrong[0]].tolist(), wanted[wrong[0]].tolist())
@@ -305,6 +306,19 @@ def _whole(sizes: NDArray[np.float64], place: Place) -> NDArray[np.int64]:
         what = f"on an image of {height * width:g} pixels"
         raise DataError(place(wrong[0]), what, "use smaller images")
     return sizes.astype(np.int64)
+
+
+def _with_own_sizes(
+    segmentations: Sequence[Any], sizes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Returns sizes (n, 2) in which those of images without one are those of the run lengths."""
+    unknown = np.flatnonzero(np.isnan(sizes).all(axis=1)).tolist()
+    sizes = sizes.copy() if unknown else sizes
+    for i in unknown:
+        match segmentations[i]:
+            case {"size": [int(height), int(width)]}:
+                sizes[i] = min(height, MOST_PIXELS + 1), min(width, MOST_PIXELS + 1)
+    return sizes
 
 
 def _counts(

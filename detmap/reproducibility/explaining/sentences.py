@@ -42,7 +42,7 @@ WORDS: dict[str, tuple[str, dict[str, str]]] = {
     "iou.arithmetic": ("overlaps are computed in {}", {}),
     "iou.comparison": ("overlaps are compared with the threshold by {}", {}),
     "iou.epsilon": ("the union is increased by {}", {}),
-    "iou.of": ("overlaps are those of {}", {}),
+    "iou.of": ("overlaps are those of {}", {"boundary": "masks and their boundaries"}),
     "limits.max_dets": ("the limit of detections is {}", {"[]": "none"}),
     "limits.scope": ("the limit holds for each {}", {}),
     "matching.rule": ("a detection matches {}", RULES),

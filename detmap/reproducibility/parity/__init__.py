@@ -104,7 +104,8 @@ def rules_of(
     ProtocolError : the tool has other rules or lacks the setting
     """
     rules = prepare(peer.protocols[BOXES] if wanted is None else wanted, settings)
-    restating = protocols.load(peer.protocols.get(KINDS[rules.iou.of], peer.protocols[BOXES]))
+    kind = KINDS.get(rules.iou.of, "")
+    restating = protocols.load(peer.protocols.get(kind, peer.protocols[BOXES]))
     for key, value in rules.changes:
         restating = restating.override({key: value})
     if protocol_digest(replace(restating, name=rules.name)) != protocol_digest(rules):
