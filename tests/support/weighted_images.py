@@ -71,7 +71,7 @@ def shaped(name: str, table: Any) -> Any:
         points = np.ones((n, k, 3))
         points[:, :, :2] = box[:, None, :2] + places * box[:, None, 2:]
         return replace(table, shapes=Keypoints(points, box[:, 2] * box[:, 3]))
-    if kind == "masks":
+    if kind in ("masks", "boundary"):
         x, y, w, h = box.T
         corners = np.stack([x, y, x + w, y, x + w, y + h, x, y + h], axis=1).tolist()
         sizes = np.full((n, 2), 400.0)

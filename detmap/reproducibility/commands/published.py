@@ -83,13 +83,14 @@ def _check(entry: Published, arguments: argparse.Namespace) -> int:
     """Compare the numbers of an entry with those of two files."""
     from detmap.core.adapters import read_detections, read_images, read_truth
     from detmap.core.adapters.truth_by_protocol import truth_by_protocol
+    from detmap.core.overlaps import kind_of
     from detmap.core.protocol import load
     from detmap.core.tables import selection
     from detmap.reproducibility.reproducing import published
 
     streams.progress(f"reading {arguments.truth}")
-    masks = any(load(number.protocol).iou.of == "masks" for number in entry.numbers)
-    shapes = "masks" if masks else "boxes"
+    compared = {load(number.protocol).iou.of for number in entry.numbers}
+    shapes = next((of for of in compared if kind_of(of).reader is not None), "boxes")
     truth = read_truth(arguments.truth, split=arguments.split, shapes=shapes)
     detections = read_detections(arguments.detections, truth)
     plain = load("coco-bbox")  # reads no flags or attributes by name, as `read_truth`
