@@ -96,8 +96,8 @@ def test_a_rise_of_a_miss_rate_is_a_drop(kind: str, edge: float) -> None:
         assert judge(Gate(kind, edge + 1e-6, metric), **worse).passed
         assert judge(Gate(kind, 0.01, metric), metric=metric, difference=-0.3).passed
     line = judge(Gate("require-within", 1.0, "MR-2"), metric="MR-2", difference=0.02).line
-    assert line.startswith("FAIL: MR-2 rose 2.0 points, to show: a rise smaller than 1 ")
-    assert "to detect a rise of 1 takes" in line
+    assert line.startswith("FAIL: MR-2 rose by 0.0200, to show: a rise smaller than 0.01 (")
+    assert "to detect a rise of 0.01 takes" in line
 
 
 def test_the_line_says_why() -> None:
