@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 Kind = TypeVar("Kind")
 
 LARGE_PAGE = 2 << 20  # bytes
+MOST_IN_LARGE_PAGES = 48 << 20  # for more, the system moves other memory while we wait
 
 
 class Immutable:
@@ -101,12 +102,12 @@ class Pages(mmap.mmap):
 
 
 def _zeros(size: int) -> bytes | memoryview:
-    """Read-only zeros: `bytes`, or from 2 MB on large pages of the system where it has them.
+    """Read-only zeros: `bytes`, or for 2 to 48 MB large pages of the system where it has them.
 
     A kernel that reads rows in the order of another column waits for the address of each small
     page; and large pages are returned to the system with the array.
     """
-    if size < LARGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+    if not LARGE_PAGE <= size <= MOST_IN_LARGE_PAGES or not hasattr(mmap, "MADV_HUGEPAGE"):
         return bytes(size)
     whole = size // LARGE_PAGE * LARGE_PAGE
     try:
