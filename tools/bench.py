@@ -4,7 +4,7 @@
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 lvis --runs 3 --readme  # the tables of docs/performance.md
-    python tools/bench.py linear voc ranking streaming cells lvis cluster wider kitti
+    python tools/bench.py small linear batches voc ranking cells lvis cluster wider kitti
     python tools/bench.py ranking --scale 0.1 --demand 2    # exit 1 unless twice as fast
 
 | job of a workload | |
@@ -19,13 +19,13 @@
 
 | other job | |
 |---|---|
-| linear | 1 and 10 million detections with W1's statistics, beside the peers |
+| linear | 1, 2, 4 and 8 million detections with W1's statistics, beside the peers |
+| small | two files of 236 kB, 50 calls in a process |
 | voc | detmap: VOC 2007 test, XML and text to mAP, and the slow twin of its tests |
 | dota | detmap: drawn files of the size of DOTA's validation set, text to mAP |
 | openimages | detmap: 41,620 images, 500 classes with a hierarchy, CSV to mAP |
 | ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
-| streaming | batches of 16 images as they come, beside the peers that stream |
-| batches | W1 in 313 batches of 16 beside the files, and beside torchmetrics' backends |
+| batches | W1 in 313 batches of 16: the peers that stream, and torchmetrics' backends |
 | lvis | 5,000 images, 1,203 classes, 300 boxes an image, beside the peers that evaluate LVIS |
 | cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
 | cluster | detmap on Dask: how much memory the driver grows by, and with a worker killed |
@@ -55,6 +55,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -70,9 +71,11 @@ PAGE = HERE.parent / "docs" / "performance.md"
 MARKS = "<!-- bench:begin -->", "<!-- bench:end -->"
 LARGE = ("W2", "W4")
 LVIS_QUARTER = 1_500_000
-LINEAR = (1_000_000, 10_000_000)
+LINEAR = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
+SECOND = {"call": "files to numbers, second call", "cpu": "the same, processor time"}
 THREADS = ("RAYON", "OMP", "OPENBLAS", "MKL", "NUMBA", "ARROW")  # ..._NUM_THREADS
 CACHES = ("NUMBA_CACHE_DIR",)
+KINDS = {"seconds": ("call", "median"), "cpu": ("cpu", "median cpu")}
 BYTES = ("rss", "driver", "worker")  # values in bytes; all others are seconds
 
 Task = dict[str, Any]
@@ -89,8 +92,8 @@ class Line:
     data : name of the workload
     label : of the job, in progress
     tasks : column to what its process is told; the first is the reference where there is no other
-    shows : value of a run to its meaning: `call` (the last one), `median` (of the calls),
-        `process`, `rss`, or what the job measures beside its calls
+    shows : value of a run to its meaning: `call` (the last one), `median` (of the calls), `cpu` and
+        `median cpu` (their processor time), `process`, `rss`, or what the job measures besides
     tolerance : within which all numbers must be the reference's; None where data differ
     """
 
@@ -117,7 +120,7 @@ def compared(
 
 
 def files_job(bench: Bench, name: str) -> Iterator[Line]:
-    return compared(bench, name, "files", 2, {"call": "files to numbers, second call"})
+    return compared(bench, name, "files", 2, SECOND)
 
 
 def arrays_job(bench: Bench, name: str) -> Iterator[Line]:
@@ -129,22 +132,17 @@ def process_job(bench: Bench, name: str) -> Iterator[Line]:
     return compared(bench, name, "files", 1, shows)
 
 
-def segm_job(bench: Bench, name: str) -> Iterator[Line]:
-    files = bench.workload(name, masks=20)
-    files |= {"detections": files["masks"], "kind": "segm"}
-    wanted = [p for p in bench.peers if "segm" in p.kinds]
-    tasks = {p.name: {**files, "tool": p.name, "job": "files", "calls": 2} for p in wanted}
-    shows = {"call": "files to numbers, second call", "rss": "peak memory of the process"}
-    yield Line("Masks, 20 an image", f"{name} masks", "segm", tasks, shows)
-
-
-def keypoints_job(bench: Bench, name: str) -> Iterator[Line]:
-    files = bench.workload(name, keypoints=20)
-    files |= {"truth": files["people"], "detections": files["keypoints"], "kind": "keypoints"}
-    wanted = [p for p in bench.peers if "keypoints" in p.kinds]
-    tasks = {p.name: {**files, "tool": p.name, "job": "files", "calls": 2} for p in wanted}
-    shows = {"call": "files to numbers, second call", "rss": "peak memory of the process"}
-    yield Line("Keypoints, 20 an image", f"{name} keypoints", "keypoints", tasks, shows)
+def shapes_job(bench: Bench, name: str, kind: str) -> Iterator[Line]:
+    files = bench.workload(name, masks=20, keypoints=20)
+    shapes = {"truth": files["people"], "detections": files["keypoints"]}
+    files |= {"detections": files["masks"]} if kind == "segm" else shapes
+    wanted = [p.name for p in bench.peers if kind in p.kinds]
+    task = {**files, "kind": kind, "job": "files", "calls": 2}
+    bench.warm_up({**files, "kind": kind})
+    tasks = {name: {**task, "tool": name} for name in wanted}
+    shows = {**SECOND, "rss": "peak memory of the process"}
+    what = {"segm": "masks", "keypoints": "keypoints"}[kind]
+    yield Line("Masks and keypoints, 20 an image", f"{name} {what}", kind, tasks, shows)
 
 
 def cold_job(bench: Bench, name: str) -> Iterator[Line]:
@@ -167,16 +165,24 @@ def threads_job(bench: Bench, name: str) -> Iterator[Line]:
 def linear_job(bench: Bench) -> Iterator[Line]:
     wanted = [p for p in bench.peers if bench.options.slow or not p.slow]
     for n in LINEAR:
-        files = bench.workload("W1", n)
+        files = {**bench.workload("W1", n), "job": "files", "calls": 2}
         bench.warm_up(files)
-        for calls, shows in (
-            (2, {"call": "files to numbers, second call"}),
-            (1, {"process": "whole process", "rss": "peak memory of the process"}),
-        ):
-            tasks = {
-                p.name: {**files, "tool": p.name, "job": "files", "calls": calls} for p in wanted
-            }
-            yield Line("More detections", f"{n:,}", "linear", tasks, shows)
+        tasks = {p.name: {**files, "tool": p.name} for p in wanted}
+        shows = {**SECOND, "rss": "peak memory of the process"}
+        yield Line("More detections", f"{n:,}", "linear", tasks, shows)
+
+
+def small_job(bench: Bench) -> Iterator[Line]:
+    folder = HERE.parent / "datasets" / "shapes"
+    files = {
+        "truth": folder / "instances_test.json",
+        "detections": folder / "detections" / "contours.json",
+    }
+    task = {name: str(file) for name, file in files.items()} | {"job": "files", "calls": 50}
+    bench.warm_up(task)
+    tasks = {p.name: {**task, "tool": p.name} for p in bench.peers}
+    shows = {"median": "files to numbers, 50 calls", "median cpu": "the same, processor time"}
+    yield Line("Two small files", "shapes", "small", tasks, shows)
 
 
 def voc_job(bench: Bench) -> Iterator[Line]:
@@ -251,26 +257,19 @@ def ranking_job(bench: Bench) -> Iterator[Line]:
             yield Line("Image-level classifiers", data, metric, tasks, {"call": metric}, 1e-12)
 
 
-def streaming_job(bench: Bench) -> Iterator[Line]:
-    task = {"job": "streaming", "calls": 100, "threads": 1}
-    tasks = {p.name: {**task, "tool": p.name} for p in bench.peers if p.streams}
-    shows = {"median": "update, a batch of 16 images", "final": "final numbers of 1,600"}
-    yield Line("Streaming", "16 x 100", "streaming", tasks, shows, tolerance=0.0)
-
-
 def batches_job(bench: Bench) -> Iterator[Line]:
-    """W1 in 313 batches of 16; torchmetrics, if it is installed, with both of its backends."""
-    files = {**bench.workload("W1"), "calls": 2, "threads": 1}
-    tools = ["detmap"]
-    if find_spec("torchmetrics") and find_spec("torchvision"):
-        tools += ["detmap.integrations.torchmetrics", "torchmetrics.detection.mean_ap pycocotools"]
-        tools += ["torchmetrics.detection.mean_ap faster_coco_eval"] * bool(
-            find_spec("faster_coco_eval")
-        )
-    tasks = {name: {**files, "job": "batches", "tool": name} for name in tools}
-    tasks["files"] = {**files, "job": "files", "tool": "detmap"}
-    shows = {"call": "boxes to AP, second call"}
-    yield Line("Batches of 16", "W1", "batches", tasks, shows, tolerance=None)
+    """W1 in 313 batches of 16: the streaming evaluators, and torchmetrics if it is installed."""
+    task = {**bench.workload("W1"), "job": "batches", "calls": 313, "threads": 1}
+    streams = [p.name for p in bench.peers if p.streams]
+    metrics = ["detmap.integrations.torchmetrics", "detmap.compat"]
+    backends = ("pycocotools", "faster_coco_eval")
+    metrics += [f"torchmetrics {each}" for each in backends if find_spec(each)]
+    shows = {"median": "update, a batch of 16 images", "median cpu": "the same, processor time"}
+    shows |= {"final": "final numbers", "final cpu": "the same, processor time"}
+    for title, tools in (("Batches of 16", streams), ("Batches of 16, torchmetrics", metrics)):
+        if tools is streams or find_spec("torchmetrics"):
+            tasks = {name: {**task, "tool": name} for name in tools}
+            yield Line(title, "W1", "batches", tasks, shows, tolerance=0.0)
 
 
 def cells_job(bench: Bench) -> Iterator[Line]:
@@ -355,8 +354,8 @@ OF_WORKLOAD: dict[str, Callable[[Bench, str], Iterator[Line]]] = {
     "process": process_job,
     "cold": cold_job,
     "threads": threads_job,
-    "segm": segm_job,
-    "keypoints": keypoints_job,
+    "segm": partial(shapes_job, kind="segm"),
+    "keypoints": partial(shapes_job, kind="keypoints"),
 }
 EXTRA = ("segm", "keypoints")  # jobs of a workload that are done where --only names them
 OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
@@ -365,7 +364,7 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "dota": dota_job,
     "openimages": open_images_job,
     "ranking": ranking_job,
-    "streaming": streaming_job,
+    "small": small_job,
     "batches": batches_job,
     "cells": cells_job,
     "lvis": lvis_job,
@@ -446,19 +445,18 @@ class Bench:
                 whole = time.perf_counter() - begin
                 errors.seek(0)
                 complaint = errors.read()[-2000:].decode(errors="replace").strip().splitlines()
-            empty = {"stats": [], "seconds": [], "extra": {}}
+            empty = {"stats": [], "seconds": [], "cpu": [], "extra": {}}
             found = json.loads(answer.read_bytes()) if answer.exists() else empty
         values = {"process": whole, "rss": usage.ru_maxrss * 1024, **found["extra"]}
-        if found["seconds"]:
-            values["call"] = found["seconds"][-1]
-            values["median"] = statistics.median(found["seconds"])
+        for key, (last, median) in KINDS.items():
+            if found[key]:
+                values |= {last: found[key][-1], median: statistics.median(found[key])}
         failure = ""
         if status != 0 or not found["stats"]:
             failure = (complaint or [f"exit status {status}"])[-1]
             if whole >= options.timeout:
                 failure = f"no end within {options.timeout} s"
-        cpu = usage.ru_utime + usage.ru_stime
-        return {"task": task, "values": values, "cpu": cpu, "failure": failure, **found}
+        return {"task": task, "values": values, "failure": failure, **found}
 
     def warm_up(self, files: dict[str, str], job: str = "files") -> None:
         """Compile and cache detmap's kernels, and have the files in memory; not recorded."""

@@ -278,98 +278,93 @@ def moments(result: Any) -> list[float]:
 
 # --- batches as they come -------------------------------------------------------------------------
 
-IMAGES, DETECTIONS, OBJECTS, CLASSES = 16, 100, 8, 80
-CATEGORIES = [{"id": k, "name": f"class {k}"} for k in range(1, CLASSES + 1)]
+IMAGES = 16
+
+Stream = tuple[Callable[[int], Any], Callable[[], Iterable[float]]]
 
 
-def draw_image(rng: Any, image: int) -> tuple[Task, Task]:
-    """Detections near the objects of an image, half of the right class; boxes x, y, width,
-    height.
+def batches(task: Task) -> Call:
+    """The images of two files in batches of 16, one a call, into a streaming evaluator or a metric
+    of torchmetrics, in the form that it takes fastest; the final numbers when all are in.
     """
-    import numpy as np
-
-    corner, size = rng.uniform(0, 500, (OBJECTS, 2)), rng.uniform(10, 150, (OBJECTS, 2))
-    boxes, labels = np.hstack([corner, size]).round(2), rng.integers(1, CLASSES + 1, OBJECTS)
-    near = rng.integers(0, OBJECTS, DETECTIONS)
-    moved = boxes[near] + rng.normal(0, 8, (DETECTIONS, 4))
-    moved[:, 2:] = np.abs(moved[:, 2:]) + 1
-    other = rng.integers(1, CLASSES + 1, DETECTIONS)
-    named = np.where(rng.random(DETECTIONS) < 0.5, labels[near], other)
-    found = {"image_id": image, "boxes": moved, "scores": rng.random(DETECTIONS), "labels": named}
-    return found, {"image_id": image, "boxes": boxes, "labels": labels}
-
-
-def annotations(targets: Iterable[Task]) -> list[Task]:
-    """COCO's records of the objects."""
-    return [
-        {
-            "id": 1000 * t["image_id"] + i + 1,
-            "image_id": t["image_id"],
-            "category_id": label,
-            "bbox": box,
-            "area": box[2] * box[3],
-            "iscrowd": 0,
-        }
-        for t in targets
-        for i, (box, label) in enumerate(
-            zip(t["boxes"].tolist(), t["labels"].tolist(), strict=True)
-        )
-    ]
-
-
-def streaming(task: Task) -> Call:
-    """One batch of 16 images into a streaming evaluator, in the form that it takes fastest; the
-    final numbers when all are in.
-    """
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    batches = []
-    for b in range(task["calls"]):
-        drawn = [draw_image(rng, b * IMAGES + i + 1) for i in range(IMAGES)]
-        batches.append(tuple(map(list, zip(*drawn, strict=True))))
-    make = {"detmap": own_stream, "hotcoco": hotcoco_stream, "vernier": vernier_stream}
-    update, final = make[task["tool"]](batches)
-    turns = iter(range(len(batches)))
+    truth = json.loads(Path(task["truth"]).read_bytes())
+    found = json.loads(Path(task["detections"]).read_bytes())
+    streams = {"detmap": own_stream, "hotcoco": hotcoco_stream, "vernier": vernier_stream}
+    update, final = streams.get(task["tool"], metric_stream)(truth, found, task)
+    turns = iter(range(task["calls"]))
 
     def finish() -> list[float]:
-        begin = time.perf_counter()
+        begin = time.perf_counter(), time.process_time()
         values = numbers(final())
-        EXTRA["final"] = time.perf_counter() - begin
+        EXTRA["final"], EXTRA["final cpu"] = (
+            time.perf_counter() - begin[0],
+            time.process_time() - begin[1],
+        )
         return values
 
     EXTRA_STATS.append(finish)
     return lambda: update(next(turns)) or []
 
 
-Stream = tuple[Callable[[int], Any], Callable[[], Iterable[float]]]
+def in_batches(truth: Task, found: list[Task], dtype: Any = float) -> list[tuple[Any, Any]]:
+    """Predictions and targets of 16 images at a time, a dict of arrays for each image."""
+    import numpy as np
+
+    sides: list[dict[int, list[Task]]] = []
+    for records in (found, truth["annotations"]):
+        sides.append({image["id"]: [] for image in truth["images"]})
+        for record in records:
+            sides[-1][record["image_id"]].append(record)
+    of = {"labels": "category_id", "area": "area", "iscrowd": "iscrowd", "scores": "score"}
+
+    def image(number: int, records: list[Task], *names: str) -> Task:
+        arrays = {"boxes": np.array([each["bbox"] for each in records], dtype).reshape(-1, 4)}
+        for name in names:
+            kind = dtype if name in ("area", "scores") else np.int64
+            arrays[name] = np.array([each.get(of[name], 0) for each in records], kind)
+        return {"image_id": number, **arrays}
+
+    ids = [each["id"] for each in truth["images"]]
+    return [
+        (
+            [image(i, sides[0][i], "labels", "scores") for i in ids[start : start + IMAGES]],
+            [
+                image(i, sides[1][i], "labels", "area", "iscrowd")
+                for i in ids[start : start + IMAGES]
+            ],
+        )
+        for start in range(0, len(ids), IMAGES)
+    ]
 
 
-def own_stream(batches: list[Any]) -> Stream:
+def own_stream(truth: Task, found: list[Task], task: Task) -> Stream:
     import detmap
 
-    def evaluator() -> Any:
-        return detmap.Evaluator(classes={c["id"]: c["name"] for c in CATEGORIES}, box_format="xywh")
-
-    warm, stream = evaluator(), evaluator()
-    warm.update(*batches[0])
-    warm.compute()
-    return lambda i: stream.update(*batches[i]), lambda: stream.compute().metrics.values()
+    ready = in_batches(truth, found)
+    classes = {each["id"]: each["name"] for each in truth["categories"]}
+    stream = detmap.Evaluator(classes=classes, box_format="xywh")
+    return lambda i: stream.update(*ready[i]), lambda: stream.compute().metrics.values()
 
 
-def hotcoco_stream(batches: list[Any]) -> Stream:
+def hotcoco_stream(truth: Task, found: list[Task], task: Task) -> Stream:
     import hotcoco
     import numpy as np
 
-    stream = hotcoco.StreamingEval(CATEGORIES)
+    stream = hotcoco.StreamingEval(truth["categories"])
+    objects: dict[int, list[Task]] = {image["id"]: [] for image in truth["images"]}
+    for each in truth["annotations"]:
+        objects[each["image_id"]].append(each)
     ready = []
-    for predictions, targets in batches:
-        columns = []
-        for p in predictions:
-            image = np.full(DETECTIONS, p["image_id"])
-            columns.append(np.column_stack([image, p["boxes"], p["scores"], p["labels"]]))
-        images = [{"id": t["image_id"], "width": 640, "height": 640} for t in targets]
-        ready.append((images, annotations(targets), np.concatenate(columns)))
+    for start, (predictions, _) in enumerate(in_batches(truth, found)):
+        images = truth["images"][start * IMAGES :][:IMAGES]
+        columns = [
+            np.column_stack(
+                [np.full(len(p["scores"]), p["image_id"]), p["boxes"], p["scores"], p["labels"]]
+            )
+            for p in predictions
+        ]
+        known = [each for image in images for each in objects[image["id"]]]
+        ready.append((images, known, np.concatenate(columns)))
 
     def final() -> Iterable[float]:
         last = stream.finalize()
@@ -380,95 +375,56 @@ def hotcoco_stream(batches: list[Any]) -> Stream:
     return lambda i: stream.update(*ready[i]), final
 
 
-def vernier_stream(batches: list[Any]) -> Stream:
+def vernier_stream(truth: Task, found: list[Task], task: Task) -> Stream:
     """It has the ground truth up front; an update ends when its worker has taken the batch in."""
     from vernier import instance
 
-    targets = [t for _, each in batches for t in each]
-    truth = {
-        "images": [{"id": t["image_id"], "width": 640, "height": 640} for t in targets],
-        "annotations": annotations(targets),
-        "categories": CATEGORIES,
-    }
-    data = instance.CocoDataset.from_json(json.dumps(truth).encode())
+    ready = in_batches(truth, found)
+    data = instance.CocoDataset.from_json(Path(task["truth"]).read_bytes())
     stream = instance.Evaluator(parity_mode="strict").background(data, num_threads=1)
 
     def update(i: int) -> None:
-        stream.submit(batches[i][0])
-        while stream.images_seen < (i + 1) * IMAGES:
+        stream.submit(ready[i][0])
+        while stream.images_seen < min((i + 1) * IMAGES, len(truth["images"])):
             time.sleep(0)
 
     return update, lambda: stream.finalize().stats
 
 
-def in_batches(task: Task) -> Call:
-    """The files' images in batches of 16, into `Evaluator` or a metric of torchmetrics, to AP."""
-    batches = list(file_batches(task))
-    categories = json.loads(Path(task["truth"]).read_bytes())["categories"]
-
-    def call() -> Iterable[float]:
-        metric = batch_metric(task["tool"], categories)
-        for batch in batches:
-            metric.update(*batch)
-        found = metric.compute()
-        return [found.metrics["AP"] if task["tool"] == "detmap" else float(found["map"])]
-
-    return call
-
-
-def batch_metric(tool: str, categories: list[Task]) -> Any:
-    """Returns an empty metric; `tool` is detmap, or a module and the backend of torchmetrics."""
-    if tool == "detmap":
-        import detmap
-
-        classes = {c["id"]: c["name"] for c in categories}
-        return detmap.Evaluator(classes=classes, box_format="xywh")
-    from importlib import import_module
-
-    module, _, backend = tool.partition(" ")
-    make = import_module(module).MeanAveragePrecision
-    return make(box_format="xywh", **({"backend": backend} if backend else {}))
-
-
-def file_batches(task: Task) -> Iterable[tuple[list[Task], list[Task]]]:
-    """Predictions and targets of 16 images at a time, as arrays or tensors."""
+def metric_stream(truth: Task, found: list[Task], task: Task) -> Stream:
+    """A metric of torchmetrics, as detmap's class, with the drop-in, or with its own backends."""
     import numpy as np
+    import pytest
+    import torch
 
-    if task["tool"] == "detmap":
-        convert: Callable[[Any], Any] = np.asarray
+    from detmap.compat import patch_pycocotools
+    from tests.support import stand_ins
+
+    stand_ins.torchvision(pytest.MonkeyPatch())  # where there is none for this torch
+    from torchmetrics.detection.mean_ap import MeanAveragePrecision
+
+    options = {"box_format": "xywh", "warn_on_many_detections": False}
+    if task["tool"] == "detmap.integrations.torchmetrics":
+        from detmap.integrations.torchmetrics import MeanAveragePrecision
+    elif task["tool"] == "detmap.compat":
+        patch_pycocotools()
     else:
-        from torch import from_numpy as convert
-    truth = json.loads(Path(task["truth"]).read_bytes())
-    sides: list[dict[int, list[Task]]] = []
-    for records in (json.loads(Path(task["detections"]).read_bytes()), truth["annotations"]):
-        rows: dict[int, list[Task]] = {image["id"]: [] for image in truth["images"]}
-        for record in records:
-            rows[record["image_id"]].append(record)
-        sides.append(rows)
-    keys = {"labels": ("category_id", np.int64), "area": ("area", np.float32)}
-    keys |= {"iscrowd": ("iscrowd", np.int64), "scores": ("score", np.float32)}
-
-    def image(records: list[Task], names: tuple[str, ...]) -> Task:
-        boxes = np.array([each["bbox"] for each in records], dtype=np.float32).reshape(-1, 4)
-        columns = {
-            name: np.array([each.get(keys[name][0], 0) for each in records], dtype=keys[name][1])
-            for name in names
-        }
-        return {name: convert(each) for name, each in {"boxes": boxes, **columns}.items()}
-
-    ids = [each["id"] for each in truth["images"]]
-    for start in range(0, len(ids), IMAGES):
-        some = ids[start : start + IMAGES]
-        yield (
-            [image(sides[0][i], ("labels", "scores")) for i in some],
-            [image(sides[1][i], ("labels", "area", "iscrowd")) for i in some],
-        )
+        options["backend"] = task["tool"].rpartition(" ")[2]
+    metric = MeanAveragePrecision(**options)
+    ready = [
+        [
+            [{k: torch.from_numpy(v) for k, v in each.items() if k != "image_id"} for each in side]
+            for side in batch
+        ]
+        for batch in in_batches(truth, found, np.float32)
+    ]
+    return lambda i: metric.update(*ready[i]), lambda: [float(metric.compute()["map"])]
 
 
 # --- a cluster ------------------------------------------------------------------------------------
 
 
-def draw_shard(shard: int, n_images: int, n_detections: int, n_classes: int = CLASSES) -> Any:
+def draw_shard(shard: int, n_images: int, n_detections: int, n_classes: int = 80) -> Any:
     """Truth and detections of random boxes, half of the detections near an object."""
     import numpy as np
 
@@ -626,8 +582,7 @@ JOBS = {
     "dota": dota,
     "voc twin": voc_twin,
     "ranking": ranking,
-    "streaming": streaming,
-    "batches": in_batches,
+    "batches": batches,
     "cells": cells,
     "compare": compare,
     "cluster": cluster,
@@ -650,13 +605,15 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (task["memory"], task["memory"]))
     call = JOBS[task["job"]](task)
     seconds: list[float] = []
+    cpu: list[float] = []
     values: Iterable[float] = []
     while len(seconds) < task["calls"] and (not seconds or seconds[-1] < task["patience"]):
-        begin = time.perf_counter()
+        begin, began = time.perf_counter(), time.process_time()
         values = call()
         seconds.append(time.perf_counter() - begin)
+        cpu.append(time.process_time() - began)
     stats = numbers(values) + [value for make in EXTRA_STATS for value in make()]
-    answer = {"stats": stats, "seconds": seconds, "extra": EXTRA}
+    answer = {"stats": stats, "seconds": seconds, "cpu": cpu, "extra": EXTRA}
     Path(task["answer"]).write_text(json.dumps(answer), encoding="ascii")
 
 
