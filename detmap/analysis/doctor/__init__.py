@@ -126,11 +126,17 @@ def examine_quickly(
         return Findings()
     from detmap.analysis.doctor.loose_readers import whole as is_whole
 
-    shaped = truth.shapes is not None and isinstance(path, str | Path)
+    shaped = truth.shapes is not None and (isinstance(path, str | Path) or _are_records(path))
     if path is None or (detections is not None and is_whole(detections) and not shaped):
         return _examine(truth, cast("Given", detections), None, protocol, clock)
     strictly = None if detections is None else lambda: detections
     return _examine(truth, path, strictly, protocol, clock, widely, class_names)
+
+
+def _are_records(given: Any) -> bool:
+    """Whether these are COCO's records in memory, whose shapes are read as those of a file."""
+    first = given[0] if isinstance(given, list) and given else None
+    return isinstance(first, dict) and {"image_id", "category_id"} <= first.keys()
 
 
 def _examine(

@@ -15,11 +15,11 @@ from detmap.analysis.doctor.box_layouts import FRACTION, SHARE
 from detmap.analysis.doctor.duplicates import doubled
 from detmap.analysis.doctor.repeated_rows import SHARE as REPEATED
 from detmap.analysis.doctor.repeated_rows import repeated, tail_repeats
-from detmap.analysis.doctor.truth_checks import contradicts
+from detmap.analysis.doctor.truth_checks import contradicts, is_many, shape_boxes
 from detmap.core.base.locks import cached_property
 from detmap.core.base.sums import add_integers
 from detmap.core.overlaps.row_overlaps import Met, best_overlaps
-from detmap.core.tables import Detections, Truth, boxes_as
+from detmap.core.tables import Detections, Truth, apart, boxes_as
 
 BEYOND = 1.0 + 1e-6  # a score above is no probability
 LEAST_ROWS = 20  # from which equal scores are no accident
@@ -160,6 +160,12 @@ def _has_doubles(view: View) -> bool:
     return doubled(view.detections.take(view.some)) > DOUBLES
 
 
+def _masks_are_elsewhere(view: View) -> bool:
+    """Masks do not lie in the box beside them: of their records, or of the tables."""
+    around = shape_boxes(view.detections.shapes)
+    return around is not None and is_many(apart(around[view.some], view.boxes))
+
+
 def _lacks_labels(view: View) -> bool:
     return lacks_labels(view.truth, view.detections.image, view.detections.score)
 
@@ -215,6 +221,7 @@ CHECKS: tuple[Callable[[View], bool], ...] = (
     _boxes_are_odd,
     _some_is_bare,
     _has_doubles,
+    _masks_are_elsewhere,
     _lacks_labels,
     _is_wrong,
     _is_mixed_up,

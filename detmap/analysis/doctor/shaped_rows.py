@@ -17,14 +17,14 @@ from detmap.analysis.doctor.explanation import ON
 from detmap.analysis.doctor.raw_rows import Raw, best_objects
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Sample
-from detmap.analysis.doctor.truth_checks import apart, is_many
+from detmap.analysis.doctor.truth_checks import is_many
 from detmap.analysis.doctor.turned_images import turn_single
 from detmap.core.overlaps import KINDS
 from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.core.results.findings import Finding
-from detmap.core.tables import Shapes, Truth
+from detmap.core.tables import Shapes, Truth, apart
 from detmap.errors import DataError
 
 Boxes = NDArray[np.float64]

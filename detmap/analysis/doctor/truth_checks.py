@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from detmap.analysis.doctor import truth_layouts
 from detmap.core.results.findings import Finding
-from detmap.core.tables import Shapes, Truth, boxes_as
+from detmap.core.tables import Shapes, Truth, apart, boxes_as
 
 ODD, LEAST_ODD = 0.05, 5  # share and number of objects that are no accident
 MOST_AREA, LEAST_AREA = 1.2, 0.01  # of the area of the box, of a right `area`
 CROWD = 0.3  # share of crowds, from which on a converter's flag is likelier
-NEAR = 0.5  # IoU of a mask's box with the box of the object
 TWICE = 0.005  # share of objects that are listed again
 
 
@@ -128,18 +127,6 @@ def _masks(truth: Truth) -> Iterator[Finding]:
             f"{first(truth, odd)}"
         )
         yield Finding("truth-shapes", text)
-
-
-def apart(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Returns (n,) which boxes x, y, width, height with a size overlap little, row by row."""
-    with np.errstate(all="ignore"):
-        sides = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:]) - np.maximum(
-            a[:, :2], b[:, :2]
-        )
-        shared = np.where((sides > 0).all(axis=1), sides.prod(axis=1), 0.0)
-        union = a[:, 2] * a[:, 3] + b[:, 2] * b[:, 3] - shared
-        sized = (b[:, 2:] > 2).all(axis=1)
-        return np.asarray(sized & ~(shared / union >= NEAR))
 
 
 def count_repeated(truth: Truth) -> int:

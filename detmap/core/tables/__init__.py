@@ -372,6 +372,10 @@ def reversed_boxes(boxes: NDArray[np.float64], box_format: BoxFormat) -> NDArray
     return np.asarray((sides < 0).any(axis=1))
 
 
+NEAR = 0.5
+"""IoU of the box around a shape with the box beside it, below which these are of two things."""
+
+
 def boxes_as(
     boxes: NDArray[np.float64], given: BoxFormat, wanted: BoxFormat
 ) -> NDArray[np.float64]:
@@ -390,3 +394,15 @@ def boxes_as(
         out[:, :2] = boxes[:, :2] + 1
         out[:, 2:] = boxes[:, :2] + boxes[:, 2:]
     return out
+
+
+def apart(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Returns (n,) which boxes x, y, width, height with a size overlap little, row by row."""
+    with np.errstate(all="ignore"):
+        sides = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:]) - np.maximum(
+            a[:, :2], b[:, :2]
+        )
+        shared = np.where((sides > 0).all(axis=1), sides.prod(axis=1), 0.0)
+        union = a[:, 2] * a[:, 3] + b[:, 2] * b[:, 3] - shared
+        sized = (b[:, 2:] > 2).all(axis=1)
+        return np.asarray(sized & ~(shared / union >= NEAR))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import detmap
 from detmap.analysis.doctor.shaped_rows import by_rows, decoded, encoded, transposed
 from tests.support.running import run
 from tools.doctor_kinds import KINDS, dense, run_text, sizes
@@ -56,6 +57,45 @@ def test_a_fix_keeps_and_moves_shapes(tmp_path: Path, shape: str, kind: str) -> 
     fixed = ap50(*files, *protocol, *found[0]["fix"].split())
     assert fixed == pytest.approx(expected, abs=close)
     assert run("eval", *files, *protocol, "--strict").code == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["masks in C order", "masks with x and y swapped"])
+def test_masks_beside_right_boxes_are_noticed_everywhere(tmp_path: Path, kind: str) -> None:
+    """The boxes alone look right."""
+    right, given = wrong("masks", kind)
+    size = sizes(right)
+    for one, other in zip(right.rows, given.rows, strict=True):
+        mask = dense(one["segmentation"], size[one["image_id"]][::-1])
+        y, x = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+        other["bbox"] = [int(v) for v in (x[0], y[0], x[-1] - x[0] + 1, y[-1] - y[0] + 1)]
+    truth, found = write(tmp_path, given)
+    out, name = tmp_path / "out", KINDS[kind].wanted[0]
+    for command, *more in (
+        ("eval", found),
+        ("compare", found, found),
+        ("diagnose", found),
+        ("match", found, "-o", out.with_suffix(".npz")),
+        ("report", found, "-o", out.with_suffix(".html")),
+    ):
+        done = run(command, truth, *more, "-p", "coco-segm")
+        assert (done.code, name in done.err) == (0, True), (command, done.err)
+    assert run("eval", truth, found, "-p", "coco-segm", "--strict").code == 2
+    in_memory = detmap.evaluate(given.truth, given.rows, "coco-segm")
+    assert name in {each.name for each in in_memory.findings}
+    for rows, n_notes in ((right.rows, 0), (given.rows, 1)):
+        evaluator = detmap.Evaluator("coco-segm", truth=truth)
+        for image in given.truth["images"]:
+            own = [k for k, row in enumerate(rows) if row["image_id"] == image["id"]]
+            boxes = [given.rows[k]["bbox"] for k in own]
+            ends = [[x, y, x + w, y + h] for x, y, w, h in boxes]
+            one = {"boxes": np.reshape(ends, (-1, 4)), "image_id": image["id"]}
+            one["labels"] = [rows[k]["category_id"] for k in own]
+            one["scores"] = [rows[k]["score"] for k in own]
+            one["masks"] = [rows[k]["segmentation"] for k in own]
+            evaluator.update([one])
+        codes = [note.code for note in evaluator.compute().notes if note.is_shown]
+        assert codes.count("mask-outside-box") == n_notes
 
 
 @pytest.mark.slow

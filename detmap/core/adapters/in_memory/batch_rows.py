@@ -55,7 +55,13 @@ class Reader(Joiner):
             ids, predicted, sizes, notes = self._known(self.truth, ids, predicted, sizes)
             like = self.truth.table.shapes
         found, dropped = self._predictions(ids, predicted, sizes, like, objects)
-        return Batch(ids, found, objects, distinct(notes, dropped))
+        form = batches.table_format(self.box_format)
+        odd = [
+            batch_shapes.outside_boxes(where, rows.boxes, rows.shapes, form)
+            for where, rows in (("predictions", found), ("targets", objects))
+            if rows is not None
+        ]
+        return Batch(ids, found, objects, distinct(notes, dropped, *odd))
 
     def _known(
         self, truth: Known, ids: NDArray[Any], images: Sequence[Fields], sizes: NDArray[np.float64]

@@ -11,8 +11,13 @@ from detmap.core.adapters.in_memory.batches import Fields, image_size, place_at,
 from detmap.core.base.flat_rows import flatten_rows
 from detmap.core.overlaps import ragged_runs
 from detmap.core.overlaps.shape_records import ShapeReader
-from detmap.core.tables import BoxFormat, Shapes, boxes_as
+from detmap.core.tables import BoxFormat, Note, Shapes, apart, boxes_as
 from detmap.errors import DataError
+
+OUTSIDE = (
+    "masks do not lie in the box beside them: a mask has the height and width of its image, run "
+    "lengths go down the columns, and a box is in pixels"
+)
 
 
 def shapes_of(
@@ -53,6 +58,19 @@ def shapes_of(
         list(chain.from_iterable(values)), np.repeat(sizes, count, axis=0), place, like
     )
     return shapes, count, sizes
+
+
+def outside_boxes(
+    where: str, boxes: NDArray[np.float64], shapes: Shapes | None, box_format: BoxFormat
+) -> tuple[Note, ...]:
+    """Returns the note on masks that do not lie in the boxes (n, 4) beside them."""
+    runs = getattr(shapes, "runs", None)
+    if runs is None:
+        return ()
+    around = np.asarray(runs.boxes, dtype=np.float64)
+    odd = int(apart(around, boxes_as(boxes, box_format, "xywh")).sum())
+    note = Note("mask-outside-box", OUTSIDE, odd, where, numbers=(len(boxes),), condition="odd")
+    return (note,) * bool(len(boxes))
 
 
 def boxes_around(
