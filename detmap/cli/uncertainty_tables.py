@@ -139,7 +139,7 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
         per_class = arguments.per_class or arguments.table == "class-intervals"
         tables += metric_tables(made, per_class)
     if arguments.ties:
-        from detmap.core.statistics.interval_tables import tie_table
+        from detmap.core.statistics.ties import tie_table
 
         streams.progress("evaluating random orders of tied scores")
         ties = result.ties(threads=threads)

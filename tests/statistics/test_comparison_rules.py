@@ -15,11 +15,11 @@ from detmap.core.statistics.comparison import Comparison, Maker, Pair
 from detmap.core.statistics.estimates import Estimates, Interval, Rule
 from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.formulas import multiple_comparisons as multiple
-from detmap.core.statistics.interval_tables import comparison_tables, metric_tables, tie_table
+from detmap.core.statistics.interval_tables import comparison_tables, metric_tables
 from detmap.core.statistics.intervals import Intervals
 from detmap.core.statistics.sampling_units import units
 from detmap.core.statistics.subsets import subsets
-from detmap.core.statistics.ties import Tied
+from detmap.core.statistics.ties import Tied, tie_table
 
 NAN = math.nan
 VALUES = {"x": (0.5, 0.6, 0.2, 0.7), "y": (0.6, 0.6, 0.4, 0.7), "z": (0.44, 0.7, 0.2, 0.7)}
@@ -34,7 +34,7 @@ def evaluated(name: str, n: int = 100, spread: float = 0.1, **values: Any) -> Ev
     noise[:, 3] = 0
     rules = tuple(Rule(why_not=why) for why in ("", "few", "", ""))
     estimates = Estimates(value, value, value + noise, made, rules)
-    return Evaluated(("AP", "AR"), ((0, "AP"), (1, "AP")), 2, estimates)
+    return Evaluated(("AP", "AR"), ((0, "AP"), (1, "AP")), estimates)
 
 
 def maker(names: str = "xyz", adjust: str = "holm", **changes: Any) -> Maker:

@@ -69,7 +69,6 @@ def test_subsets_are_evaluations_of_selected_images(integrator: str) -> None:
     expected += [result.per_class[k][name] for k, name in found.cells]
     np.testing.assert_array_equal(found.estimates.value, expected)
     assert found.metrics == tuple(result.metrics)
-    assert found.n_classes == 3
 
 
 def test_units_with_an_object_of_each_class() -> None:
@@ -103,6 +102,38 @@ def test_recall_at_a_limit_that_few_crowded_images_reach_has_no_interval() -> No
     found = detmap.summarize(crowded(draw(5, 120))).intervals()
     assert "few images have many of the objects" in found.metrics["AR@1"].why_not
     assert "few images" not in found.metrics["AR@1000"].why_not
+
+
+def crowd(n: int = 60) -> tuple[detmap.Truth, Any]:
+    """Two classes on every image; the second detector's scores vary."""
+    rng = np.random.default_rng(1)
+    image, label = np.repeat(np.arange(n), 2), np.tile([1, 2], n)
+    boxes = np.tile([[0.0, 0, 20, 20], [50, 0, 20, 20]], (n, 1))
+    truth = detmap.truth_from_arrays(image, label, boxes)
+    moved = boxes + rng.choice([0, 30], (2 * n, 1), p=[0.8, 0.2]) * [0, 1, 0, 0]
+    return truth, detmap.detections_from_arrays(truth, image, label, moved, rng.random(2 * n))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "settings"),
+    [
+        ("ultralytics-8.4", {}),
+        ("coco-bbox", {"operating.rule": "best_mean_f1", "metrics": ["P", "R", "F1", "AP50"]}),
+    ],
+)
+def test_precision_and_recall_at_the_best_f1_have_no_interval(
+    protocol: str, settings: dict[str, Any]
+) -> None:
+    made = detmap.evaluate(*crowd(), protocol, settings=settings).intervals()
+    for rows in (made.metrics, made.per_class["1"]):
+        for name, one in rows.items():
+            searched = name in ("P", "R")
+            assert one.why_not.startswith("the score of the best F1 differs") is searched, name
+            assert math.isnan(one.low) is (searched or bool(one.why_not))
+    assert made.metrics["mAP50" if settings == {} else "F1"].why_not == ""
+    at_a_score = {"operating.rule": "above", "metrics": ["P", "R", "F1"]}
+    made = detmap.evaluate(*crowd(), "coco-bbox", settings=at_a_score).intervals()
+    assert [one.why_not for one in made.metrics.values()] == [""] * 3
 
 
 def test_rules_by_metric_and_class() -> None:

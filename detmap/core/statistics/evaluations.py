@@ -42,13 +42,11 @@ class Evaluated:
     ----------
     metrics : (Q,) names
     cells : (class, name) of each further number; classes by position
-    n_classes : number of all classes
     estimates : (Q + C k) numbers
     """
 
     metrics: tuple[str, ...]
     cells: tuple[tuple[int, str], ...]
-    n_classes: int
     estimates: Estimates
 
 
@@ -94,7 +92,7 @@ def evaluate_matches(
     listed = tuple(_rules(matches, scores, rows, of_class, subsets.units))
     cells = [(int(k), row.name) for row in of_class for k in places]
     estimates = Estimates(value, whole, parts, subsets, listed)
-    return Evaluated(tuple(row.name for row in rows), tuple(cells), len(categories), estimates)
+    return Evaluated(tuple(row.name for row in rows), tuple(cells), estimates)
 
 
 def evaluate_result(
@@ -145,7 +143,7 @@ def evaluate_result(
         if name in searched:
             rules[q] = _at_best_score(rules[q], subsets.units)
     estimates = Estimates(value, value, parts, subsets, tuple(rules))
-    return Evaluated(names, tuple(cells), len(keys), estimates)
+    return Evaluated(names, tuple(cells), estimates)
 
 
 def _each_subset(

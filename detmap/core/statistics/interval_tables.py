@@ -1,4 +1,4 @@
-"""Tables of confidence intervals, ties and comparisons."""
+"""Tables of confidence intervals and comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from detmap.core.statistics.comparison import Comparison, Pair
     from detmap.core.statistics.estimates import Interval
     from detmap.core.statistics.intervals import Intervals
-    from detmap.core.statistics.ties import Tied
 
 HEADER = ("value", "SE", "low", "high", "bias")
 DIFFERENCE = ("difference", "SE", "low", "high", "p", "adjusted p", "MDD")
@@ -43,17 +42,6 @@ def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
         cells = {(k, row): one for k, of in made.per_class.items() for row, one in of.items()}
         tables.append(table(", per class", "class-intervals", cells))
     return tables
-
-
-def tie_table(tied: Mapping[str, Tied]) -> Table:
-    """Table of the metrics over random orders of tied scores."""
-    orders = max((one.orders for one in tied.values()), default=0)
-    return Table(
-        f"in {orders} random orders of tied scores, and as evaluated",
-        ("metric", "value", "lowest", "highest", "mean", "SD"),
-        tuple((name, one.value, one.low, one.high, one.mean, one.sd) for name, one in tied.items()),
-        name="ties",
-    )
 
 
 def _marked(name: str, one: Interval | Pair) -> str:

@@ -3,6 +3,7 @@ give another value: random orders are evaluated, and the lowest and highest valu
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from detmap.core.curves.scores import Scores
 from detmap.core.matching import engine
 from detmap.core.matching.matches import Matches
 from detmap.core.output.cell_text import or_none
+from detmap.core.output.table import Table
 from detmap.core.statistics.random_words import TIES, random_words
 from detmap.core.tables import Detections, Note, Truth, selection
 from detmap.core.tables.grouping import labels, runs
@@ -100,6 +102,17 @@ def ties(
     columns = zip(value, low, high, mean, sd, strict=True)
     rows = zip(names, np.array(list(columns)).tolist(), strict=True)
     return {name: Tied(own, a, b, m, s, n) for name, (own, a, b, m, s) in rows}
+
+
+def tie_table(tied: Mapping[str, Tied]) -> Table:
+    """Table of the metrics over random orders of tied scores."""
+    orders = max((one.orders for one in tied.values()), default=0)
+    return Table(
+        f"in {orders} random orders of tied scores, and as evaluated",
+        ("metric", "value", "lowest", "highest", "mean", "SD"),
+        tuple((name, one.value, one.low, one.high, one.mean, one.sd) for name, one in tied.items()),
+        name="ties",
+    )
 
 
 def note(matches: Matches, scores: Scores, threads: int | None = None) -> list[Note]:
