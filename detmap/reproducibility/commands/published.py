@@ -89,12 +89,13 @@ def _check(entry: Published, arguments: argparse.Namespace) -> int:
     from detmap.reproducibility.reproducing import published
 
     streams.progress(f"reading {arguments.truth}")
-    compared = {load(number.protocol).iou.of for number in entry.numbers}
+    compared = {number.rules().iou.of for number in entry.numbers}
     shapes = next((of for of in compared if kind_of(of).reader is not None), "boxes")
-    truth = read_truth(arguments.truth, split=arguments.split, shapes=shapes)
-    detections = read_detections(arguments.detections, truth)
+    form, split = entry.box_format or None, arguments.split
+    truth = read_truth(arguments.truth, split=split, shapes=shapes, box_format=form)
+    detections = read_detections(arguments.detections, truth, box_format=form)
     plain = load("coco-bbox")  # reads no flags or attributes by name, as `read_truth`
-    truths = truth_by_protocol(arguments.truth, truth, plain, split=arguments.split)
+    truths = truth_by_protocol(arguments.truth, truth, plain, split=split, box_format=form)
     if arguments.images is not None:
         ids = truth.images.ids[read_images(arguments.images, truth)]
         places = selection.image_places(truth, ids)

@@ -2,13 +2,13 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol
 from detmap.core.base.resources import folder
-from detmap.core.protocol import load
+from detmap.core.protocol import Protocol, load
 from detmap.core.tables import Detections, Truth
 from detmap.core.tables.digests import content_digests
 from detmap.errors import DataError
@@ -20,11 +20,16 @@ FIX = "see docs/reproduce.md"
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A published number: protocol, metric and digits."""
+    """A published number: protocol with its changed keys, metric and digits."""
 
     protocol: str
     metric: str
     text: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def rules(self) -> Protocol:
+        """The protocol with the changed keys."""
+        return load(self.protocol).override(self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,7 @@ class Published:
     truth, detections : content digests; "" without files
     verified : date and command of the last check; "" for never
     remarks : notes for readers
+    box_format : of files that do not say it; "" for others
     """
 
     name: str
@@ -56,6 +62,7 @@ class Published:
     detections: str
     verified: str
     remarks: str
+    box_format: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,8 @@ def read(path: Path) -> Published:
         raise DataError(f"{path.name}: numbers", "is not a list of tables", FIX)
     found = tuple(_number(path, each) for each in numbers)
     values = {key: tree[key] for key in texts}
-    return Published(name=path.stem, numbers=found, remarks=str(tree.get("remarks", "")), **values)
+    values |= {key: str(tree.get(key, "")) for key in ("remarks", "box_format")}
+    return Published(name=path.stem, numbers=found, **values)
 
 
 def check(entry: Published, truth: Truth | TruthByProtocol, detections: Detections) -> Check:
@@ -135,7 +143,7 @@ def check(entry: Published, truth: Truth | TruthByProtocol, detections: Detectio
     )
     rows = []
     for number in entry.numbers:
-        rules = load(number.protocol)
+        rules = number.rules()
         metrics = evaluate(truths.table(rules), detections, rules).metrics
         if number.metric not in metrics:
             what = f"{number.protocol} has no metric {number.metric}"
@@ -151,4 +159,5 @@ def _number(path: Path, tree: Any) -> Number:
     if not isinstance(tree, Mapping) or not all(isinstance(tree.get(key), str) for key in keys):
         raise DataError(f"{path.name}: numbers", f"{', '.join(keys)} must be texts", FIX)
     parse(tree["number"])
-    return Number(*(tree[key] for key in keys))
+    protocol, metric, text = (tree[key] for key in keys)
+    return Number(protocol, metric, text, tree.get("settings", {}))

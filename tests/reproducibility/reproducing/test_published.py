@@ -27,7 +27,7 @@ def test_an_entry_is_whole(name: str) -> None:
     assert entry.number_source
     assert bool(entry.detections) == bool(entry.verified)
     for number in entry.numbers:
-        detmap.load_protocol(number.protocol)
+        number.rules()
 
 
 def test_the_sample_prints_its_numbers() -> None:
@@ -58,6 +58,24 @@ def test_the_demo_of_the_coco_api_prints_its_numbers(data: Path, kind: str) -> N
     outcome = run("published", f"coco-demo-{kind}", "--truth", truth, "--detections", results)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.count(" yes") == 12
+
+
+@pytest.mark.parametrize(("least", "code"), [("0.3", 0), ("0.5", 1)])
+def test_an_entry_has_settings_and_a_box_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: str, code: int
+) -> None:
+    for name, line in (("groundtruths", "cat 20 20 10 10"), ("detections", "cat .9 20 20 10 4")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text(line)
+    (tmp_path / "published").mkdir()
+    texts = ("title", "who", "where", "split", "files", "number_source", "truth", "detections")
+    entry = "".join(f'{key} = ""\n' for key in (*texts, "verified")) + 'box_format = "voc xywh"\n'
+    entry += '[[numbers]]\nprotocol = "rafaelpadilla-odm-area"\nmetric = "mAP"\nnumber = "100.0"\n'
+    entry += f"settings = {{ 'iou.thresholds' = [{least}] }}\n"
+    (tmp_path / "published" / "one.toml").write_text(entry)
+    monkeypatch.setattr(published, "folder", lambda name: tmp_path)
+    files = ("--truth", tmp_path / "groundtruths", "--detections", tmp_path / "detections")
+    assert run("published", "one", *files).code == code
 
 
 def flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
