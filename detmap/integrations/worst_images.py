@@ -11,7 +11,7 @@ from detmap.analysis.diagnosis.analysis import BEYOND, KINDS, TP, Diagnosis
 from detmap.analysis.diagnosis.mistakes import ImageErrors
 from detmap.analysis.diagnosis.mistakes import images as by_errors
 from detmap.analysis.diagnosis.operating_sweep import best_f1
-from detmap.analysis.html_report.image_files import Pictures
+from detmap.analysis.html_report.image_files import Pictures, draw_box
 from detmap.core.overlaps.row_overlaps import edges
 from detmap.core.tables import Images
 from detmap.errors import DataError
@@ -71,9 +71,9 @@ class WorstImage:
             raise DataError(str(self.path), pictures.notes()[0], "check the folder of the images")
         picture = np.ascontiguousarray(read[:, :, ::-1])
         for box, right in zip(self.objects[0], self.objects[2], strict=True):
-            _rectangle(picture, box, FOUND if right else MISSED)
+            draw_box(picture, box, FOUND if right else MISSED)
         for box, kind in zip(self.detections[0], self.detections[3], strict=True):
-            _rectangle(picture, box, RIGHT if kind == KINDS[TP] else WRONG)
+            draw_box(picture, box, RIGHT if kind == KINDS[TP] else WRONG)
         return picture
 
 
@@ -142,13 +142,3 @@ def _data(box: list[float], label: int, caption: str) -> dict[str, Any]:
     """A box as W&B has it."""
     position = dict(zip(("minX", "minY", "maxX", "maxY"), box, strict=True))
     return {"position": position, "domain": "pixel", "class_id": label, "box_caption": caption}
-
-
-def _rectangle(picture: NDArray[np.uint8], box: NDArray[np.float64], color: Any) -> None:
-    """Draws the edges of a box."""
-    import cv2
-
-    left, top, right, bottom = np.clip(np.rint(box), -9999, 99999).astype(int).tolist()
-    cv2.rectangle(
-        picture, (left, top), (right - 1, bottom - 1), color, 1 + max(picture.shape) // 800
-    )

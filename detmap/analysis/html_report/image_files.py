@@ -203,3 +203,12 @@ def small_jpeg(picture: NDArray[np.uint8] | None, side: int) -> bytes:
         picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
     done, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
     return data.tobytes() if done else b""
+
+
+def draw_box(picture: NDArray[np.uint8], box: NDArray[np.float64], color: tuple[int, ...]) -> None:
+    """Draws the edges of a box, left, top, right, bottom, into a picture."""
+    import cv2
+
+    left, top, right, bottom = np.clip(np.rint(box), -9999, 99999).astype(int).tolist()
+    wide = 1 + max(picture.shape) // 800
+    cv2.rectangle(picture, (left, top), (right - 1, bottom - 1), color, wide)

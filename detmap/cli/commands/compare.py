@@ -19,6 +19,7 @@ from detmap.cli import (
 from detmap.compare import check_file, compare, is_saved
 from detmap.core.base.display_names import detector_names
 from detmap.core.matching.matches import Matches
+from detmap.core.protocol import Protocol
 from detmap.core.results.result import Result
 from detmap.core.statistics import gate as gates
 from detmap.core.statistics.comparison import REMOVED, TEST
@@ -123,6 +124,15 @@ def _plotted(
     return list(results.values())
 
 
+def _require_known(wanted: list[gates.Gate], rules: Protocol, table: Truth) -> None:
+    """Refuse gates of metrics and classes that the result will not have, before the matching."""
+    if rules.evaluation.rule == "matching":
+        metrics = [row.name for row in rules.rows()[0]]
+        classes = rules.classes.rename_table(table).categories.names
+        for each in wanted:
+            gates.require_known(each, metrics, classes)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Read, match, compare, print, check the gates."""
     wanted = [
@@ -151,11 +161,8 @@ def run(arguments: argparse.Namespace) -> int:
             if not is_saved(each):
                 given[i] = doctor_notes.read_detections(arguments, each, seen, rules)
                 seen = extended(seen, given[i])
-    if isinstance(truth, Truth) and rules.evaluation.rule == "matching":
-        metrics = [row.name for row in rules.rows()[0]]
-        classes = rules.classes.rename_table(seen).categories.names
-        for each in wanted:
-            gates.require_known(each, metrics, classes)
+    if isinstance(truth, Truth):
+        _require_known(wanted, rules, seen)
     drawing = uncertainty_tables.drawing(arguments, truth if isinstance(truth, Truth) else None)
     if arguments.plot is not None:
         truth, given = None, _plotted(arguments, truth, given, names, rules)
