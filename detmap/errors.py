@@ -99,6 +99,10 @@ class MergeError(DetmapError):
     """Two partial results cannot be merged."""
 
 
+class MissingError(DetmapError, ImportError):
+    """A package is not installed, or cannot be imported."""
+
+
 def require(module: str, extra: str) -> Any:
     """Imports a module of an optional dependency.
 
@@ -113,7 +117,7 @@ def require(module: str, extra: str) -> Any:
         package = module.partition(".")[0]
         missing = isinstance(error, ModuleNotFoundError) and error.name == package
         what = "is required but not installed" if missing else f"cannot be imported: {error}"
-        raise DetmapError(package, what, hint(extra)) from None
+        raise MissingError(package, what, hint(extra)) from None
 
 
 def hint(extra: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import detmap
-from detmap.errors import DataError, DetmapError
+from detmap.errors import DataError, MissingError
 from detmap.integrations import host_errors
 from detmap.integrations.host_errors import HostError, value_errors
 from detmap.integrations.inputs import coco_rows, field_values
@@ -22,7 +22,7 @@ try:
     from detectron2.utils import comm
 except ImportError as error:
     fix = "install detectron2 from its source"
-    raise DetmapError("detmap.integrations.detectron2", str(error), fix) from None
+    raise MissingError("detmap.integrations.detectron2", str(error), fix) from None
 
 FIELDS = {"bbox": "pred_boxes", "segm": "pred_masks", "keypoints": "pred_keypoints"}
 NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl")

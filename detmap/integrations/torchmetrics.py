@@ -15,7 +15,7 @@ from typing import Any
 
 import detmap
 from detmap.compat import PycocotoolsQuirk
-from detmap.errors import DetmapError
+from detmap.errors import MissingError
 from detmap.integrations.host_errors import require_protocol
 
 try:
@@ -32,7 +32,7 @@ try:
     from detmap.integrations.inputs import torch_images
 except ImportError as error:
     fix = "pip install torch torchmetrics torchvision"
-    raise DetmapError("detmap.integrations.torchmetrics", str(error), fix) from None
+    raise MissingError("detmap.integrations.torchmetrics", str(error), fix) from None
 
 
 class MeanAveragePrecision(mean_ap.MeanAveragePrecision):  # type: ignore[misc]

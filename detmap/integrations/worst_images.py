@@ -1,6 +1,6 @@
 """The images with most errors and their boxes, for W&B, MLflow and others that show pictures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class WorstImage:
     classes: dict[int, str]
     objects: tuple[NDArray[np.float64], list[int], list[bool]]
     detections: tuple[NDArray[np.float64], list[int], list[float], list[str]]
-    source: tuple[Pictures, Images, int]
+    source: tuple[Pictures, Images, int] = field(repr=False)
 
     def wandb_boxes(self) -> dict[str, Any]:
         """What ``wandb.Image(str(path), boxes=...)`` takes."""

@@ -75,3 +75,14 @@ def test_images_without_a_file_are_left_out(diagnosis: detmap.Diagnosis, tmp_pat
     (tmp_path / second.path.name).write_bytes(b"x")
     with pytest.raises(DataError, match="images without a file"):
         worst_images(diagnosis, tmp_path)[0].drawn()
+
+
+def test_images_may_be_named_by_files(tmp_path: Path) -> None:
+    shutil.copy(PICTURES / "000001.jpg", tmp_path / "a.jpg")
+    box = {"boxes": [[1, 2, 30, 40]], "labels": [1]}
+    for name in ("a.jpg", "a", "x/a.jpg"):
+        image = {**box, "image_id": name, "orig_size": (240, 320)}
+        made = detmap.diagnose([image], [{**image, "scores": [0.5]}])
+        (only,) = worst_images(made, tmp_path)
+        assert only.errors.tp == 1
+        assert "Pictures" not in repr(only)

@@ -26,6 +26,7 @@ from detmap.core.tables import Detections, Truth
 from tests.matching.test_matches import assert_same
 from tests.support.drawing import CocoData, coco_data, draw_coco, draw_voc, voc_data
 from tests.support.drawn_tables import read_coco, voc_tables
+from tests.support.running import python
 from tests.support.tier import drawn
 
 Fields = dict[str, Any]
@@ -566,6 +567,28 @@ def test_what_fails_in_the_background_is_raised_by_the_result(
     monkeypatch.setattr(Evaluator, "compute", lambda self: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         stream.compute_async().result()
+
+
+@pytest.mark.slow
+def test_a_program_that_ends_waits_for_the_background() -> None:
+    code = """
+import atexit, sys, numpy as np, detmap
+rng = np.random.default_rng(0)
+stream = detmap.Evaluator(classes=list("abcde"))
+for _ in range(200):
+    boxes = rng.uniform(0, 500, (400, 4))
+    boxes[:, 2:] += boxes[:, :2] + 1
+    labels = rng.integers(0, 5, 400)
+    found = {"boxes": boxes, "scores": rng.random(400), "labels": labels}
+    stream.update([found], [{"boxes": boxes[:20] + 1, "labels": labels[:20]}])
+background = stream.compute_async()
+assert not background.cancel()
+background.add_done_callback(lambda each: print(each.result()["AP"]))
+atexit.register(lambda: print(stream.compute()["AP"]))
+"""
+    done = python("-c", code)
+    first, second = done.out.split()
+    assert (done.code, done.err, first) == (0, "", second)
 
 
 def test_evaluators_add_up_and_do_not_change() -> None:

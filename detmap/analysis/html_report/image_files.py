@@ -108,7 +108,8 @@ def name_of(images: Images, image: int) -> str:
 
 
 def _stem(images: Images, image: int) -> str:
-    return images.stems[image] or PurePosixPath(str(images.ids[image])).name
+    name = PurePosixPath(str(images.ids[image]))
+    return images.stems[image] or (name.stem if name.suffix.lower() in SUFFIXES else name.name)
 
 
 def _shared(path: Path, name: str) -> tuple[int, bool]:

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from detmap.errors import DataError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -62,7 +62,7 @@ class Workers:
 
         Without threads that function does the work.
         """
-        return work if self._pool is None else self._pool.submit(work).result
+        return work if self._pool is None else _begun(self._pool, work)[0]
 
     def each_batch(
         self, work: Callable[[NDArray[np.int32]], None], sizes: NDArray[np.int64]
@@ -89,10 +89,26 @@ def each_batch(
         workers.each_batch(work, sizes)
 
 
-def _pool(threads: int) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor  # imports logging, which few data need
-
+def _pool(threads: int) -> ThreadPoolExecutor | None:
+    """A pool; None while the interpreter ends, when no thread can start any more."""
+    try:
+        from concurrent.futures import ThreadPoolExecutor  # imports logging, which few data need
+    except RuntimeError:
+        return None
     return ThreadPoolExecutor(threads)
+
+
+def _begun(
+    pool: ThreadPoolExecutor, work: Callable[..., Outcome], *given: Any
+) -> tuple[Callable[[], Outcome], Callable[[], object]]:
+    """Starts `work`; returns functions that wait for its result and cancel it. While the
+    interpreter ends, the first one does the work.
+    """
+    try:
+        future = pool.submit(work, *given)
+    except RuntimeError:
+        return partial(work, *given), lambda: None
+    return future.result, future.cancel
 
 
 def each_largest_first(
@@ -132,18 +148,20 @@ def map_ordered(
 ) -> Iterator[Outcome]:
     """Yields ``work(item)`` for every item, in order, with a bounded number of pending calls."""
     threads = n_threads(threads)
-    if threads == 1 or (isinstance(items, Sized) and len(items) < 2):
+    alone = threads == 1 or (isinstance(items, Sized) and len(items) < 2)
+    pool = None if alone else _pool(threads)
+    if pool is None:
         yield from map(work, items)
         return
-    under_way: deque[Future[Outcome]] = deque()
-    with _pool(threads) as pool:
+    under_way: deque[tuple[Callable[[], Outcome], Callable[[], object]]] = deque()
+    with pool:
         try:
             for item in items:
-                under_way.append(pool.submit(work, item))
+                under_way.append(_begun(pool, work, item))
                 if len(under_way) > threads + 1:
-                    yield under_way.popleft().result()
+                    yield under_way.popleft()[0]()
             while under_way:
-                yield under_way.popleft().result()
+                yield under_way.popleft()[0]()
         finally:
-            for future in under_way:
-                future.cancel()
+            for _, cancel in under_way:
+                cancel()

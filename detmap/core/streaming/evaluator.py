@@ -303,17 +303,21 @@ class Evaluator(Locked, ProposesNames):
         1
 
         Matching and curves run without the interpreter's lock, so a training loop goes on. What the
-        thread raises, ``result()`` raises.
+        thread raises, ``result()`` raises. A program that ends waits for it.
         """
         from concurrent.futures import Future  # takes 5 ms
 
         copied, future = copy(self), Future[Result]()
+        future.set_running_or_notify_cancel()  # it cannot be cancelled any more
 
         def run() -> None:
             try:
-                future.set_result(copied.compute())
+                result = copied.compute()
+                _ = result.metrics  # which are computed when they are asked for
             except BaseException as error:
                 future.set_exception(error)
+            else:
+                future.set_result(result)
 
         Thread(target=run, name="detmap compute").start()
         return future

@@ -42,7 +42,7 @@ def has_second_keys(text: bytes) -> bool:
 
 def _has_other_texts(text: NDArray[np.uint8], n: int) -> bool:
     """Checks if n records of results have more texts than their four keys, which takes no time."""
-    return np.count_nonzero(text == ord('"')) > 8 * n
+    return int(np.count_nonzero(text == ord('"'))) > 8 * n
 
 
 def key(name: str) -> int:

@@ -39,11 +39,9 @@ def read_classes(classes: Any) -> Categories:
         names = {each: str(each) for each in given}
     whole = [isinstance(key, int | np.integer) and not isinstance(key, bool) for key in names]
     if twice or not all(whole):
-        raise DataError(
-            "classes",
-            "not unique" if twice else f"{given[:3]}",
-            "give names, or whole numbers, each once",
-        )
+        of_names = isinstance(classes, Mapping) and all(isinstance(key, str) for key in given)
+        fix = "a dict from id to name" if of_names else "names, or whole numbers, each once"
+        raise DataError("classes", "not unique" if twice else f"{given[:3]}", f"give {fix}")
     ids = sorted(int(key) for key in names)
     if ids and not -(2**63) <= ids[0] <= ids[-1] < 2**63:
         raise DataError("classes", "an id of more than 64 bits", "give smaller ids")

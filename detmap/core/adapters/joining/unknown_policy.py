@@ -350,7 +350,7 @@ def refusal(
     if counted_from_zero(names, truth.categories) and kind == "class":
         fix = (
             "classes seem to count from 0 here: give --class-names FILE (in Python class_names=) "
-            "with one name per line, line 1 for class 0"
+            "with one name per line, line 1 for class 0; an Evaluator without truth has classes="
         )
         return DataError(where, _lacking(kind, names, count, truth, things), fix)
     if kind == "class" and names == [len(table)] and table == list(range(len(table))):
