@@ -75,6 +75,11 @@ def overlaps(evaluated: Evaluated, params: Any) -> dict[tuple[Any, Any], Any]:
     keypoints = evaluated.rules.kind == "keypoints"
     compute = official.computeOks if keypoints else official.computeIoU
     categories = params.catIds if params.useCats else [-1]
+    if not params.useCats:  # both repeat the rows of a category that is listed several times
+        listed = [*params.catIds]
+        for cells in (official._gts, official._dts):
+            for (_, category), records in cells.items():
+                del records[len(records) // listed.count(category) :]
     return {(image, k): compute(image, k) for image in params.imgIds for k in categories}
 
 
