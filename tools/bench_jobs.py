@@ -403,7 +403,7 @@ def metric_stream(truth: Task, found: list[Task], task: Task) -> Stream:
     stand_ins.torchvision(pytest.MonkeyPatch())  # where there is none for this torch
     from torchmetrics.detection.mean_ap import MeanAveragePrecision
 
-    options = {"box_format": "xywh", "warn_on_many_detections": False}
+    options = {"box_format": "xywh"}
     if task["tool"] == "detmap.integrations.torchmetrics":
         from detmap.integrations.torchmetrics import MeanAveragePrecision
     elif task["tool"] == "detmap.compat":
@@ -411,6 +411,7 @@ def metric_stream(truth: Task, found: list[Task], task: Task) -> Stream:
     else:
         options["backend"] = task["tool"].rpartition(" ")[2]
     metric = MeanAveragePrecision(**options)
+    metric.warn_on_many_detections = False
     ready = [
         [
             [{k: torch.from_numpy(v) for k, v in each.items() if k != "image_id"} for each in side]
