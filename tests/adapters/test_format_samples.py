@@ -36,6 +36,22 @@ def test_a_sample_has_the_number_of_coco(
     assert detmap.evaluate(table, rows, "coco-bbox").metrics["AP"] == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_file_of_a_readable_format_needs_no_conversion(
+    tmp_path: Path, plain: tuple[Path, Path], kind: str
+) -> None:
+    if "parquet" in kind:
+        pytest.importorskip("pyarrow")
+    (tmp_path / "sample").mkdir()
+    for root in filter(None, KINDS[kind](tmp_path / "sample")):
+        files = [each for each in [root, *root.rglob("*")] if each.is_file()]
+        for file in [each for each in files if each.suffix != ".png"][:3]:
+            for words in ((file, plain[1]), (plain[0], file)):
+                said = run("eval", *words).err
+                assert "docs/recipes.md" not in said
+                assert "which detmap does not read" not in said
+
+
 BENCHMARKS = (
     *("dota", "rotated-xml", "coco-wholebody", "open-images", "imagenet-det", "imagenet-vid"),
     *("visdrone", "uavdt", "scalabel", "odgt", "wider", "bbgt", "luna16", "sa-co"),

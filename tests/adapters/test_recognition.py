@@ -119,7 +119,7 @@ FILES: dict[str, tuple[str, bytes, str, str]] = {
 def test_first_bytes_name_a_file(
     tmp_path: Path, name: str, data: bytes, what: str, fix: str
 ) -> None:
-    with pytest.raises(DataError, match="which detmap does not read") as refused:
+    with pytest.raises(DataError, match=r"which detmap (does not read|reads with)") as refused:
         detmap.read_truth(make.write(tmp_path / name, data))
     assert what in refused.value.what
     assert fix in refused.value.fix

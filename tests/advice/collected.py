@@ -13,7 +13,7 @@ ADVICE = re.compile(
     r"(?<![\w\-{`'/])--[a-z]"  # an option
     r"|`(?:detmap |\{\} )|(?<!\w)-p [a-z]"  # a command
     r"|\b[a-z_.]+=(?=[\"'\[{(\d.]|True|False|None|no\b|$|[ ,;)]|[a-z_]+$)"  # an argument
-    r"|\b(?:detmap\.[a-z_]+|[a-z_.]+\([^ )]*\))"  # a call
+    r"|\b(?:detmap\.[A-Za-z_]+|[a-z_.]+\([^ )]*\))"  # a call
     r"|in Python |pip install|[Dd]id you mean"
 )
 HELP = {"add_argument", "add_parser", "add_argument_group", "add_option", "compile", "Key"}

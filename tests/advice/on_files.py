@@ -287,6 +287,14 @@ ROWS = (
         "(--unknown drop)",
     ),
     Row(
+        UNKNOWN + "if a model of other classes",
+        lambda p: lambda: wrong.read(p.truth, wrong.of_other_model(p)),
+        r"join by name, (--class-names) FILE .* the model; .* lacks some, (--unknown drop)",
+        lambda p, names, drop: answer(
+            ["eval", p.truth, p.folder / "model.json", names, p.folder / "coco.json", *drop.split()]
+        ),
+    ),
+    Row(
         UNKNOWN + "class (id 0) is not in",
         lambda p: [wrong.numbered(p, 1), wrong.from_zero(p), "--unknown", "drop"],
         "then use (--class-names) FILE",
@@ -428,6 +436,12 @@ ROWS = (
         lambda p: lambda: detmap.evaluate(p.truth, p),
         r"or arrays to detmap\.truth_from_arrays, (detections_from_arrays)",
         lambda p, name: from_arrays(p, f"detmap.{name}"),
+    ),
+    Row(
+        f"{READ}recognition: pass it to detmap.Evaluator.update with image_id,",
+        lambda p: [p.truth, p.write("a.json", wrong.one_image(p))],
+        r"pass it to (detmap\.Evaluator)\.(update) with (image_id)",
+        wrong.in_batches,
     ),
     Row(
         f"{READ}recognition: detmap.truth_from_arrays(frame) or detmap.detections_from_ar",

@@ -251,7 +251,7 @@ def truth_readings(sample: Sample) -> Iterator[Finding]:
     numbers that the devkit's cannot be.
     """
     truth, rows = sample.truth, sample.rows
-    if truth.family != "voc" or truth.box_format != "voc":
+    if truth.family != "voc" or truth.box_format != "voc" or not len(truth):
         return
     before, found = _overlaps(sample, rows), []
     for box_format, change, meaning in TRUTH_READINGS:

@@ -41,6 +41,9 @@ DATUMARO = "datum convert -i FOLDER -if datumaro -f coco_instances -o NEW (docs/
 PATH = "give the path of the file, or arrays to detmap.truth_from_arrays, detections_from_arrays"
 STREAM = "pass it to detmap.Evaluator.update with image_id, or give arrays"
 
+ALL_FILES = "give the folder that holds all of these files, or the file of a whole export"
+"""About files of formats that are read."""
+
 PER_IMAGE = "predictions per image, as torchvision and Hugging Face return them"
 PIPELINE = Seen("output of a Hugging Face pipeline", CONVERT)
 
@@ -84,11 +87,8 @@ XML: tuple[tuple[str, Seen], ...] = (
         r"<annotations\b.*<track\b",
         Seen("CVAT for video XML", "export the task as CVAT for images 1.1 or COCO 1.0"),
     ),
-    (r"<annotations\b.*<image\b", Seen("CVAT for images XML", "export the task as COCO 1.0")),
-    (
-        r"<annotation\b",
-        Seen("one annotation file of VOC", "give the folder that holds all of these files"),
-    ),
+    (r"<annotations\b.*<image\b", Seen("CVAT for images XML", ALL_FILES)),
+    (r"<annotation\b", Seen("one annotation file of VOC", ALL_FILES)),
     (r"<dataset\b.*<images\b", Seen("XML of dlib's imglab", CONVERT)),
     (r"<!DOCTYPE html|<html\b", Seen("a web page", "the download failed: download the file again")),
     (r"<\?xml|<[A-Za-z]", Seen("XML of an unknown tool", CONVERT)),
@@ -99,20 +99,20 @@ KEYS: tuple[tuple[tuple[str, ...], Seen], ...] = (
     (("image_id", "category_id", "score"), Seen("COCO results", PATH)),
     (("image_id", "category_id", "bbox"), Seen("COCO annotations without the images", PATH)),
     (("items", "categories"), Seen("Datumaro JSON", DATUMARO)),
-    (("assets", "tags"), Seen("VoTT JSON", "export VoTT's CSV, or " + _panlabel("vott-json"))),
-    (("asset", "regions"), Seen("VoTT JSON of one image", "export VoTT's CSV")),
+    (("assets", "tags"), Seen("VoTT JSON", ALL_FILES)),
+    (("asset", "regions"), Seen("VoTT JSON of one image", ALL_FILES)),
     (
         ("project", "config", "attribute", "file", "metadata", "view"),
         Seen("a project of VIA 3", "export COCO from VIA 2, or " + CONVERT),
     ),
-    (("_via_img_metadata",), Seen("a project of VIA", f"export COCO from VIA, or {CONVERT}")),
-    (("*.regions", "*.filename"), Seen("VIA JSON", f"export COCO from VIA, or {CONVERT}")),
-    (("shapes", "imagePath"), Seen("LabelMe JSON", CONVERT)),
-    (("classes", "labels"), Seen("labels.json of FiftyOne", "export a COCODetectionDataset")),
+    (("_via_img_metadata",), Seen("a project of VIA", ALL_FILES)),
+    (("*.regions", "*.filename"), Seen("VIA JSON", ALL_FILES)),
+    (("shapes", "imagePath"), Seen("LabelMe JSON", ALL_FILES)),
+    (("classes", "labels"), Seen("labels.json of FiftyOne", ALL_FILES)),
     (("samples.filepath",), Seen("a data set of FiftyOne", "export a COCODetectionDataset")),
-    (("frame_id", "objects"), Seen("results of Darknet", "give detections, or " + CONVERT)),
-    (("data", "annotations.result"), Seen("Label Studio JSON", "export COCO from Label Studio")),
-    (("label.rectanglelabels",), Seen("Label Studio JSON-MIN", "export COCO from Label Studio")),
+    (("frame_id", "objects"), Seen("results of Darknet", ALL_FILES)),
+    (("data", "annotations.result"), Seen("Label Studio JSON", ALL_FILES)),
+    (("label.rectanglelabels",), Seen("Label Studio JSON-MIN", ALL_FILES)),
     (
         ("image_url", "label"),
         Seen("JSON lines of Azure ML", f"export COCO from Azure, or {CONVERT}"),
@@ -124,31 +124,37 @@ KEYS: tuple[tuple[tuple[str, ...], Seen], ...] = (
     (("Labeled Data",), Seen("an export of Labelbox", _panlabel("labelbox"))),
     (("task_id", "response"), Seen("tasks of Scale", _panlabel("scale-ai"))),
     (("task_id", "params"), Seen("tasks of Scale", _panlabel("scale-ai"))),
-    (("labels.box2d",), Seen("labels of BDD100K", _panlabel("bdd100k"))),
+    (("labels.box2d",), Seen("labels of BDD100K", ALL_FILES)),
     (("instances", "metadata"), Seen("SuperAnnotate JSON", _panlabel("superannotate"))),
-    (("objects.classTitle",), Seen("Supervisely JSON", f"export COCO, or {CONVERT}")),
+    (("objects.classTitle",), Seen("Supervisely JSON of one image", ALL_FILES)),
     (("item", "annotations"), Seen("Darwin JSON of V7", _panlabel("v7-darwin"))),
     (("openlabel",), Seen("OpenLABEL JSON", _panlabel("openlabel"))),
     (("metainfo", "data_list"), Seen("annotations of mmdet", "give COCO JSON, or " + CONVERT)),
     (("type", "features"), Seen("GeoJSON", CONVERT)),
-    (("image", "annotations.coordinates"), Seen("CreateML JSON", CONVERT)),
-    (("file_name", "objects"), Seen("metadata of a Hugging Face image folder", CONVERT)),
+    (("image", "annotations.coordinates"), Seen("CreateML JSON", ALL_FILES)),
+    (("file_name", "objects"), Seen("metadata of a Hugging Face image folder", ALL_FILES)),
     (("image", "objects"), Seen("rows of a Hugging Face data set with objects", STREAM)),
     (("bbox", "category"), Seen("the objects of a Hugging Face row", STREAM)),
     (("bbox", "categories"), Seen("the objects of a Hugging Face row", STREAM)),
     (("file_name", "annotations"), Seen("data set dicts of detectron2", "give COCO JSON")),
-    (("bboxes", "labels"), Seen("predictions of mmdet for one image", STREAM)),
+    (("bboxes", "labels"), Seen("predictions of mmdet for one image", f"{ALL_FILES}; or {STREAM}")),
     (("boxes", "labels"), Seen(PER_IMAGE, STREAM)),
     (("*.boxes", "*.labels"), Seen(PER_IMAGE, STREAM)),
     (("score", "label", "box.xmin"), PIPELINE),
     (("*.score", "*.label", "*.box.xmin"), PIPELINE),
     (("predictions.class",), Seen("predictions of Roboflow", CONVERT)),
-    (("name", "class", "confidence", "box"), Seen("Ultralytics' to_json of one image", STREAM)),
+    (
+        ("name", "class", "confidence", "box"),
+        Seen("Ultralytics' to_json of one image", f"{ALL_FILES}; or {STREAM}"),
+    ),
 )
 READ = tuple(seen for _, seen in KEYS[:3])
 """Of COCO, whose readers know more about a damaged file."""
 COLUMNS: tuple[tuple[tuple[str, ...], Seen], ...] = (
-    (("region_shape_attributes",), Seen("VIA CSV", f"export COCO from VIA, or {CONVERT}")),
+    (
+        ("region_shape_attributes",),
+        Seen("VIA CSV", "export JSON or COCO from VIA: detmap reads both"),
+    ),
     (
         ("annotation_id", "lead_time"),
         Seen("Label Studio CSV", "export JSON or COCO from Label Studio: its CSV is for tables"),
@@ -184,7 +190,7 @@ BLANKS_ROW = re.compile(
 )
 MARKED_FOLDERS: tuple[tuple[str, Seen], ...] = (
     ("*.tfrecord*", TFRECORD),
-    ("meta.json", Seen("a project of Supervisely", f"export COCO, or {CONVERT}")),
+    ("meta.json", Seen("a project of Supervisely", ALL_FILES)),
     ("*.pth", TORCH),
 )
 
@@ -210,6 +216,8 @@ def better_error(path: Path, kind: str, error: DataError) -> DataError | None:
             return DataError(shown(path), what, f"give {near}")
         here = " here" * (seen is MATCHES)
         what = f"{seen.name}, which detmap does not read{here}"
+        if seen.fix.startswith(ALL_FILES):
+            what = f"{seen.name}, which detmap reads with the other files of its data set"
         return DataError(shown(path), what, seen.fix)
     other = "detections" if kind == "truth" else "truth"
     alone = [row for row in read[other] if row not in (*GENERAL, *PLAIN)]

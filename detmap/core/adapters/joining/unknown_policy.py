@@ -29,6 +29,12 @@ ADD = (
     '--set scope.unknown=classes (in Python settings={"scope.unknown": "classes"}) adds the '
     "classes without objects, if the ground truth lists only classes with objects"
 )
+OTHER_MODEL = (
+    "if a model of other classes made them, such as COCO's 80, ids that both have are not the same "
+    "classes: join by name, --class-names FILE (in Python class_names=) with the names of the "
+    "model; if the ids are those of the ground truth, which lacks some"
+)
+"""What each choice means for ids of which the ground truth lacks most."""
 MOST_COMPARED = 2000  # names that one is compared with; of more, the neighbours in order
 
 VOC_CLASSES = (
@@ -347,6 +353,10 @@ def refusal(
         return DataError(where, what, fix)
     if kind == "class" and truth.categories.are_numbers and isinstance(names[0], str):
         has = f"the ground truth has only class numbers: name them, --class-names FILE; {has}"
+    example = f" such as {table[0]!r}" if len(table) else ""
+    if kind == "class" and not isinstance(names[0], str) and len(names) > max(2, len(table)):
+        what = _lacking(kind, names, count, truth, things)
+        return DataError(where, what, f"{has}{example}; {OTHER_MODEL}, {FLAG}")
     if counted_from_zero(names, truth.categories) and kind == "class":
         fix = (
             "classes seem to count from 0 here: give --class-names FILE (in Python class_names=) "
@@ -359,7 +369,6 @@ def refusal(
             f"if {names[0]} is another class, {FLAG}"
         )
         return DataError(where, _lacking(kind, names, count, truth, things), fix)
-    example = f" such as {table[0]!r}" if len(table) else ""
     what = _lacking(kind, names, count, truth, things)
     fix = f"{hint}{has}{example}; {FLAG}"
     return DataError(where, what, f"{fix}; {ADD}" if can_add else fix)
