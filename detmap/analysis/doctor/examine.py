@@ -16,6 +16,7 @@ from detmap.analysis.doctor import (
     repeated_rows,
     shaped_rows,
     truth_choice,
+    truth_polygons,
     turned_images,
     unexplained,
 )
@@ -192,6 +193,7 @@ class Examination:
     def _truth(self) -> None:
         image, _ = self.rows.places(self.trial.truth)
         self.findings += about_truth.facts(self.trial, image, self.rows.score)
+        self.findings += truth_polygons.facts(self.trial.shaped_truth, self.findings)
 
     STAGES: ClassVar[dict[str, Callable[[Examination], None]]] = {
         "repeated rows": _repeated,

@@ -105,7 +105,7 @@ HYPOTHESES = (
         truth_crowd="all objects, or at least 30 %, are crowds",
         truth_keypoints="keypoints with x and y are marked as not labeled, or num_keypoints is 0 "
         "beside visible ones",
-        truth_shapes="masks of the ground truth do not lie in their boxes",
+        truth_shapes="masks or polygons of the ground truth do not lie in their boxes",
         truth_unlisted="objects on images, or of categories, that the file does not list",
         truth_ids_twice="objects with the id of another one: pycocotools confuses them",
         truth_near_duplicates="objects of a class that are nearly the same box",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.analysis.doctor import truth_polygons
 from detmap.analysis.doctor.box_layouts import FRACTION, SHARE
 from detmap.analysis.doctor.duplicates import doubled
 from detmap.analysis.doctor.repeated_rows import SHARE as REPEATED
@@ -215,6 +216,10 @@ def _truth_contradicts_itself(view: View) -> bool:
     return contradicts(view.truth)
 
 
+def _polygons_are_elsewhere(view: View) -> bool:
+    return any(True for _ in truth_polygons.facts(view.truth))
+
+
 CHECKS: tuple[Callable[[View], bool], ...] = (
     _rows_are_repeated,
     _scale_is_odd,
@@ -228,6 +233,7 @@ CHECKS: tuple[Callable[[View], bool], ...] = (
     _is_cut,
     _is_moved,
     _truth_contradicts_itself,
+    _polygons_are_elsewhere,
 )
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.doctor import truth_checks, truth_choice, truth_file, truth_layouts
+from detmap.analysis.doctor import (
+    truth_checks,
+    truth_choice,
+    truth_file,
+    truth_layouts,
+    truth_polygons,
+)
 from detmap.analysis.doctor.duplicates import pairs
 from detmap.analysis.doctor.known_benchmarks import differences
 from detmap.analysis.doctor.quick_checks import lacks_labels
@@ -60,7 +66,8 @@ def alone(trial: Trial, path: Path | None) -> list[Finding]:
         trial = replace(trial, truth=truth, shaped_truth=shaped)
         listed = [each for each in listed if each.name != "truth-outside"]  # explained
         break
-    more = facts(trial, np.zeros(0, dtype=np.int32), np.zeros(0))
+    more = [*facts(trial, np.zeros(0, dtype=np.int32), np.zeros(0))]
+    more += truth_polygons.facts(trial.shaped_truth, [*found, *listed, *more])
     names = {each.name for each in listed}
     return [*found, *listed, *(each for each in more if each.name not in names)]
 

@@ -190,3 +190,27 @@ def test_records_in_python_keep_their_shapes() -> None:
     (finding,) = detmap.doctor(given.truth, given.rows, "coco-segm")
     expected = detmap.evaluate(right.truth, right.rows, "coco-segm")["AP50"]
     assert (finding.name, finding.ap50_after) == ("classes-permuted", pytest.approx(expected))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "is_said"),
+    [
+        (lambda ring: ring, False),
+        (lambda ring: [2 * v for v in ring], True),
+        (lambda ring: [*ring[::2], *ring[1::2]], True),
+        (lambda ring: [0] * len(ring), False),  # a stand-in of a converter
+        (lambda ring: ring[:4], False),
+    ],
+)
+def test_polygons_that_contradict_boxes_under_rules_of_boxes(
+    tmp_path: Path, change: Any, is_said: bool
+) -> None:
+    given = generated(0)
+    for row in given.truth["annotations"]:
+        row["segmentation"] = [change(ring) for ring in row["segmentation"]]
+    files = write(tmp_path, given)
+    for words in (("eval", *files), ("doctor", *files), ("doctor", files[0])):
+        done = run(*words, "-p", "coco-bbox")
+        assert ("truth-shapes" in done.out + done.err) == is_said, words
+    assert run("eval", *files, "-p", "coco-bbox", "--strict").code == 2 * is_said
