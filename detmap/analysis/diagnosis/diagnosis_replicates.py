@@ -6,6 +6,7 @@ subset.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,7 +160,9 @@ class _Lists:
         rows = rows[np.lexsort((-detections.score[rows], label[rows]))]
         place = np.full(len(detections), -1, dtype=np.int32)
         self.off, self.n_listed = np.zeros(n + 1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        for k, mine in enumerate(np.split(rows, np.searchsorted(label[rows], np.arange(1, n)))):
+        begins = np.searchsorted(label[rows], np.arange(n + 1))
+        for k, (begin, end) in enumerate(pairwise(begins)):
+            mine = rows[begin:end]
             score = detections.score[mine]
             at = np.unique(np.linspace(0, max(0, len(mine) - 1), MOST_SCORES).astype(np.int64))
             looked = -np.unique(-np.append(score[at[: len(mine)]], points[k].score))

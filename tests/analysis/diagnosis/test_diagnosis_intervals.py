@@ -86,6 +86,17 @@ def test_the_gain_of_few_cases_has_no_interval() -> None:
         (one,) = diagnosis_intervals._gain(after, before, n).intervals(0.95)
         assert one.why_not.startswith(why)
         assert bool(one.why_not) == bool(why)
+    assert one.low < 0 < one.high  # not away from 0
+    bounds = {}
+    for apart in (0.001, 0.05):
+        shifted = replace(after, value=after.value + apart, whole=after.whole + apart)
+        shifted = replace(shifted, parts=after.parts + apart)
+        (one,) = diagnosis_intervals._gain(shifted, before, 21).intervals(0.95)
+        bounds[apart] = one.high - (one.value - one.bias), (one.value - one.bias) - one.low
+    assert bounds[0.001][0] == pytest.approx(bounds[0.001][1])
+    assert bounds[0.05][0] > bounds[0.05][1]
+    (rule,) = diagnosis_intervals._gain(after, before, 21).rules
+    assert (rule.wider, rule.step) == (1.2, 0.0)
 
 
 def test_lists_that_differ_in_one_column_have_other_digests() -> None:
