@@ -1,17 +1,15 @@
-"""Simulates how often intervals contain the true number and how often tests reject.
+"""Simulates how often intervals contain the true number, and how often tests reject.
 
     python tools/coverage.py run --state coverage/
-    python tools/coverage.py table --state coverage/ --docs docs/statistics.md
+    python tools/coverage.py table --state coverage/ --docs docs/coverage.md
 
-A data set counts as the whole population: VOC 2007 test with three real detectors, the workload
-W1 of tools/workloads.py (made before), and generated populations: `one` (one class), `zipf` (40
-classes, most of them rare), `own` (8 classes on groups of 4 images), `heavy` (numbers of objects
-with a heavy tail) and `ties` (scores with one decimal). Each sample has n images (or groups) with
-replacement; each copy is an image of its own. Every printed interval of a sample is compared with
-the population's number, and every difference of two detectors with the population's difference.
-For an equal pair a coin assigns the detections of each image to the one or the other of two
-detectors. A sample depends on the seed and its number alone. The state folder has one line of JSON
-per sample, and a stopped run continues. `table` writes a table between two marks of a page.
+A data set counts as the whole population (docs/coverage.md lists them). Each sample has n images
+(or groups) with replacement; each copy is an image of its own. Every printed interval of a sample
+is compared with the population's number, and every difference of two detectors with the
+population's difference. For an equal pair a coin assigns the detections of each image to the one
+or the other of two detectors. The limit of a gate is the true drop: it should fail, or pass, in 5 %
+of the samples. A sample depends on the seed and its number alone. The state folder has one line of
+JSON per sample, and a stopped run continues. `table` writes two tables between marks of a page.
 """
 
 if __name__ == "coverage":  # numba looks for the package of this name, in a tool's folder first
@@ -19,10 +17,12 @@ if __name__ == "coverage":  # numba looks for the package of this name, in a too
 
 import argparse
 import json
+import re
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -31,194 +31,203 @@ import numpy as np
 from numpy.typing import NDArray
 
 import detmap
+from detmap.analysis.diagnosis import breakdowns
+from detmap.analysis.diagnosis.diagnosis_intervals import uncertainty
+from detmap.analysis.diagnosis.summary import parts
+from detmap.core.curves.scores import scores
 from detmap.core.matching.matches import Matches
-from detmap.core.statistics.evaluations import Evaluated
+from detmap.core.statistics.comparison import Comparison, Maker
+from detmap.core.statistics.estimates import Difference, Interval
+from detmap.core.statistics.evaluations import Evaluated, evaluate_matches
+from detmap.core.statistics.gate import Gate, judge
 from detmap.core.statistics.random_words import random_words
-from detmap.core.statistics.sampling_units import Units, units
-from detmap.core.statistics.subsets import subsets
-from detmap.core.tables.grouping import labels, offsets, ranked
+from detmap.core.statistics.refusals import LEAST_OF_TEST
+from detmap.core.statistics.sampling_units import units
+from detmap.core.statistics.subsets import Subsets, subsets
+from detmap.core.tables import Detections, Truth, selection
+from detmap.core.tables.grouping import labels, offsets
 
-VOC = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
+Tables = tuple[Truth, Detections]
+
 LEVEL = 0.95
-SHOWN = ("mAP", "AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100")
-EXTRA = ("AP of classes", "difference", "equal")
-FEWEST = 30  # intervals that a share is computed of
-WEAK = 0.45  # of the true positives that a weak detector misses
+FEWEST = 60  # intervals that a share is computed of
+NONE = "-"
+COCO = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100")
+SHOWN = ("samples", *COCO, "AP of classes")
+TESTS = ("samples", "difference", "equal rejected", "fail-if-drop", "require-within", "power")
 MARKS = "<!-- tools/coverage.py: begin -->", "<!-- tools/coverage.py: end -->"
-DRAWN, COIN = 1, 2  # tags of the random words
+DRAWN, COIN, LOST = 1, 2, 3  # tags of the random words
+FIXED = 0.5  # score of precision, recall and F1 at a fixed threshold
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Detectors on one population under one protocol, the sizes of the samples, images per group,
-    and the size at which equal detectors are compared.
+    """Detectors on one population under one protocol.
+
+    Parameters
+    ----------
+    rule : the protocol
+    detectors : their names
+    sizes : images (or groups) of the samples
+    group : images per group
+    by : what is sampled: ``matches``, or ``tables``, which are matched anew, or ``diagnosis``
+    classes : the classes; None for all
     """
 
     rule: str
     detectors: tuple[str, ...]
     sizes: tuple[int, ...]
     group: int = 1
-    equal: int = 0
+    by: str = "matches"
+    classes: tuple[str, ...] | None = None
 
 
-GENERATED = ("strong", "medium")
+VOC = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
+W1 = {"W1": 0.0, "W1-weak": 0.45, "W1-15": 0.15, "W1-20": 0.2}
+"""Detectors of W1, and the share of the true positives that they lose."""
+QUALITY = {"strong": (0.97, 9.0, 0.3), "medium": (0.8, 5.0, 2.0), "perfect": (0.9995, 25.0, 0.1)}
+"""Generated detectors: rate of found objects, shape of their overlaps, false positives an image."""
+BOTH = ("strong", "medium")
 WORLDS = {
-    "VOC all-point": World("voc2012", VOC, (200, 500), equal=200),
-    "VOC 11-point": World("voc2007", VOC, (200, 500), equal=200),
-    "VOC as COCO": World("coco-bbox", VOC, (200, 500), equal=200),
-    "W1": World("coco-bbox", ("W1",), (500,)),
-    "W1 weak": World("coco-bbox", ("W1-weak",), (500,)),
-    "one": World("coco-bbox", GENERATED, (100, 300, 1000), equal=300),
-    "zipf": World("coco-bbox", GENERATED, (500,), equal=500),
-    "own": World("coco-bbox", GENERATED, (100, 200), group=4, equal=100),
-    "heavy": World("coco-bbox", GENERATED, (100, 300), equal=300),
-    "ties": World("coco-bbox", GENERATED, (100, 300), equal=300),
+    "VOC all-point": World("voc2012", VOC[::2], (200, 500, 1000)),
+    "VOC 11-point": World("voc2007", VOC[::2], (200, 500, 1000)),
+    "VOC as COCO": World("coco-bbox", VOC, (200, 500, 1000)),
+    "W1": World("coco-bbox", ("W1",), (500, 1000)),
+    "W1 weak": World("coco-bbox", ("W1-weak",), (500, 1000)),
+    "W1 pair": World("coco-bbox", ("W1-15", "W1-20"), (500,)),
+    "one": World("coco-bbox", BOTH, (100, 300, 1000)),
+    "one, AP50 .98": World("coco-bbox", ("perfect",), (100, 300, 1000)),
+    "three": World("coco-bbox", BOTH, (60,)),
+    "zipf": World("coco-bbox", BOTH, (500,)),
+    "own": World("coco-bbox", BOTH, (100, 200), group=4),
+    "heavy": World("coco-bbox", BOTH, (100, 300)),
+    "ties": World("coco-bbox", BOTH, (100, 300)),
+    "Open Images": World("openimages-v2", VOC[::2], (200,), by="tables"),
+    "Ultralytics": World("ultralytics-8.4", VOC[::2], (200,), by="tables"),
+    "CrowdHuman": World("crowdhuman", VOC[::2], (200,), by="tables", classes=("person",)),
+    "FROC": World("froc-boxes", VOC[::2], (200,), by="tables"),
+    "darknet": World("darknet-25", VOC[::2], (200, 500)),
+    "VOC diagnosis": World("coco-bbox", VOC[:1], (200, 500), by="diagnosis"),
+    "heavy diagnosis": World("coco-bbox", BOTH, (100, 300), by="diagnosis"),
 }
-N_CLASSES = {"one": 1, "zipf": 40, "own": 8, "heavy": 3, "ties": 3}
+N_CLASSES = {"one": 1, "zipf": 40, "own": 8}
 
 
 # --- populations ----------------------------------------------------------------------------------
 
 
-def population(name: str, arguments: argparse.Namespace) -> list[Matches]:
-    """The detectors of a world matched on the whole population; kept in the state folder."""
-    rule, detectors = WORLDS[name].rule, WORLDS[name].detectors
-    if detectors == GENERATED:
-        return [generated(name, each) for each in detectors]
-    paths = [arguments.state / f"population-{rule}-{each}.npz" for each in detectors]
-    if not all(path.exists() for path in paths):
-        if detectors == VOC:
-            of_voc(arguments.data, rule, paths)
-        else:
-            of_workload(detectors[0], arguments, paths[0])
-    return [Matches.load(path) for path in paths]
+def population(name: str, arguments: argparse.Namespace) -> list[Any]:
+    """The detectors of a world on the whole population: `Matches`, or tables."""
+    world = WORLDS[name]
+    if world.detectors[0] in VOC:
+        tables = [of_voc(arguments.data)[VOC.index(each)] for each in world.detectors]
+    elif world.detectors[0] in W1:
+        tables = [of_w1(arguments.workloads)] * len(world.detectors)
+    else:
+        base = re.split(r"\W", name)[0]
+        tables = [generated(base, each, world.group) for each in world.detectors]
+    tables = [selection.part(*each, None, world.classes) for each in tables]
+    if world.by != "matches":
+        return tables
+    found = []
+    for detector, each in zip(world.detectors, tables, strict=True):
+        matches = detmap.match(*each, world.rule)
+        lost = random_words(0, LOST, 0, (1, len(matches)))[0] < int(W1.get(detector, 0) * 2**64)
+        found.append(replace(matches, tp=np.where(lost[:, None], 0, matches.tp).astype(np.uint16)))
+    return found
 
 
-def of_voc(data: Path, rule: str, paths: list[Path]) -> None:
-    """Match the three detectors on VOC 2007 test."""
+@cache
+def of_voc(data: Path) -> list[Tables]:
+    """The three detectors on VOC 2007 test."""
     with tempfile.TemporaryDirectory() as folder:
         for archive in sorted(data.glob("*.tar.xz")):
             with tarfile.open(archive) as file:
                 file.extractall(folder, filter="data")
         truth = detmap.read_truth(Path(folder, "VOCdevkit"))
-        for detector, path in zip(VOC, paths, strict=True):
-            detections = detmap.read_detections(Path(folder, detector), truth)
-            detmap.match(truth, detections, detmap.load_protocol(rule)).save(path)
+        return [(truth, detmap.read_detections(Path(folder, each), truth)) for each in VOC]
 
 
-def of_workload(name: str, arguments: argparse.Namespace, path: Path) -> None:
-    """Match a made-up workload; a weak one loses some of what it found."""
-    folder = arguments.workloads / name.removesuffix("-weak")
-    truth = detmap.read_truth(folder / "instances.json")
-    detections = detmap.read_detections(folder / "results.json", truth)
-    matches = detmap.match(truth, detections, "coco-bbox")
-    if name.endswith("-weak"):
-        lost = random_words(0, 1, 0, (1, len(matches)))[0] < int(WEAK * 2**64)
-        matches = replace(matches, tp=np.where(lost[:, None], 0, matches.tp).astype(np.uint16))
-    matches.save(path)
+@cache
+def of_w1(folder: Path) -> Tables:
+    """The workload W1 of tools/workloads.py, which was made before."""
+    truth = detmap.read_truth(folder / "W1" / "instances.json")
+    return truth, detmap.read_detections(folder / "W1" / "results.json", truth)
 
 
-def generated(name: str, detector: str) -> Matches:
-    """A population of 4,000 images; both detectors see the same objects."""
-    rng, n_images, n_classes = np.random.default_rng(7), 4000, N_CLASSES[name]
+def generated(name: str, detector: str, group: int = 1) -> Tables:
+    """A population of 4,000 images; all detectors see the same objects.
+
+    The objects of an image stand apart in a row. A detection that found one lies inside of it, so
+    that their overlap is the quotient of the widths; the others lie in another row.
+    """
+    rng, n_images, n_classes = np.random.default_rng(7), 4000, N_CLASSES.get(name, 3)
     share = 1 / np.arange(1, n_classes + 1) if name == "zipf" else np.ones(n_classes)
     rate = np.minimum(1.5, 3 * share / share.sum() * (2 if n_classes == 1 else 1))
     tail = rng.pareto(1.5, n_images) if name == "heavy" else rng.gamma(1.5, 0.7, n_images)
-    hard = rng.beta(4, 1, n_images)
-    if WORLDS[name].group > 1:  # images of a group are alike
-        hard = np.repeat(hard[:: WORLDS[name].group], WORLDS[name].group)
+    hard = np.repeat(rng.beta(4, 1, n_images // group), group)  # images of a group are alike
     n_objects = np.minimum(rng.poisson(tail[:, None] * rate), 60)
     image, label = (np.repeat(each, n_objects.ravel()) for each in np.indices(n_objects.shape))
-    image, label = image.ravel().astype(np.int32), label.ravel().astype(np.int32)
-    area = np.exp(rng.normal(7.5, 1.5, len(image)))
-    found, good, n_false = (0.97, 9, 0.3) if detector == "strong" else (0.8, 5, 2.0)
-    rng = np.random.default_rng(8 + GENERATED.index(detector))
-    hit = rng.random(len(image)) < found ** (0.8 / np.maximum(hard[image], 0.2))
-    overlap = np.where(hit, rng.beta(good, 1.5, len(image)), 0.0)[hit]
-    score = overlap + 0.15 * rng.standard_normal(len(overlap))
-    n_false = rng.poisson(n_false, n_images)
-    false_image = np.repeat(np.arange(n_images), n_false).astype(np.int32)
-    false_label = rng.choice(n_classes, len(false_image), p=share / share.sum()).astype(np.int32)
-    false_score = 0.35 + 0.25 * rng.standard_normal(len(false_image))
-    false_area = np.exp(rng.normal(7.5, 1.5, len(false_image)))
-    return matched(
-        (image, label, area),
-        np.append(image[hit], false_image),
-        np.append(label[hit], false_label),
-        np.append(score, false_score).round(1 if name == "ties" else 9),
-        np.append(overlap, np.zeros(len(false_image))),
-        np.append(area[hit], false_area),
-        n_images,
-        n_classes,
+    image, label = np.repeat(image.ravel(), 1), np.repeat(label.ravel(), 1)
+    side = np.exp(rng.normal(3.75, 0.75, len(image)))
+
+    def boxes(x: Any, y: float, width: Any, height: Any) -> NDArray[np.float64]:
+        return np.column_stack([2e3 * x, np.full(len(width), y), width, height])
+
+    apart = np.arange(len(image))
+    truth = detmap.truth_from_arrays(
+        image,
+        label,
+        boxes(apart, 0, side, side),
+        images=np.arange(n_images),
+        categories={k: f"c{k}" for k in range(n_classes)},
     )
-
-
-def matched(
-    objects: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]],
-    image: NDArray[np.int32],
-    label: NDArray[np.int32],
-    score: NDArray[np.float64],
-    overlap: NDArray[np.float64],
-    area: NDArray[np.float64],
-    n_images: int,
-    n_classes: int,
-) -> Matches:
-    """Match rows of detections with a known overlap with an object of its own; 0 for none."""
-    rules = detmap.load_protocol("coco-bbox")
-    order, off = ranked(image, label, score, None, (n_images, n_classes))
-    thresholds = np.array(rules.thresholds())
-    ranges = [(0, 1e10), (0, 1024), (1024, 9216), (9216, 1e10)]
-    hits = (overlap[:, None] >= thresholds) @ (1 << np.arange(len(thresholds)))
-    inside = np.stack([(low <= area) & (area <= high) for low, high in ranges], axis=1)
-    all_bits = (1 << len(thresholds)) - 1
-    tp = np.where(inside, hits[:, None], 0)[order]
-    ignored = np.where(inside, 0, all_bits)[order]
-    key = label[order].astype(np.int64) * n_images + image[order]
-    by_key = np.argsort(key, kind="stable")
-    first = np.searchsorted(key[by_key], key[by_key])
-    rank = np.empty(len(order), np.int32)
-    rank[by_key] = np.arange(len(order)) - first
-    obj_image, obj_label, obj_area = objects
-    obj_order = np.lexsort((obj_image, obj_label))
-    categories = detmap.Categories(np.arange(n_classes), tuple(f"c{k}" for k in range(n_classes)))
-    nothing = np.zeros(n_images, np.int32)
-    return replace(
-        Matches.empty(rules, categories),
-        image_ids=np.arange(n_images),
-        digest=np.zeros((n_images, 2), np.uint64),
-        beyond=nothing,
-        unjudged=nothing,
-        off=off,
-        image=image[order],
-        rank=rank,
-        position=order,
-        score=score[order],
-        tp=tp.astype(np.uint16),
-        ignored=ignored.astype(np.uint16),
-        obj_off=offsets(obj_label[obj_order], n_classes),
-        obj_image=obj_image[obj_order],
-        counted=np.stack([(a <= obj_area) & (obj_area <= b) for a, b in ranges], axis=1)[obj_order],
+    found, good, n_false = QUALITY[detector]
+    rng = np.random.default_rng(8 + list(QUALITY).index(detector))
+    hit = rng.random(len(image)) < found ** (0.8 / np.maximum(hard[image], 0.2))
+    hit = np.repeat(np.flatnonzero(hit), 1 + (rng.random(hit.sum()) < 0.02))  # some twice
+    overlap = rng.beta(good, 1.5, len(hit))
+    score = overlap + 0.15 * rng.standard_normal(len(overlap))
+    named = np.where(rng.random(len(hit)) < 0.97, label[hit], rng.integers(0, n_classes, len(hit)))
+    false = np.repeat(np.arange(n_images), rng.poisson(n_false, n_images))
+    other = rng.choice(n_classes, len(false), p=share / share.sum())
+    false_score = 0.35 + 0.25 * rng.standard_normal(len(false))
+    width = np.exp(rng.normal(3.75, 0.75, len(false)))
+    every = np.clip(np.append(score, false_score) / 1.5, 0, 1)
+    found_boxes = boxes(apart[hit], 0, side[hit] * overlap, side[hit])
+    return truth, detmap.detections_from_arrays(
+        truth,
+        np.append(image[hit], false),
+        np.append(named, other),
+        np.vstack([found_boxes, boxes(np.arange(len(false)), 5e3, width, width)]),
+        every.round(1 if name == "ties" else 9),
     )
 
 
 # --- samples --------------------------------------------------------------------------------------
 
 
-def sampled(matches: Matches, drawn: NDArray[np.int64]) -> Matches:
-    """The images that were drawn, each copy an image of its own; rows stay ranked by score."""
-    n, n_classes = len(drawn), len(matches.categories)
-    order = np.argsort(drawn, kind="stable")
-    begins = np.searchsorted(drawn[order], np.arange(matches.n_images + 1))
+class Copies:
+    """The rows of drawn images, each copy an image of its own."""
 
-    def copies(image: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        times = begins[image + 1] - begins[image]
+    def __init__(self, drawn: NDArray[np.int64], n_images: int) -> None:
+        self.order = np.argsort(drawn, kind="stable")
+        self.begins = np.searchsorted(drawn[self.order], np.arange(n_images + 1))
+
+    def rows(self, image: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The rows of images, and their new images."""
+        times = self.begins[image + 1] - self.begins[image]
         rows = np.repeat(np.arange(len(image)), times)
         first = np.concatenate([[0], np.cumsum(times)])[:-1]
         which = np.arange(len(rows)) - np.repeat(first, times)
-        return rows, order[begins[image[rows]] + which].astype(np.int32)
+        return rows, self.order[self.begins[image[rows]] + which].astype(np.int32)
 
-    rows, image = copies(matches.image)
-    obj_rows, obj_image = copies(matches.obj_image)
+
+def sampled(matches: Matches, drawn: NDArray[np.int64]) -> Matches:
+    """The images that were drawn, each copy an image of its own; rows stay ranked by score."""
+    n, n_classes, copies = len(drawn), len(matches.categories), Copies(drawn, matches.n_images)
+    rows, image = copies.rows(matches.image)
+    obj_rows, obj_image = copies.rows(matches.obj_image)
     sorted_ = np.lexsort((obj_image, labels(matches.obj_off)[obj_rows]))
     obj_rows, obj_image = obj_rows[sorted_], obj_image[sorted_]
     return replace(
@@ -240,6 +249,26 @@ def sampled(matches: Matches, drawn: NDArray[np.int64]) -> Matches:
     )
 
 
+def sampled_tables(truth: Truth, found: Detections, drawn: NDArray[np.int64]) -> Tables:
+    """The same of tables; rows are sorted by image."""
+    images = replace(
+        truth.images,
+        ids=np.arange(1, len(drawn) + 1),
+        stems=tuple(map(str, range(1, len(drawn) + 1))),
+        width=truth.images.width[drawn],
+        height=truth.images.height[drawn],
+        attributes={name: column[drawn] for name, column in truth.images.attributes.items()},
+    )
+    copies = Copies(drawn, len(truth.images))
+
+    def part(table: Any) -> Any:
+        rows, image = copies.rows(table.image)
+        order = np.argsort(image, kind="stable")
+        return replace(table.take(rows[order]), image=image[order], images=images)
+
+    return part(truth), part(found)
+
+
 def exchanged(a: Matches, b: Matches, coin: NDArray[np.bool_]) -> tuple[Matches, Matches]:
     """The detectors with their detections of some images exchanged."""
     both = []
@@ -249,62 +278,172 @@ def exchanged(a: Matches, b: Matches, coin: NDArray[np.bool_]) -> tuple[Matches,
     return both[0], both[1]
 
 
-def evaluate(matches: Matches, of: Units, seed: int) -> Evaluated:
+def evaluate(detector: Any, rule: str, dealt: Subsets) -> Evaluated:
     """Every number on every subset."""
-    return detmap.summarize(matches, threads=1).evaluate_subsets(subsets(of, seed), threads=1)
+    if isinstance(detector, Matches):
+        return detmap.summarize(detector, threads=1).evaluate_subsets(dealt, threads=1)
+    found: Any = detmap.evaluate(*detector, rule, threads=1)
+    evaluated: Evaluated = found.evaluate_subsets(dealt)
+    return evaluated
+
+
+def numbers(found: Evaluated) -> dict[str, Interval]:
+    """The intervals of the metrics, and of the first number of each class."""
+    first = found.cells[0][1] if found.cells else ""
+    keys = [*found.metrics, *(f"{row} of classes|{k}" for k, row in found.cells)]
+    every = dict(zip(keys, found.estimates.intervals(LEVEL), strict=True))
+    return {key: one for key, one in every.items() if "|" not in key or key.startswith(f"{first} ")}
+
+
+def diagnosed(truth: Truth, found: Detections, seed: int) -> dict[str, Interval]:
+    """The intervals of a diagnosis."""
+    seen = detmap.diagnose(truth, found, "coco-bbox", threads=1)
+    made = uncertainty(seen, parts(seen), np.array([FIXED]), seed=seed, threads=1)
+    rates = ("precision", "recall", "F1")
+    mean = [made.classes.intervals[k] for k in made.rates(made.rates(0)[1] - 1)]
+    rows = [(f"gain of {kind or 'none'}", each.intervals[0]) for kind, each in made.gain.items()]
+    rows += [
+        (f"{rate} {at}", one)
+        for at, each in (
+            (f"at {FIXED}", made.curve.intervals),
+            ("at the best F1", made.best.intervals),
+            ("at the best F1, mean of classes", mean),
+        )
+        for rate, one in zip(rates, each, strict=True)
+    ]
+    if made.calibration is not None:
+        names = ("ECE", "largest deviation", "mean deviation", "D-ECE")
+        rows += zip(names, made.calibration.intervals, strict=True)
+    rows += zip(("oLRP", "oLRP-Loc", "oLRP-FP", "oLRP-FN"), made.olrp.intervals, strict=True)
+    rows.append(("mean IoU", made.overlap.intervals[0]))
+    for (by, place, _), recall, ap in zip(
+        breakdowns.lists(seen), made.slice_recall.intervals, made.slice_ap.intervals, strict=True
+    ):
+        if by != "objects of the class":  # their ranges depend on the size of the data set
+            key = f"of subsets|{by} {place}"
+            rows += [(f"recall {key}", recall), (f"AP {key}", ap)]
+    return dict(rows)
+
+
+Outcomes = dict[str, list[bool]]
 
 
 def one_sample(
-    whole: list[Matches], world: World, n: int, b: int, seed: int
-) -> dict[str, list[list[Any]]]:
-    """Sample b of n images or groups: printed intervals, differences, and those of equal pairs."""
+    whole: Sequence[Any], true: Sequence[dict[str, float]], world: World, n: int, b: int, seed: int
+) -> Outcomes:
+    """Sample b of n images or groups: which intervals hold, what tests and gates say."""
+    found: Outcomes = {}
+    first = whole[0]
+    n_images = first.n_images if isinstance(first, Matches) else len(first[0].images)
     words = random_words(seed + n, DRAWN, b, (1, n))[0] >> np.uint64(32)
-    size = np.uint64(whole[0].n_images // world.group)
-    drawn = ((words * size) >> np.uint64(32)).astype(np.int64)
+    drawn = ((words * np.uint64(n_images // world.group)) >> np.uint64(32)).astype(np.int64)
     drawn = (drawn[:, None] * world.group + np.arange(world.group)).ravel()
-    samples = [sampled(matches, drawn) for matches in whole]
-    groups = {i: i // world.group for i in range(len(drawn))} if world.group > 1 else None
-    of = units(samples[0].image_ids, groups)
-    made = [evaluate(each, of, b) for each in samples]
-    kept: dict[str, list[list[Any]]] = {"intervals": [], "classes": [], "pairs": [], "null": []}
-    for each in made:
-        every = each.estimates.intervals(LEVEL)
-        kept["intervals"].append([[one.low, one.high] for one in every[: len(each.metrics)]])
-        cells = zip(each.cells, every[len(each.metrics) :], strict=True)
-        first = each.cells[0][1] if each.cells else ""
-        kept["classes"].append([[k, i.low, i.high] for (k, row), i in cells if row == first])
+    if isinstance(first, Matches):
+        samples: list[Any] = [sampled(each, drawn) for each in whole]
+    else:
+        samples = [sampled_tables(*each, drawn) for each in whole]
+    if world.by == "diagnosis":
+        for sample, values in zip(samples, true, strict=True):
+            held(found, diagnosed(*sample, b), values)
+        return found
+    ids = np.arange(1, len(drawn) + 1) if world.by == "tables" else samples[0].image_ids
+    of = units(ids, {i: i // world.group for i in ids.tolist()} if world.group > 1 else None)
+    dealt = subsets(of, b)
+    made = [evaluate(each, world.rule, dealt) for each in samples]
+    for each, values in zip(made, true, strict=True):
+        held(found, numbers(each), values)
+    metric = made[0].metrics[0]
     for i, j in combinations(range(len(samples)), 2):
-        one = made[j].estimates.differences(made[i].estimates)[0]
-        kept["pairs"].append([one.low, one.high])
-    if n == world.equal:
+        drop = true[i][metric] - true[j][metric]
+        pair = (i, j) if drop > 0 else (j, i)
+        compared(found, [made[k] for k in pair], abs(drop))
+    if len(samples) > 1 and world.by == "matches" and of.n >= LEAST_OF_TEST:
         coin = (random_words(seed + n, COIN, b, (1, of.n))[0] >> np.uint64(63)).astype(bool)
         equal = exchanged(samples[0], samples[1], coin[of.of_image])
-        before, after = (evaluate(each, of, b).estimates for each in equal)
-        one = after.differences(before)[0]
-        kept["null"].append([one.low, one.high])
-    return kept
+        found["equal rejected"] = [first_of(*equal, dealt).p < 1 - LEVEL]
+    return found
+
+
+def first_of(a: Matches, b: Matches, dealt: Subsets) -> Difference:
+    """The difference in the first metric."""
+    rows = a.protocol.rows()[0][:1]
+    before, after = (
+        evaluate_matches(each, scores(each), dealt, rows=rows, classes=False, threads=1)
+        for each in (a, b)
+    )
+    return after.estimates.differences(before.estimates, 1 - LEVEL)[0]
+
+
+def held(found: Outcomes, made: dict[str, Interval], true: dict[str, float]) -> None:
+    """Add whether the printed intervals contain the true numbers; some keys share a name."""
+    for key, one in made.items():
+        if one.low == one.low and key in true:
+            found.setdefault(key.partition("|")[0], []).append(one.low <= true[key] <= one.high)
+
+
+def compared(found: Outcomes, pair: list[Evaluated], drop: float) -> None:
+    """Add what is said of the second detector's true drop in the first metric."""
+    maker = Maker("ab", pair, (), 1 - LEVEL, "none")
+    one, of = maker.pairs()[0], maker.units
+    if one.why_not:
+        return
+    found.setdefault("difference", []).append(one.low <= -drop <= one.high)
+    if of.n < LEAST_OF_TEST:
+        return
+    found.setdefault("power", []).append(one.p < 1 - LEVEL)
+    comparison = Comparison(
+        ("a", "b"), {}, {}, (one,), (), (), 1 - LEVEL, "t", "none", 0, of, "", ()
+    )
+    for kind, passes in (("fail-if-drop", False), ("require-within", True)):
+        verdict = judge(comparison, Gate(kind, 100 * drop), 1 - LEVEL)
+        found.setdefault(kind, []).append(verdict.passed == passes)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Add samples, a few of each cell in turn, until each has as many as asked for."""
     arguments.state.mkdir(parents=True, exist_ok=True)
     whole = {name: population(name, arguments) for name in arguments.worlds}
+    true = {name: truths(name, found, arguments.state) for name, found in whole.items()}
     for first in range(0, arguments.samples, arguments.step):
         for name, found in whole.items():
             for n in WORLDS[name].sizes:
                 path = cell(arguments.state, name, n)
-                done = {line["b"] for line in lines(path)}
+                kept = {line["b"]: line for line in lines(path)}
+                path.write_text("".join(json.dumps(line) + "\n" for line in kept.values()))
                 with path.open("a") as file:
                     for b in range(first, min(first + arguments.step, arguments.samples)):
-                        if b not in done:
-                            kept = one_sample(found, WORLDS[name], n, b, arguments.seed)
-                            file.write(json.dumps({"b": b, **kept}) + "\n")
+                        if b not in kept:
+                            made = one_sample(found, true[name], WORLDS[name], n, b, arguments.seed)
+                            file.write(json.dumps({"b": b, **made}) + "\n")
                             file.flush()
+
+
+def truths(name: str, whole: Sequence[Any], state: Path) -> list[dict[str, float]]:
+    """The numbers of the whole population, by detector; kept in the state folder."""
+    path, world = state / f"true-{slug(name)}.json", WORLDS[name]
+    if not path.exists():
+        found = []
+        for each in whole:
+            if world.by == "diagnosis":
+                made = diagnosed(*each, 0)
+            else:
+                ids = each.image_ids if isinstance(each, Matches) else each[0].images.ids
+                none = Subsets(units(ids), 0, np.empty((0, len(ids)), bool))
+                made = numbers(evaluate(each, world.rule, none))
+            found.append({key: one.value for key, one in made.items()})
+        path.write_text(json.dumps(found))
+    listed: list[dict[str, float]] = json.loads(path.read_text())
+    return listed
 
 
 def cell(state: Path, name: str, n: int) -> Path:
     """The file of the samples of one size."""
-    return state / f"{name.replace(' ', '-')}-{n}.jsonl"
+    return state / f"{slug(name)}-{n}.jsonl"
+
+
+def slug(name: str) -> str:
+    """A name for a file."""
+    return name.replace(" ", "-").replace(",", "")
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -317,61 +456,70 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
                 continue
 
 
-# --- table ----------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
+
+Shares = dict[tuple[str, int], dict[str, str]]
 
 
 def table(arguments: argparse.Namespace) -> None:
-    """Print the table in Markdown, or write it into a page: a row per population and size."""
-    header = ("population", "n", "samples", *(each.removeprefix("m") for each in SHOWN[1:]))
-    rows = [(*header, *EXTRA), ("---", *("--:" for _ in (*header[1:], *EXTRA)))]
-    for name in arguments.worlds:
-        for n in WORLDS[name].sizes:
+    """Print the tables in Markdown, or write them between the marks of a page."""
+    found: Shares = {}
+    for name, world in WORLDS.items():
+        for n in world.sizes:
             done = list(lines(cell(arguments.state, name, n)))
             if done:
-                whole = [detmap.summarize(each) for each in population(name, arguments)]
-                held = hits(done, whole)
-                shares = (share(held.get(number, [])) for number in rows[0][3:])
-                rows.append((name, str(n), str(len(done)), *shares))
-    text = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+                found[name, n] = {"samples": str(len(done))} | shares(done)
+    diagnoses = {key: of for key, of in found.items() if WORLDS[key[0]].by == "diagnosis"}
+    plain = {key for key in found if WORLDS[key[0]].rule in ("coco-bbox", "voc2007", "voc2012")}
+    numbers = {key: of for key, of in found.items() if key in plain and key not in diagnoses}
+    others = {key: of for key, of in found.items() if key not in plain}
+    tested = {key: of for key, of in found.items() if "power" in of}
+    names = ["number", *(f"{name.split()[0]} {n}" for name, n in diagnoses)]
+    kinds = dict.fromkeys(kind for of in diagnoses.values() for kind in of)
+    by_kind = [[kind, *(of.get(kind, NONE) for of in diagnoses.values())] for kind in kinds]
+    listed = []
+    for (name, n), of in others.items():
+        each = ", ".join(f"{kind} {share}" for kind, share in of.items() if kind not in TESTS)
+        listed.append([name, str(n), of["samples"], each])
+    text = "\n\n".join(
+        (
+            markdown(["population", "n", *SHOWN], by_cell(numbers, SHOWN)),
+            markdown(["population", "n", *TESTS], by_cell(tested, TESTS)),
+            markdown(["protocol", "n", "samples", "held"], listed),
+            markdown(names, by_kind),
+        )
+    )
     if arguments.docs is None:
         print(text)
         return
     page = arguments.docs.read_text(encoding="utf-8")
     before, rest = page.split(MARKS[0])
-    after = rest.split(MARKS[1])[1]
-    page = f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}"
+    page = f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
     arguments.docs.write_text(page, encoding="utf-8")
 
 
-def share(held: list[bool]) -> str:
-    """A percentage; that of few intervals is left out."""
-    return f"{100 * sum(held) / len(held):.1f}" if len(held) >= FEWEST else "-"
-
-
-def hits(done: list[dict[str, Any]], whole: list[Any]) -> dict[str, list[bool]]:
-    """Which intervals hold, by number; of all detectors together."""
-    found: dict[str, list[bool]] = {}
-
-    def add(number: str, low: float, high: float, true: float) -> None:
-        if low == low:
-            found.setdefault(number, []).append(low <= true <= high)
-
-    first = next(iter(whole[0].metrics))
-    row = first.removeprefix("m")
+def shares(done: list[dict[str, Any]]) -> dict[str, str]:
+    """The percentage of each kind of outcome; that of few intervals is left out."""
+    total: dict[str, list[bool]] = {}
     for line in done:
-        for d, result in enumerate(whole):
-            for (metric, true), (low, high) in zip(
-                result.metrics.items(), line["intervals"][d], strict=True
-            ):
-                add(metric.removeprefix("m"), low, high, true)
-            for k, low, high in line["classes"][d] if len(result.per_class) > 1 else ():
-                add(EXTRA[0], low, high, result.per_class[k][row])
-        for p, (i, j) in enumerate(combinations(range(len(whole)), 2)):
-            true = whole[j].metrics[first] - whole[i].metrics[first]
-            add(EXTRA[1], *line["pairs"][p], true)
-        for low, high in line["null"]:
-            add(EXTRA[2], low, high, 0.0)
-    return found
+        for kind, each in line.items():
+            if kind != "b":
+                total.setdefault(kind.removeprefix("m"), []).extend(each)
+    every = {kind: each for kind, each in total.items() if len(each) >= FEWEST}
+    return {kind: f"{100 * sum(each) / len(each):.1f}" for kind, each in every.items()}
+
+
+def by_cell(found: Shares, kinds: Sequence[str]) -> list[list[str]]:
+    """A row per population and size."""
+    return [
+        [name, str(n), *(of.get(kind, NONE) for kind in kinds)] for (name, n), of in found.items()
+    ]
+
+
+def markdown(header: Sequence[str], rows: list[list[str]]) -> str:
+    """A table whose columns but the first are aligned to the right."""
+    rule = ["---", *("--:" for _ in header[1:])]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
 def main() -> None:
@@ -382,7 +530,7 @@ def main() -> None:
     workloads = Path.home() / ".cache" / "detmap-bench"
     parser.add_argument("--workloads", type=Path, default=workloads, help="folder of W1")
     parser.add_argument("--state", type=Path, default=Path("coverage"))
-    parser.add_argument("--docs", type=Path, help="page that the table is written into")
+    parser.add_argument("--docs", type=Path, help="page that the tables are written into")
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--step", type=int, default=10, help="samples of a cell at a time")

@@ -13,6 +13,7 @@ from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DetmapError
+from tools.coverage import sampled_tables
 
 N_IMAGES = 5
 COLUMNS = ("vis_ratio", "visible", "truncated", "motion_iou")
@@ -85,23 +86,7 @@ def shaped(name: str, table: Any) -> Any:
 
 def repeated(truth: Truth, found: Detections, times: Sequence[int]) -> tuple[Truth, Detections]:
     """Tables in which the copies of an image follow it, with all of its rows."""
-    each = np.repeat(np.arange(len(truth.images)), times)
-    images = replace(
-        truth.images,
-        ids=np.arange(1, len(each) + 1),
-        stems=tuple(map(str, range(1, len(each) + 1))),
-        width=truth.images.width[each],
-        height=truth.images.height[each],
-        attributes={name: column[each] for name, column in truth.images.attributes.items()},
-    )
-
-    def copied(table: Any) -> Any:
-        own = [np.flatnonzero(table.image == i) for i in each]
-        rows = np.concatenate([np.zeros(0, np.int64), *own]).astype(np.int64)
-        image = np.repeat(np.arange(len(each)), [len(some) for some in own]).astype(np.int32)
-        return replace(table.take(rows), image=image, images=images)
-
-    return copied(truth), copied(found)
+    return sampled_tables(truth, found, np.repeat(np.arange(len(truth.images)), times))
 
 
 def fault(name: str, seed: int, counts: dict[str, int] | None = None) -> str | None:

@@ -181,7 +181,7 @@ def estimate_ap(
 
 
 def _gain(after: Estimates, before: Estimates, n_changed: int) -> Estimates:
-    """The AP gain of a fix that changes so many images. Both AP lose the same points of recall; away
+    """AP gain of a fix that changes so many images. Both AP lose the same points of recall. Away
     from 0 a gain is skewed like a fraction.
     """
     gain = after.minus(before)
