@@ -131,7 +131,7 @@ def test_groups_from_a_file(tmp_path: Path) -> None:
         ("", "no group for"),
         (f"{ids[0]}\n", "1 fields"),
         (f"{lines}{ids[0]},other\n", "in two groups"),
-        (b"\xff\xfe\x00", "is not text"),
+        (b"a,b\xff\n", "line 1: not UTF-8"),
     ):
         bad = make.write(tmp_path / "bad.csv", text)
         told = run("eval", SHAPES, CONTOURS, "--ci", "--groups", bad)

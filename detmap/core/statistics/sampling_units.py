@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.core.adapters import text_fields
 from detmap.core.adapters.joining import image_keys
 from detmap.core.adapters.joining.unknown_policy import chosen_key
 from detmap.core.adapters.tabular import csv_parquet
-from detmap.core.base import open_files as opening
 from detmap.core.tables import Truth
 from detmap.core.tables.join_keys import FILE_COLUMNS, ID_COLUMNS
 from detmap.errors import DataError, counted, few
@@ -106,11 +106,7 @@ def groups_of(path: str | Path, truth: Truth, image_key: str | None = None) -> d
 def _read(path: Path) -> tuple[str, dict[str, str]]:
     """The normalized name of the column of images, "" without a header, and the groups."""
     try:
-        text = opening.read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(str(path), "is not text", "give a CSV file: image,group") from None
-    try:
-        rows = list(csv.reader(io.StringIO(text)))
+        rows = list(csv.reader(io.StringIO(text_fields.decoded(path))))
     except csv.Error as error:
         raise DataError(str(path), f"not CSV: {error}", "give a CSV file: image,group") from None
     header = ""
@@ -124,15 +120,10 @@ def _read(path: Path) -> tuple[str, dict[str, str]]:
             if header in ("image", *csv_parquet.IMAGE, *ID_COLUMNS, *FILE_COLUMNS):
                 continue
             header = ""
+        where = f"{path}:{number}"
         if len(cells) != 2 or not all(cells):
-            raise DataError(
-                f"{path}:{number}", f"{len(cells)} fields", "write two fields per row: image,group"
-            )
-        if groups.get(cells[0], cells[1]) != cells[1]:
-            raise DataError(
-                f"{path}:{number}",
-                f"image {cells[0]!r} is in two groups",
-                "give each image one group",
-            )
-        groups[cells[0]] = cells[1]
+            raise DataError(where, f"{len(cells)} fields", "write two fields per row: image,group")
+        if groups.setdefault(*cells) != cells[1]:
+            what = f"image {cells[0]!r} is in two groups"
+            raise DataError(where, what, "give each image one group")
     return header, groups
