@@ -228,7 +228,7 @@ class _Parser(argparse.ArgumentParser):
         parsed, extra = super().parse_known_args(args, namespace)
         if extra:
             what = f"{' '.join(extra)[:200]!r}: more paths than expected"
-            raise DetmapError("arguments", what, self._of_words(extra[0], list(args or ())))
+            raise DetmapError("arguments", what, self._meant_by(extra[0], list(args or ())))
         return parsed, extra
 
     def _refuse_ambiguous(self, name: str) -> None:
@@ -259,7 +259,7 @@ class _Parser(argparse.ArgumentParser):
             raise DetmapError(wrong[1], wrong[2], fix)
         super().error(message)
 
-    def _of_words(self, first: str, words: Sequence[str]) -> str:
+    def _meant_by(self, first: str, words: Sequence[str]) -> str:
         """What a word may mean that is no option's value: one after an option without value, or one
         of several values with blanks between them.
         """

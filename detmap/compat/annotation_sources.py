@@ -83,7 +83,7 @@ class Instances:
         """
         if kind == "segm" or kind not in self._shaped:
             file = scan_json.HeldText("annotations", self.text)
-            self._shaped[kind] = shape_columns.of_objects(file, kind, self.rows, sizes)
+            self._shaped[kind] = shape_columns.object_columns(file, kind, self.rows, sizes)
         return self._shaped[kind]
 
     @cached_property
@@ -162,7 +162,7 @@ class Results:
             return self.rows if self.shape == kind else None
         if self.text is None or f'"{FIELDS[kind]}"'.encode() not in self.text:
             return None
-        return shape_columns.of_results(self.text, kind, self.rows)
+        return shape_columns.result_columns(self.text, kind, self.rows)
 
     @property
     def images(self) -> Sequence[Tree]:
@@ -360,7 +360,7 @@ def _shaped_results(
         return None
     nowhere = np.zeros((len(columns.seen), 4))
     rows = _detections(known, columns.image, columns.category, nowhere, columns.value)
-    found = columns.masks and shape_columns.of_results_alone(text, columns.masks, shape, rows)
+    found = columns.masks and shape_columns.lone_result_columns(text, columns.masks, shape, rows)
     return None if found is None else Results(head, found, text, shape=shape)
 
 

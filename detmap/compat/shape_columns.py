@@ -28,7 +28,7 @@ Sizes = Mapping[Any, tuple[Any, Any]]
 """Height and width by image id."""
 
 
-def of_objects(file: scan_json.JsonFile, kind: str, rows: Rows, sizes: Sizes) -> Rows | None:
+def object_columns(file: scan_json.JsonFile, kind: str, rows: Rows, sizes: Sizes) -> Rows | None:
     """Returns objects with shapes; None if only pycocotools can read them.
 
     Parameters
@@ -55,8 +55,8 @@ def of_objects(file: scan_json.JsonFile, kind: str, rows: Rows, sizes: Sizes) ->
     return None if drawn is None else replace(rows, shapes=drawn)
 
 
-def of_results(text: bytes, kind: str, rows: Rows) -> Rows | None:
-    """Returns detections that have boxes with their shapes; None as in `of_objects`."""
+def result_columns(text: bytes, kind: str, rows: Rows) -> Rows | None:
+    """Returns detections that have boxes with their shapes; None as in `object_columns`."""
     columns = scan_json.scan_detections(
         scan_json.HeldText("results", text),
         _nowhere,
@@ -73,9 +73,9 @@ def of_results(text: bytes, kind: str, rows: Rows) -> Rows | None:
     return None if found is None else replace(rows, shapes=found)
 
 
-def of_results_alone(text: bytes, given: Segmentations, kind: str, rows: Rows) -> Rows | None:
+def lone_result_columns(text: bytes, given: Segmentations, kind: str, rows: Rows) -> Rows | None:
     """Returns detections without boxes with their shapes, and the boxes and areas of these; None as
-    in `of_objects`.
+    in `object_columns`.
 
     Source: COCO.loadRes in pycocotools' coco.py.
     """
@@ -120,7 +120,7 @@ def _points(given: Segmentations, n: int) -> tuple[NDArray[np.float64], NDArray[
 
 
 def _drawn(given: Segmentations, rows: Rows, sizes: Sizes) -> Masks | None:
-    """The masks of objects, polygons drawn on images of these sizes; None as in `of_objects`."""
+    """The masks of objects, polygons drawn on images of these sizes; else as `object_columns`."""
     known = [sizes.get(each, (None, None)) for each in rows.image_ids]
     if not all(type(side) is int for each in known for side in each):
         return None

@@ -71,7 +71,7 @@ def overlaps(evaluated: Evaluated, params: Any) -> dict[tuple[Any, Any], Any]:
     """Pycocotools' own IoU or OKS matrices of what was evaluated, whatever the records are now."""
     official = COCOeval()
     official.params = params
-    official._gts, official._dts = map(_by_cell, (evaluated.objects, evaluated.found))
+    official._gts, official._dts = map(_cells_of, (evaluated.objects, evaluated.found))
     keypoints = evaluated.rules.kind == "keypoints"
     compute = official.computeOks if keypoints else official.computeIoU
     categories = params.catIds if params.useCats else [-1]
@@ -123,7 +123,7 @@ def boundary_overlaps(evaluated: Evaluated) -> dict[tuple[Any, Any], Any]:
     return ious
 
 
-def _by_cell(rows: Rows) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
+def _cells_of(rows: Rows) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
     """What pycocotools reads of the records, by image and category."""
     cells = defaultdict(list)
     names = ("image", "category", "boxes", "area", "score", "crowd")

@@ -102,13 +102,13 @@ def worst_images(
     for errors in by_errors(diagnosis, confidence=confidence):
         paths = pictures.paths(table, rows[errors.image])
         if len(found) < n and len(paths) == 1:
-            found.append(_of(diagnosis, errors, pictures, rows[errors.image], shown))
+            found.append(_worst_image(diagnosis, errors, pictures, rows[errors.image], shown))
     if not found and n > 0:
         raise DataError(str(images), "has none of the images", "give their folder")
     return found
 
 
-def _of(
+def _worst_image(
     diagnosis: Diagnosis,
     errors: ImageErrors,
     pictures: Pictures,

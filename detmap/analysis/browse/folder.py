@@ -62,19 +62,17 @@ def _box_content(shown: list[Shown], images: range) -> dict[str, Any]:
     if not kind_of(truth.shapes):
         return content
     frame = (scale_of(truth), ORIGIN, LARGEST)
-    objects = _of_images(truth.image, shown[0].objects, images)
+    objects = _rows_on(truth.image, shown[0].objects, images)
     content["truth"] = outline_content(outlines(truth.shapes, objects), *frame)
     for each, columns in zip(shown, content["detectors"], strict=True):
         detections = each.diagnosis.detections
         if kind_of(detections.shapes):
-            rows = _of_images(detections.image, each.rows, images)
+            rows = _rows_on(detections.image, each.rows, images)
             columns["outline"] = outline_content(outlines(detections.shapes, rows), *frame)
     return content
 
 
-def _of_images(
-    image: NDArray[np.int32], rows: NDArray[np.int64], images: range
-) -> NDArray[np.int64]:
+def _rows_on(image: NDArray[np.int32], rows: NDArray[np.int64], images: range) -> NDArray[np.int64]:
     """Of rows by image those on some images."""
     return rows[slice(*np.searchsorted(image[rows], (images.start, images.stop)))]
 

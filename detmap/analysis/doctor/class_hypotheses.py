@@ -133,7 +133,7 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     if are_numbers(used):
         numbers = [int(key) for key in used]
         yield from _numbered(numbers, *_named(raw, known))
-        yield from _of_coco(numbers, known)
+        yield from _coco_model(numbers, known)
     else:
         yield from _spelled([str(key) for key in used], known)
     mapping = permutation(sample)
@@ -210,7 +210,7 @@ def _numbered(used: Sequence[int], known: Categories, own: Mapping[int, int]) ->
         )
 
 
-def _of_coco(used: Sequence[int], known: Categories) -> Iterator[Repair]:
+def _coco_model(used: Sequence[int], known: Categories) -> Iterator[Repair]:
     """The ids of a model with COCO's 80 classes, where the ground truth has some of their names."""
     by_name = {normalised(name): i for name, i in zip(known.names, known.ids.tolist(), strict=True)}
     shared = [name for name in COCO if normalised(name) in by_name]

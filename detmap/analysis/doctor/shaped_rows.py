@@ -61,7 +61,7 @@ def with_values(raw: Raw, values: list[tuple[Any, Any]], reader: ShapeReader) ->
     runs = [i for i, (value, _) in enumerate(values) if isinstance(value, dict)]
     boxes = np.zeros((len(values), 4))
     try:  # all at once: one at a time takes ten times as long
-        shapes = [as_text(values[i][0]) for i in runs]
+        shapes = [plain_text(values[i][0]) for i in runs]
         sizes = np.array([each["size"] for each in shapes], dtype=np.float64).reshape(-1, 2)
         boxes[runs] = reader.around(reader.read(shapes, sizes, str)) if runs else 0.0
         rest = [i for i, (value, _) in enumerate(values) if not isinstance(value, dict)]
@@ -78,7 +78,7 @@ def around(value: Any, box: Any, reader: ShapeReader) -> tuple[float, float, flo
         if isinstance(value, dict):
             height, width = value["size"]
             sizes = np.array([[height, width]], dtype=np.float64)
-            found = reader.read([as_text(value)], sizes, str)
+            found = reader.read([plain_text(value)], sizes, str)
             x, y, w, h = reader.around(found)[0].tolist()
             return (x, y, w, h)
         points = points_of(value, reader)
@@ -104,7 +104,7 @@ def is_text_of_bytes(value: Any) -> bool:
     return isinstance(value, dict) and str(value.get("counts")).startswith(("b'", 'b"'))
 
 
-def as_text(value: Any) -> Any:
+def plain_text(value: Any) -> Any:
     """Returns run lengths whose counts are no text of Python bytes."""
     if not is_text_of_bytes(value):
         return value
@@ -229,7 +229,7 @@ def texts_of_bytes(raw: Raw) -> Iterator[Repair]:
     values = () if raw.values is None else raw.values[:LOOKED_AT]
     if any(is_text_of_bytes(value) for value, _ in values):
         text = "counts of masks are the text of Python bytes, b'...': write counts.decode()"
-        yield Repair("masks-as-bytes", text, partial(_changed, change=as_text), 1, True)
+        yield Repair("masks-as-bytes", text, partial(_changed, change=plain_text), 1, True)
 
 
 def repairs(sample: Sample) -> Iterator[Repair]:
@@ -244,7 +244,7 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         return
     now = _share(few, sample.truth)
     for name, change, text in (
-        ("masks-c-order", by_rows, "run lengths of masks go along the rows; COCO's go down"),
+        ("masks-c-order", along_columns, "run lengths of masks go along the rows; COCO's go down"),
         ("masks-xy-swapped", transposed, "masks have x and y swapped"),
     ):
         apply = partial(_changed, change=change)
@@ -287,7 +287,7 @@ def encoded(mask: NDArray[np.bool_]) -> dict[str, Any]:
     return {"size": list(mask.shape), "counts": counts}
 
 
-def by_rows(value: dict[str, Any]) -> dict[str, Any]:
+def along_columns(value: dict[str, Any]) -> dict[str, Any]:
     """Returns the mask whose run lengths go along the rows."""
     mask = decoded(value)
     return encoded(mask.ravel(order="F").reshape(mask.shape))

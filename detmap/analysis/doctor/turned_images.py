@@ -103,10 +103,10 @@ def _turn_groups(raw: Raw, truth: Truth, *, turns: dict[bool, int]) -> Raw:
     turn = np.zeros(len(truth.images), dtype=np.int64)
     for tall, each in turns.items():
         turn[_portrait(truth) == tall] = each
-    return _by_image(raw, truth, turn)
+    return _turned_back(raw, truth, turn)
 
 
-def _by_image(raw: Raw, truth: Truth, turn: NDArray[np.int64]) -> Raw:
+def _turned_back(raw: Raw, truth: Truth, turn: NDArray[np.int64]) -> Raw:
     """The rows with the turn of each image undone; 0 is none."""
     image, boxes, size = _sized(raw, truth)
     of_row = np.where(image < 0, 0, turn[image])
@@ -146,10 +146,10 @@ def turn_single(raw: Raw, truth: Truth) -> Raw:
     turned = {turn: best_ious(_turned(raw, truth, turn=turn), truth) for turn in TURNS}
     turn = _turn_of_images(truth, as_is, turned, tuple(TURNS), extend=True)
     if not raw.is_shaped:
-        return _by_image(raw, truth, turn)
+        return _turned_back(raw, truth, turn)
     from detmap.analysis.doctor.shaped_rows import follow
 
-    return follow(raw, truth, apply=partial(_by_image, turn=turn))
+    return follow(raw, truth, apply=partial(_turned_back, turn=turn))
 
 
 def _turn_of_images(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.analysis.doctor.shaped_rows import by_rows, decoded, encoded, transposed
+from detmap.analysis.doctor.shaped_rows import decoded, encoded, transposed, along_columns
 from tests.support.running import run
 from tools.doctor_kinds import KINDS, dense, run_text, sizes
 from tools.doctor_sets import PROTOCOLS, Set, generated
@@ -138,7 +138,7 @@ def test_masks_become_run_lengths_and_back() -> None:
             run_lengths: dict[str, Any] = encoded(each)
             assert np.array_equal(decoded(run_lengths), each)
             other = {**run_lengths, "counts": encoded(each.T)["counts"]}
-            assert np.array_equal(decoded(by_rows(other)), each)
+            assert np.array_equal(decoded(along_columns(other)), each)
     square = rng.random((4, 4)) < 0.5
     assert np.array_equal(decoded(transposed(encoded(square))), square.T)
 
