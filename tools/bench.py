@@ -4,7 +4,7 @@
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 lvis --runs 3 --readme  # the tables of docs/performance.md
-    python tools/bench.py small linear batches voc ranking cells lvis cluster wider kitti
+    python tools/bench.py small linear batches voc ranking cells lvis cluster
     python tools/bench.py ranking --scale 0.1 --demand 2    # exit 1 unless twice as fast
 
 | job of a workload | |
@@ -22,16 +22,12 @@
 | linear | 1, 2, 4 and 8 million detections with W1's statistics, beside the peers |
 | small | two files of 236 kB, 50 calls in a process |
 | voc | detmap: VOC 2007 test, XML and text to mAP, and the slow twin of its tests |
-| dota | detmap: drawn files of the size of DOTA's validation set, text to mAP |
-| openimages | detmap: 41,620 images, 500 classes with a hierarchy, CSV to mAP |
 | ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | batches | W1 in 313 batches of 16: the peers that stream, and torchmetrics' backends |
 | lvis | 5,000 images, 1,203 classes, 300 boxes an image, beside the peers that evaluate LVIS |
 | cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
 | cluster | detmap on Dask: how much memory the driver grows by, and with a worker killed |
 | growth | detmap: processor time by detections, images, classes and thresholds |
-| wider | detmap: WIDER FACE's validation split, random faces, files to the three APs |
-| kitti | detmap: 7,481 images, a million detections, KITTI's files and headerless CSV to numbers |
 
 Every run is a process of its own (`bench_jobs.py`); the tools take turns, and the median of the
 runs is shown (`--statistic min` on a busy machine) with half of their range. All tools get the same
@@ -208,32 +204,6 @@ def voc_job(bench: Bench) -> Iterator[Line]:
         yield Line("VOC", "VOC 2007", "voc", tasks, {"call": meaning})
 
 
-def dota_job(bench: Bench) -> Iterator[Line]:
-    from draw_dota import draw
-
-    truth, found = draw(bench.options.cache / "dota")
-    paths = {"truth": str(truth), "detections": str(found)}
-    bench.warm_up(paths, job="dota")
-    for columns, meaning in (
-        ({"detmap": {"job": "dota"}}, "text to mAP, second call"),
-        ({"detmap": {"job": "tables", "protocol": "dota"}}, "tables to mAP, second call"),
-    ):
-        tasks = {name: {**paths, "calls": 2, **task} for name, task in columns.items()}
-        yield Line("DOTA", "drawn", "dota", tasks, {"call": meaning})
-
-
-def open_images_job(bench: Bench) -> Iterator[Line]:
-    from open_images_files import write
-
-    folder = bench.options.cache / "open-images"
-    if not (folder / "predictions.csv").is_file():
-        write(folder)
-    paths = {"truth": str(folder / "boxes.csv"), "detections": str(folder / "predictions.csv")}
-    task = {**paths, "job": "voc", "protocol": "openimages-challenge", "calls": 1}
-    shows = {"process": "whole process", "rss": "peak memory of the process"}
-    yield Line("Open Images", "41,620 images", "openimages", {"detmap": task}, shows)
-
-
 def ranking_job(bench: Bench) -> Iterator[Line]:
     scale = bench.options.scale
     one, many = [round(1_000_000 * scale)], [round(100_000 * scale), 80]
@@ -323,31 +293,6 @@ def growth_job(bench: Bench) -> Iterator[Line]:
         yield Line(f"Growth by {axis}", "drawn", "growth", growth.tasks(axis), shows, None)
 
 
-def wider_job(bench: Bench) -> Iterator[Line]:
-    task = {"job": "wider", "calls": 2, "folder": str(CACHE / "wider")}
-    tasks = {"detmap": task, "detmap, 1 thread": {**task, "threads": 1}}
-    shows = {"call": "files to three APs", "rss": "peak memory of the process"}
-    yield Line("WIDER FACE", "3,226 images", "wider", tasks, shows, tolerance=0.0)
-
-
-def kitti_job(bench: Bench) -> Iterator[Line]:
-    from draw_kitti import draw
-
-    folder = bench.options.cache / "kitti"
-    if not (folder / "found.csv").is_file():
-        draw(folder)
-    kitti = {"truth": str(folder / "label_2"), "detections": str(folder / "data")}
-    rows = {"truth": str(folder / "boxes.csv"), "detections": str(folder / "found.csv")}
-    tasks = {
-        "KITTI": {**kitti, "protocol": "kitti"},
-        "COCO's rule": {**kitti, "protocol": "coco-bbox"},
-        "CSV, COCO's rule": {**rows, "protocol": "coco-bbox"},
-    }
-    tasks = {name: {**task, "job": "benchmark", "calls": 1} for name, task in tasks.items()}
-    shows = {"process": "whole process", "rss": "peak memory of the process"}
-    yield Line("KITTI", "7,481 images", "kitti", tasks, shows, tolerance=None)
-
-
 OF_WORKLOAD: dict[str, Callable[[Bench, str], Iterator[Line]]] = {
     "files": files_job,
     "arrays": arrays_job,
@@ -361,8 +306,6 @@ EXTRA = ("segm", "keypoints")  # jobs of a workload that are done where --only n
 OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "linear": linear_job,
     "voc": voc_job,
-    "dota": dota_job,
-    "openimages": open_images_job,
     "ranking": ranking_job,
     "small": small_job,
     "batches": batches_job,
@@ -371,8 +314,6 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "compare": compare_job,
     "cluster": cluster_job,
     "growth": growth_job,
-    "wider": wider_job,
-    "kitti": kitti_job,
 }
 WORKLOADS = ("W1", "W2", "W3", "W4")
 

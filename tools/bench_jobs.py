@@ -63,28 +63,12 @@ def voc(task: Task) -> Call:
     return lambda: [detmap.evaluate(*how, threads=task["threads"]).metrics["mAP"]]
 
 
-def dota(task: Task) -> Call:
-    """From a folder of labels and text files a class to mAP."""
-    import detmap
-
-    paths = task["truth"], task["detections"]
-    return lambda: [detmap.evaluate(*paths, "dota", threads=task["threads"]).metrics["mAP"]]
-
-
 def lvis(task: Task) -> Call:
     """From two files to LVIS's thirteen numbers."""
     import lvis_peers
 
     paths = task["truth"], task["detections"]
     return lambda: lvis_peers.evaluate(task["tool"], *paths, task["threads"])
-
-
-def benchmark(task: Task) -> Call:
-    """From a benchmark's files to its numbers."""
-    import detmap
-
-    how = task["truth"], task["detections"], task["protocol"]
-    return lambda: detmap.evaluate(*how, threads=task["threads"]).metrics.values()
 
 
 def voc_twin(task: Task) -> Call:
@@ -512,75 +496,12 @@ def own_peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def wider(task: Task) -> Call:
-    """From files of the size of WIDER FACE's validation split to its three APs."""
-    import detmap
-
-    folder = Path(task["folder"])
-    if not (folder / "complete").exists():
-        draw_wider(folder)
-    paths, threads = (folder / "gt", folder / "pred"), task.get("threads")
-    return lambda: detmap.evaluate(*paths, "widerface", threads=threads).metrics.values()
-
-
-def draw_wider(
-    folder: Path, n_images: int = 3226, n_faces: int = 39_708, n_found: int = 155
-) -> None:
-    """Writes MAT files and results: random faces, most of them found, and false positives."""
-    import numpy as np
-
-    from tests.support.mat import array, cells, mat, text
-
-    rng = np.random.default_rng(0)
-    n_of = rng.multinomial(n_faces, np.full(n_images, 1 / n_images))
-    columns: dict[str, list[bytes]] = {
-        "files": [],
-        "boxes": [],
-        "easy": [],
-        "medium": [],
-        "hard": [],
-    }
-    whole: dict[str, list[bytes]] = {name: [] for name in ("events", *columns)}
-    (folder / "gt").mkdir(parents=True, exist_ok=True)
-    for i, n in enumerate(n_of.tolist()):
-        event, name = f"{i // 53}--Event", f"{i // 53}_Event_{i}"
-        boxes = rng.integers([0, 0, 5, 5], [900, 900, 120, 120], (n, 4)).astype(float)
-        columns["files"].append(text("", name))
-        columns["boxes"].append(array("", boxes))
-        for subset, share in (("easy", 0.2), ("medium", 0.4), ("hard", 0.8)):
-            listed = np.flatnonzero(rng.random(n) < share)[:, None] + 1.0
-            columns[subset].append(array("", listed))
-        found = rng.uniform([0, 0, 5, 5], [900, 900, 120, 120], (n_found, 4))
-        found[:n] = boxes[:n_found] + rng.uniform(-3, 3, (n, 4))[:n_found]
-        score = -np.sort(-(rng.random(n_found) ** 3))
-        path = folder / "pred" / event / f"{name}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows = [
-            f"{x:.1f} {y:.1f} {w:.1f} {h:.1f} {s:.4f}"
-            for (x, y, w, h), s in zip(found, score, strict=True)
-        ]
-        path.write_text("\n".join([name, str(n_found), *rows, ""]))
-        if i % 53 == 52 or i == n_images - 1:
-            whole["events"].append(text("", event))
-            for each, parts in columns.items():
-                whole[each].append(cells("", parts))
-                parts.clear()
-    names = {"event_list": "events", "file_list": "files", "face_bbx_list": "boxes"}
-    parts = [cells(name, whole[part]) for name, part in names.items()]
-    (folder / "gt" / "wider_face_val.mat").write_bytes(mat(*parts, packed=True))
-    for subset in ("easy", "medium", "hard"):
-        content = mat(cells("gt_list", whole[subset]), packed=True)
-        (folder / "gt" / f"wider_{subset}_val.mat").write_bytes(content)
-    (folder / "complete").touch()
-
-
 JOBS = {
     "files": files,
     "lvis": lvis,
     "arrays": arrays,
     "tables": tables,
     "voc": voc,
-    "dota": dota,
     "voc twin": voc_twin,
     "ranking": ranking,
     "batches": batches,
@@ -588,8 +509,6 @@ JOBS = {
     "compare": compare,
     "cluster": cluster,
     "growth": growth,
-    "wider": wider,
-    "benchmark": benchmark,
 }
 
 
