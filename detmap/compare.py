@@ -11,6 +11,7 @@ from detmap.core.base.display_names import detector_names
 from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.curves.scores import scores
 from detmap.core.matching.matches import Matches
+from detmap.core.matching.row_order import TOGETHER, depends_on_other_images
 from detmap.core.protocol import Protocol
 from detmap.core.results import result_notes
 from detmap.core.results.result import Result
@@ -131,6 +132,10 @@ def compare_matches(
     evaluated = []
     for i, each in enumerate(matches):
         result = known.get(id(each)) or Result(each, scores(each, threads=threads))
+        if result.matched is None and depends_on_other_images(each):
+            what = f"{first.protocol.name} {TOGETHER}, so match rows give no numbers of subsets"
+            fix = "compare by rules that order each image alone, such as -p coco-bbox"
+            raise DataError("compare", what, fix)
 
         def step(done: int, of: int, i: int = i) -> None:
             told(i * of + done, len(matches) * of)

@@ -15,10 +15,6 @@ CLASSES = "core/streaming/"
 RANKED = "keras-retinanet"
 
 
-def tied(p: Place) -> Any:
-    return p.changed(lambda row: row | {"score": round(row["score"], 1)}, "tied.json")
-
-
 def pair(p: Place) -> tuple[Any, Any]:
     return wrong.images_of(p, p.right.rows), wrong.images_of(p, p.right.truth["annotations"])
 
@@ -233,17 +229,17 @@ ROWS = (
     Row(
         "core/results/result_notes: slice the result of `detmap.evaluate`, or",
         lambda p: (
-            lambda: detmap.summarize(detmap.match(p.truth, tied(p), RANKED)).slices(
+            lambda: detmap.summarize(detmap.match(p.truth, wrong.tied(p), RANKED)).slices(
                 {"a": wrong.ids(p)[:12]}
             )
         ),
         "slice the result of `(detmap.evaluate)`",
         lambda p, call: (
-            eval(call)(p.truth, tied(p), RANKED)
+            eval(call)(p.truth, wrong.tied(p), RANKED)
             .slices({"a": wrong.ids(p)[:12]})["a"]
             .metrics["mAP"]
         ),
-        lambda p: detmap.evaluate(p.truth, tied(p), RANKED, images=wrong.ids(p)[:12])["mAP"],
+        lambda p: detmap.evaluate(p.truth, wrong.tied(p), RANKED, images=wrong.ids(p)[:12])["mAP"],
     ),
     Row(
         "core/results/curve_plots: give the return value of detmap.evaluate,",

@@ -194,6 +194,13 @@ ROWS = (
         lambda p, option, name: run("eval", p.truth, p.found, option, name).code,
         0,
     ),
+    Row(
+        "compare: compare by rules that order each",
+        lambda p: ["compare", p.truth, wrong.tied(p), p.found, "-p", "keras-retinanet"],
+        "such as (-p coco-bbox)",
+        lambda p, words: answer([*p.made[:4], *words.split()]),
+        0,
+    ),
     # --- doctor
     Row(
         "analysis/commands/doctor: give TRUTH and DETECTIONS, TRUTH alone,",

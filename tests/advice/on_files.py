@@ -7,6 +7,7 @@ import numpy as np
 import detmap
 from tests.advice import wrong_files as wrong
 from tests.advice.situations import Place, Row, answer
+from tests.support.running import run
 
 READ = "core/adapters/"
 PADILLA = f"{READ}text_per_image/cartucho_rafaelpadilla: "
@@ -46,8 +47,6 @@ def respelled(p: Place, name: str) -> Any:
 
 def consulted(p: Place, words: str) -> Any:
     """Run the command, and give the fix that it prints first."""
-    from tests.support.running import run
-
     done = run(*words.split()[1:], *p.made[1:])
     fix = done.out.partition("--fix ")[2].split()[0]
     return answer([*p.made, "--fix", fix])

@@ -68,7 +68,6 @@ def assigned(p: Place, settings: dict[str, Any]) -> Any:
 
 UNSORTED = "core/matching/score_rules: images have detections that are not"
 TAKEN_IN_ORDER = f"{UNSORTED} sorted by score; {{}} takes them"
-FEW = ("--set", "limits.max_dets=[2]", "--set", 'metrics=["AP"]')
 ROWS = (
     Row(
         UNSORTED,

@@ -19,11 +19,12 @@ ROWS = (*on_files.ROWS, *on_rules.ROWS, *on_commands.ROWS, *in_python.ROWS)
 SLOW = (
     *("analysis/report", "analysis/html_report/", "analysis/browse/", "core/output/__init__"),
     *("core/matching/engine", "core/protocol/tree", "core/statistics/ties", "reproducibility/rep"),
-    *("core/results/result_notes: det", "reproducibility/commands/rep", "reproducibility/parity"),
+    *("core/results/result_notes: det", "reproducibility/commands", "reproducibility/parity"),
+    *("core/statistics/gate", "compare", "integrations/pytest", "cli/dispatch: `detmap compare"),
     *("core/adapters/joining/image_lookup", "core/statistics/verdict", "core/statistics/refusals"),
     "cli/dispatch: write `{}`",
 )
-"""How rows begin that take more than 0.3 seconds."""
+"""How rows begin that take more than 0.1 seconds."""
 
 
 def is_slow(row: Row) -> bool:

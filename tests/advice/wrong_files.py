@@ -10,6 +10,7 @@ import numpy as np
 import detmap
 from tests.advice.situations import Place
 from tests.support import builders as make
+from tests.support.running import run
 
 
 def by_names(p: Place) -> dict[int, str]:
@@ -87,10 +88,6 @@ def numbered(p: Place, first: int = 0) -> Any:
 
 def voc(p: Place) -> Any:
     return p.converted("voc", "voc")
-
-
-def voc_found(p: Place) -> Any:
-    return p.converted("voc text", "voc", found=True, truth=voc(p))
 
 
 def whole(p: Place, rows: Any = None) -> list[dict[str, Any]]:
@@ -329,8 +326,6 @@ def truth_without_names(p: Place) -> Any:
 
 
 def matched(p: Place) -> Any:
-    from tests.support.running import run
-
     assert run("match", p.truth, p.found, "-o", p.folder / "part.npz").code == 0
     return p.folder / "part.npz"
 
@@ -628,8 +623,6 @@ def no_time(*_: Any) -> Any:
 
 def pictures(p: Place, words: list[Any]) -> int:
     """How many pictures the page links."""
-    from tests.support.running import run
-
     shutil.rmtree(p.folder / "out")
     assert run(*words).code == 0
     text = "".join(each.read_text() for each in (p.folder / "out").rglob("*.js"))
@@ -638,15 +631,11 @@ def pictures(p: Place, words: list[Any]) -> int:
 
 
 def page(p: Place) -> Said:
-    from tests.support.running import run
-
     assert run("report", p.truth, p.found, "-o", p.folder / "page.html").code == 0
     return Said(html.unescape((p.folder / "page.html").read_text()))
 
 
 def rows_of_classes(p: Place, words: str) -> int:
-    from tests.support.running import run
-
     *options, name = words.split()
     assert run("eval", p.truth, p.found, *options, p.folder / name).code == 0
     return len((p.folder / name).read_text().splitlines()) - 1
@@ -654,7 +643,6 @@ def rows_of_classes(p: Place, words: str) -> int:
 
 def while_patched(p: Place) -> None:
     from detmap.compat import patch_pycocotools
-    from tests.support.running import run
 
     with patch_pycocotools():
         done = run("parity", p.truth, p.found, "--with", "pycocotools")
@@ -693,3 +681,8 @@ def in_batches(p: Place, name: str, method: str, key: str) -> Any:
     for each in images_of(p, p.right.rows):
         getattr(evaluator, method)([each | {key: each["image_id"]}])
     return evaluator.compute()
+
+
+def tied(p: Place) -> Any:
+    """Detections with equal scores."""
+    return p.changed(lambda row: row | {"score": round(row["score"], 1)}, "tied.json")
