@@ -155,7 +155,8 @@ class _Lists:
     ) -> None:
         detections, truth = diagnosis.detections, diagnosis.truth
         n, n_images = len(points), len(truth.images)
-        self.values = np.array([[one.precision, one.recall, one.f1] for one in points]).T
+        values = np.array([[one.precision, one.recall, one.f1] for one in points])
+        self.values = values.reshape(n, 3).T
         rows = np.flatnonzero(~_out(diagnosis))
         rows = rows[np.lexsort((-detections.score[rows], label[rows]))]
         place = np.full(len(detections), -1, dtype=np.int32)

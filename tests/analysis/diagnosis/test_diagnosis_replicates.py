@@ -170,6 +170,15 @@ def test_what_has_no_interval_at_the_best_score() -> None:
     assert [text[:19] for text in why] == ["", *["absolute deviations"] * 3]
 
 
+def test_without_classes_nothing_is_looked_for() -> None:
+    truth = truth_from_arrays([], [], np.empty((0, 4)), images=list(range(N)), categories={})
+    found = detections_from_arrays(truth, [], [], np.empty((0, 4)), [])
+    whole = diagnose(truth, found, "coco-bbox")
+    part = sampling.classes(whole, operating_points(whole)[len(OVERALL) :])
+    assert part.values.shape == (3,)
+    assert np.isnan(sampling.estimate(part, DEALT).parts).all()
+
+
 @pytest.mark.parametrize("seed", some(range(6), 3))
 def test_operating_points(seed: int) -> None:
     whole = diagnose(*tables(seed), "coco-bbox")
