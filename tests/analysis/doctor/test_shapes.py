@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.analysis.doctor.shaped_rows import decoded, encoded, transposed, along_columns
+from detmap.analysis.doctor.shaped_rows import along_columns, decoded, encoded, transposed
 from tests.support.running import run
 from tools.doctor_kinds import KINDS, dense, run_text, sizes
 from tools.doctor_sets import PROTOCOLS, Set, generated
