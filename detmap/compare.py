@@ -17,8 +17,7 @@ from detmap.core.results import result_notes
 from detmap.core.results.result import Result
 from detmap.core.results.signature import signature
 from detmap.core.statistics import intervals
-from detmap.core.statistics.comparison import TEST, Comparison, Maker, require_comparable
-from detmap.core.statistics.comparison import check as check_test
+from detmap.core.statistics.comparison import TEST, Comparison, Maker, check, require_comparable
 from detmap.core.statistics.subsets import Progress, silent
 from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.extension import extended, extended_by_all
@@ -38,11 +37,9 @@ def compare(
     settings: Mapping[str, Any] | None = None,
     names: Sequence[str] | None = None,
     alpha: float = 0.05,
-    replicates: None = None,
     seed: int = 0,
     groups: Mapping[Any, Any] | str | Path | None = None,
     adjust: str = "holm",
-    test: str = TEST,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -64,9 +61,8 @@ def compare(
     protocol, settings : as in `evaluate`; saved matches and results bring their own
     names : names of the detectors (default: from their paths)
     alpha : significance level of intervals and groups
-    replicates, seed, groups : as in `Result.intervals`
+    seed, groups : as in `Result.intervals`
     adjust : p-value adjustment over pairs or classes: ``holm``, ``bh`` or ``none``
-    test : ``t``, Student's test (``z`` is its old name)
     threads : number of threads; has no effect on the result
     progress : called with the numbers of finished steps and of all steps
 
@@ -74,8 +70,7 @@ def compare(
     ------
     DataError : different protocols, classes, images or truth; fewer than two detectors
     """
-    check_test(alpha, adjust, test)
-    intervals.refuse_replicates(replicates)
+    check(alpha, adjust)
     detectors = list(detections)
     if not detectors and type(truth) is list and _are_detectors(truth):
         truth, detectors = None, truth  # results and saved matches alone

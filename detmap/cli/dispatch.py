@@ -186,7 +186,7 @@ def _truth_path(words: Sequence[str]) -> list[str]:
     return [str(named)] if named else [word for word in words[1:] if os.path.exists(word)][:1]
 
 
-CHOICES = {"--ci": ("automatic", "jackknife", "influence", "percentile")}
+CHOICES = {"--ci": ("automatic", "jackknife")}
 """Options whose value is optional; the first is the default."""
 
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from detmap.core.statistics.ties import Tied
 
 AUTOMATIC = "automatic"
-METHODS = (AUTOMATIC, "jackknife", "influence", "percentile")
-"""The last two were removed; they get a sentence."""
+METHODS = (AUTOMATIC, "jackknife")
 TABLES = ("intervals", "class-intervals", "ties")
 
 
@@ -42,24 +41,18 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def add_drawing(command: argparse.ArgumentParser) -> None:
-    """--level, --replicates, --seed and --groups."""
+    """--level, --seed and --groups."""
     command.add_argument(
         "--level",
         type=options.fraction,
         metavar="P",
         help="Set the confidence level (default: 0.95).",
     )
-    add_replicates(command)
+    add_sampling(command)
 
 
-def add_replicates(command: argparse.ArgumentParser) -> None:
-    """--replicates, --seed and --groups."""
-    command.add_argument(
-        "--replicates",
-        type=options.count,
-        metavar="B",
-        help="Removed: the jackknife has no replicates.",
-    )
+def add_sampling(command: argparse.ArgumentParser) -> None:
+    """--seed and --groups."""
     command.add_argument(
         "--seed", type=options.whole, metavar="S", help="Set the random seed (default: 0)."
     )
@@ -74,7 +67,7 @@ def add_replicates(command: argparse.ArgumentParser) -> None:
 
 def drawing(arguments: argparse.Namespace, truth: Truth | None = None) -> dict[str, Any]:
     """Return the given sampling options as keywords; groups by image id if `truth` is given."""
-    names = ("level", "replicates", "seed", "groups")
+    names = ("level", "seed", "groups")
     given = {name: getattr(arguments, name, None) for name in names}
     if given["groups"] is not None and truth is not None:
         from detmap.core.statistics.sampling_units import groups_of

@@ -143,7 +143,7 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
         detmap.compare(None, A, B)
     with pytest.raises(detmap.DataError, match="names"):
         detmap.compare(first, second, names=["a"])
-    for bad in ({"alpha": 0.0}, {"adjust": "x"}, {"test": "x"}, {"replicates": 9}, {"seed": -1}):
+    for bad in ({"alpha": 0.0}, {"adjust": "x"}, {"seed": -1}):
         with pytest.raises(detmap.DataError):
             detmap.compare(first, second, **bad)
     result = tmp_path / "result.json"
@@ -239,21 +239,6 @@ def test_the_difference_of_a_single_class_needs_as_many_images_as_a_class() -> N
         pair = detmap.compare(truth, found, few, protocol="voc2012").pairs[0]
         assert pair.why_not.startswith(why)
         assert bool(pair.why_not) == bool(why)
-
-
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [
-        ({"test": "permutation"}, "test: 'permutation' was removed"),
-        ({"test": "plain-permutation"}, "test: 'plain-permutation' was removed"),
-        ({"adjust": "maxt"}, "adjust: 'maxt' was removed"),
-        ({"replicates": 1000}, "the jackknife has 57 evaluations"),
-    ],
-)
-def test_removed_methods_are_refused_with_a_sentence(options: dict[str, Any], what: str) -> None:
-    first, second = two()
-    with pytest.raises(detmap.DataError, match=what):
-        detmap.compare(first, second, **options)
 
 
 @pytest.mark.parametrize("integrator", ["eleven_point", "step"])

@@ -143,14 +143,12 @@ def test_groups_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "where"),
     [
-        (("--replicates=5",), "--replicates: needs --ci"),
+        (("--level=.9",), "--level: needs --ci"),
         (("--ci", "--level=1"), "level: 1.0"),
         (("--ci", "--level=nan"), "level: nan"),
         (("--ci", "--level=x"), "'x' is not a number"),
-        (("--ci", "--replicates=0"), "at least 1"),
-        (("--ci", "--replicates=1000"), "replicates: 1000: the jackknife has 57 evaluations"),
-        (("--ci=influence",), "'influence' was removed"),
-        (("--ci", "percentile"), "'percentile' was removed"),
+        (("--ci", "--replicates=1000"), "--replicates"),
+        (("--ci=influence",), "no value 'influence'"),
         (("--ci", "--seed=-1"), "--seed"),
         (("--ci=other",), "no value 'other'"),
     ],

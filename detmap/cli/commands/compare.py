@@ -22,7 +22,6 @@ from detmap.core.matching.matches import Matches
 from detmap.core.protocol import Protocol
 from detmap.core.results.result import Result
 from detmap.core.statistics import gate as gates
-from detmap.core.statistics.comparison import REMOVED, TEST
 from detmap.core.statistics.formulas.multiple_comparisons import ADJUSTMENTS
 from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.extension import extended, extended_by_all
@@ -58,17 +57,7 @@ def add(command: argparse.ArgumentParser) -> None:
     doctor_notes.add(command)
     command.add_argument("--names", metavar="A,B", help="Name the detectors (default: by path).")
     command.add_argument(
-        "--test",
-        choices=(TEST, "z", *REMOVED["test"]),
-        default=TEST,
-        help="Removed: the test is Student's t with the errors of the jackknife.",
-    )
-    command.add_argument(
-        "--adjust",
-        choices=(*ADJUSTMENTS, *REMOVED["adjust"]),
-        metavar=f"{{{','.join(ADJUSTMENTS)}}}",
-        default="holm",
-        help="Adjust p-values (default: holm).",
+        "--adjust", choices=ADJUSTMENTS, default="holm", help="Adjust p-values (default: holm)."
     )
     for kind, what in (
         ("fail-if-drop", "drops significantly by more than V"),
@@ -90,7 +79,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="P",
         help="Set the significance level of intervals, groups and gates (default: 0.05).",
     )
-    uncertainty_tables.add_replicates(command)
+    uncertainty_tables.add_sampling(command)
     result_views.add_plot(command, "mean precision over recall and F1 over score of each detector")
     options.add_threads(command)
     options.add_outputs(command, *TABLES)
@@ -173,7 +162,6 @@ def run(arguments: argparse.Namespace) -> int:
         names=names,
         alpha=arguments.alpha,
         adjust=arguments.adjust,
-        test=arguments.test,
         threads=arguments.threads,
         progress=streams.counter("steps"),
         **drawing,

@@ -151,7 +151,6 @@ class BenchmarkResult(MetricAccess, Tabular):
     def intervals(
         self,
         level: float = 0.95,
-        replicates: None = None,
         seed: int = 0,
         groups: Mapping[Any, Any] | str | Path | None = None,
         *,
@@ -171,7 +170,6 @@ class BenchmarkResult(MetricAccess, Tabular):
             level=level,
             seed=seed,
             groups=groups,
-            replicates=replicates,
             method=method,
             progress=progress,
         )

@@ -288,7 +288,6 @@ class Result(MetricAccess, Tabular):
     def intervals(
         self,
         level: float = 0.95,
-        replicates: None = None,
         seed: int = 0,
         groups: Mapping[Any, Any] | str | Path | None = None,
         *,
@@ -303,7 +302,6 @@ class Result(MetricAccess, Tabular):
         Parameters
         ----------
         level : confidence level
-        replicates : None; the jackknife has none
         seed : of the random subsets
         groups : groups of dependent images (for example, frames of one video), as a mapping from
             image to group or a CSV file ``image,group``
@@ -324,7 +322,6 @@ class Result(MetricAccess, Tabular):
             level=level,
             seed=seed,
             groups=groups,
-            replicates=replicates,
             method=method,
             progress=progress,
         )

@@ -31,7 +31,6 @@ from detmap.errors import DataError, few
 
 TEST = "t"
 TABLES = ("leaderboard", "pairs", "classes")
-REMOVED = {"test": ("permutation", "plain-permutation"), "adjust": ("maxt",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,17 +239,13 @@ def require_comparable(names: Sequence[str], matches: Sequence[Matches]) -> None
             raise DataError("compare: truth", what, "match both on one truth")
 
 
-def check(alpha: float, adjust: str, test: str) -> None:
-    """Raise `DataError` for an unknown or removed value."""
+def check(alpha: float, adjust: str) -> None:
+    """Raise `DataError` for an unknown value."""
     if not isinstance(alpha, float) or not 0 < alpha < 1:
         raise DataError("alpha", f"{alpha!r}", "give a fraction between 0 and 1, such as 0.05")
-    listed = ("adjust", adjust, multiple.ADJUSTMENTS), ("test", test, (TEST, "z"))
-    for name, value, known in listed:
-        if value not in known:
-            why = ""
-            if value in REMOVED[name]:
-                why = " was removed: the test is Student's t with the jackknife's errors"
-            raise DataError(name, f"{value!r}{why}", f"choose one of {', '.join(known)}")
+    if adjust not in multiple.ADJUSTMENTS:
+        known = ", ".join(multiple.ADJUSTMENTS)
+        raise DataError("adjust", f"{adjust!r}", f"choose one of {known}")
 
 
 class Maker:

@@ -23,7 +23,6 @@ from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
 
 METHOD, VERSION = "jackknife", 3
-REMOVED = ("influence", "percentile")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +94,6 @@ def sample(
     level: float = 0.95,
     seed: int = 0,
     groups: Mapping[Any, Any] | str | Path | None = None,
-    replicates: None = None,
     method: str = METHOD,
     progress: Any = None,
 ) -> Subsets:
@@ -110,15 +108,13 @@ def sample(
 
     Raises
     ------
-    DataError : invalid level, seed or progress; a removed method; images without a group
+    DataError : invalid level, seed, method or progress; images without a group
     """
     number = isinstance(level, float | np.floating) and math.isfinite(level)
     if not number or not 0.5 <= level < 1:
         raise DataError("level", f"{level!r}", "give a fraction from 0.5 to below 1, such as 0.95")
     if method != METHOD:
-        why = " was removed: every interval is from the jackknife" if method in REMOVED else ""
-        raise DataError("method", f"{method!r}{why}", f"leave it out: there is {METHOD} alone")
-    refuse_replicates(replicates)
+        raise DataError("method", f"{method!r}", f"leave it out: there is {METHOD} alone")
     check_seed(seed)
     if progress is not None and not callable(progress):
         what = f"a {type(progress).__name__}"
@@ -126,13 +122,6 @@ def sample(
     if isinstance(groups, str | Path) and truth is not None:
         groups = groups_of(groups, truth)
     return subsets(units(image_ids, groups), seed)
-
-
-def refuse_replicates(replicates: object) -> None:
-    """Raise `DataError` for a number of replicates: the jackknife has none to choose."""
-    if replicates is not None:
-        what = f"{replicates!r}: the jackknife has {EVALUATIONS} evaluations, no replicates"
-        raise DataError("replicates", what, "leave it out")
 
 
 def intervals(found: Evaluated, names: Sequence[str], level: float, seed: int) -> Intervals:
