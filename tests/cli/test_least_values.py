@@ -61,7 +61,7 @@ def test_an_undefined_metric_fails() -> None:
 def test_a_gate_of_an_unknown_metric_fails_before_the_evaluation(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "match", lambda *_, **__: pytest.fail("was evaluated"))
+    monkeypatch.setattr(engine, "judge", lambda *_, **__: pytest.fail("was evaluated"))
     found = make.SHAPES / "detections" / "contours.json"
     files = (make.SHAPES / "instances_test.json", found)
     suite = f'truth = "{files[0]}"\ndetections = "{found}"\ngroup = "a"\nname = "b"\n'
