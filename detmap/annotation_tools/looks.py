@@ -59,8 +59,8 @@ def _first_keys(path: Path) -> set[str]:
 def fiftyone(path: Path) -> int:
     """Matches labels.json of FiftyOneImageDetectionDataset, or its folder."""
     begin = plain_head(file_in(path, FIFTYONE))
-    may_be = b'"classes"' in begin or b'"labels"' in begin  # else the pattern is not compiled
-    return 3 * bool(may_be and re.match(_FIFTYONE, begin))
+    may_be = begin[:1] == b"{" and begin[1:].lstrip().startswith((b'"classes"', b'"labels"'))
+    return 3 * bool(may_be and re.match(_FIFTYONE, begin))  # else the pattern is not compiled
 
 
 def createml(path: Path) -> int:
