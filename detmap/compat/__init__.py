@@ -24,7 +24,8 @@ Everything else is inherited (rendering, downloads), and so is the evaluation of
 
 Large plain files stay text and columns. The first access to ``dataset`` or an index creates all
 records as dicts; from then on the dicts are evaluated, as in pycocotools. ``evalImgs``, ``ious``,
-``_gts`` and ``_dts`` are computed on first access or by ``vars()``. After an access or assignment,
+``_gts`` and ``_dts`` are computed on first access or by ``vars()``, the last two (without the empty
+lists of pycocotools) from the annotations as they are then. After an access or assignment,
 ``accumulate`` reads ``evalImgs``, changes included.
 
 Differences: evaluation adds no ``ignore`` and ``_ignore`` keys to annotations; numbers in

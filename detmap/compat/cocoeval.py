@@ -71,7 +71,10 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             self._fill({"ious": overlaps(self._evaluated, self._paramsEval)})
         else:
             other = Official()
-            other.cocoGt, other.cocoDt, other.params = self.cocoGt, self.cocoDt, self._paramsEval
+            other.cocoGt, other.cocoDt = self._sides
+            other.params = copy.copy(self._paramsEval)
+            if other.params.iouType == "segm":  # `evaluate` made run lengths; later edits stay
+                other.params.iouType = "bbox"
             Official._prepare(other)
             self._fill({"_gts": other._gts, "_dts": other._dts})
 
@@ -101,6 +104,7 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if not rules.together:
             params.catIds = rules.category_ids
         self._evaluated, self._made = matched, None
+        self._sides = self.cocoGt, self.cocoDt
         self._wait_for(*LATER)
         self.eval: dict[str, Any] = {}
         self._paramsEval = _copied(params)

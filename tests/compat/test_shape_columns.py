@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detmap.compat import COCO
+from detmap.compat import COCO, COCOeval
 from detmap.compat import annotation_sources as sources
 from tests.compat.both import OURS, Classes, assert_same, evaluation, run_both, same, written
 from tests.compat.test_cocoeval import finish, masks_and_keypoints
 from tests.reference import official
+from tests.support import builders as make
 from tests.support.drawing_shapes import draw_keypoints, draw_segm, packed
 from tests.support.tier import drawn
 
@@ -210,3 +211,31 @@ def test_copies_share_what_an_evaluation_changes(kind: str, tmp_path: Path) -> N
 
     expected, found = run_both(script)
     assert expected == found
+
+
+def test_edits_after_an_evaluation_stay_and_objects_may_go() -> None:
+    """The records of an evaluation are read late, but they are not changed any more."""
+    tree = json.loads((make.SHAPES / "instances_test.json").read_text())
+    for each in tree["annotations"]:
+        x, y, w, h = each["bbox"]
+        each["segmentation"] = [[x, y, x + w, y, x + w, y + h, x, y + h]]
+    truth = COCO()
+    truth.dataset = tree
+    truth.createIndex()
+    keys = ("image_id", "category_id")
+    found = truth.loadRes(
+        [
+            {**{key: each[key] for key in keys}, "score": 0.5, "segmentation": truth.annToRLE(each)}
+            for each in tree["annotations"]
+        ]
+    )
+    run = COCOeval(truth, found, "segm")
+    run.evaluate()
+    polygon = [[1, 1, 10, 1, 10, 12, 1, 9]]
+    first, second = tree["annotations"][:2]
+    first["segmentation"] = polygon
+    run.cocoGt = run.cocoDt = None
+    assert first in run._gts[first["image_id"], first["category_id"]]
+    assert first["segmentation"] is polygon
+    assert isinstance(second["segmentation"], dict)
+    assert {"_gts", "_dts"} <= set(vars(run))
