@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 RATE_OF_AP, RATE_OF_RATIO = 2 / 3, 1.0  # the bias falls by 2^rate if the images double
 WIDER, WIDER_RATIO = 1.12, 1.08  # a number minus its bias varies more than the number
 OF_BIAS = 0.15  # share of the bias of a ratio that is not known
+OF_FEW_POINTS = 0.7  # of a difference of AP at few points of recall
 OF_AP, OF_DIFFERENCE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes
 POWER = 0.8  # of the test for the minimum detectable difference
 
@@ -42,7 +43,7 @@ class Rule(NamedTuple):
 
     Parameters
     ----------
-    rate : r; wider : w; of_bias : c
+    rate : r; wider : w; of_bias : c; apart : c of a difference is at least this
     step : standard error that the subsets do not show, since they are read by a smooth rule
     why_not : why the number has no interval whatever its values are; "" for no reason
     alone : units of a single class, for exact intervals at 0 and 1; 0 for other numbers
@@ -52,6 +53,7 @@ class Rule(NamedTuple):
     wider: float = WIDER_RATIO
     of_bias: float = OF_BIAS
     step: float = 0.0
+    apart: float = OF_DIFFERENCE
     why_not: str = ""
     alone: int = 0
 
@@ -60,9 +62,9 @@ class Rule(NamedTuple):
         return Rule(
             self.rate,
             max(self.wider, other.wider),
-            max(self.of_bias, other.of_bias, OF_DIFFERENCE),
+            max(self.of_bias, other.of_bias, self.apart, other.apart),
             math.hypot(self.step, other.step),
-            self.why_not or other.why_not,
+            why_not=self.why_not or other.why_not,
         )
 
 
