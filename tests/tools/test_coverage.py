@@ -66,11 +66,11 @@ def test_the_page_prints_what_holds() -> None:
     text = PAGE.read_text().split(coverage.MARKS[0])[1]
     n, low = map(int, re.findall(r"Of (\d+) shares (\d+) are below 92 %", text)[0])
     assert n > 200
-    assert low <= 0.05 * n
+    assert low <= 0.03 * n
     below = re.findall(r"Below: (.*)", text)[0]
-    assert min(float(share) for share in re.findall(r"(\d+\.\d)[;.]", below)) >= 87
+    assert min(float(share) for share in re.findall(r"(\d+\.\d)[;.]", below)) >= 89
     tests = text.split("\n\n")[1].splitlines()
     columns = [dict(zip(coverage.TESTS, row.split(" | ")[2:], strict=True)) for row in tests[2:]]
     for row in columns:
         for kind in ("equal rejected", "fail-if-drop", "require-within"):
-            assert row[kind] == coverage.NONE or float(row[kind]) <= 9
+            assert row[kind] == coverage.NONE or float(row[kind]) <= 10
