@@ -19,9 +19,11 @@ def errors(
     return se, (math.fsum(halves) / len(halves) - whole) / (2**rate - 1)
 
 
-def error_of_ap(se: float, bias: float, n_classes: int, step: float = 0.0) -> float:
-    """The error of AP minus its bias."""
-    of_bias = math.sqrt(0.01 + 1 / n_classes) * bias
+def error_of_ap(
+    se: float, bias: float, n_classes: int, step: float = 0.0, least: float = 0.0
+) -> float:
+    """The error of AP minus its bias; the share of the bias is at least `least`."""
+    of_bias = max(math.sqrt(0.01 + 1 / n_classes), least) * bias
     return math.sqrt((1.12 * se) ** 2 + of_bias**2 + step**2)
 
 
