@@ -53,7 +53,7 @@ def test_a_drop_fails_with_an_annotation_a_summary_and_a_report(tmp_path: Path) 
     code, said, summary, output = act(tmp_path, truth=SHAPES, baseline=BETTER, detections=WORSE)
     assert code == 1
     assert said.startswith("::error title=detmap::mAP dropped by 0.30")
-    assert "- **FAIL** mAP dropped 30" in summary
+    assert "- **FAIL** mAP dropped by 0.30" in summary
     assert "| detector" in summary
     assert (tmp_path / "detmap-report.html").stat().st_size > 10_000
     assert "passed=false" in output
