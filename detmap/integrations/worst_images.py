@@ -99,10 +99,13 @@ def worst_images(
     least = best_f1(diagnosis).score if confidence is None else confidence
     shown = ~diagnosis.ignored & (diagnosis.kind != BEYOND) & ~(diagnosis.detections.score < least)
     found: list[WorstImage] = []
-    for errors in by_errors(diagnosis, confidence=confidence):
-        paths = pictures.paths(table, rows[errors.image])
-        if len(found) < n and len(paths) == 1:
-            found.append(_worst_image(diagnosis, errors, pictures, rows[errors.image], shown))
+    for errors in by_errors(diagnosis, confidence=least):
+        if len(found) >= n:
+            break
+        source = pictures, table, rows[errors.image]
+        paths = pictures.paths(*source[1:])
+        if len(paths) == 1:
+            found.append(_worst_image(diagnosis, errors, paths[0], source, shown))
     if not found and n > 0:
         raise DataError(str(images), "has none of the images", "give their folder")
     return found
@@ -111,12 +114,12 @@ def worst_images(
 def _worst_image(
     diagnosis: Diagnosis,
     errors: ImageErrors,
-    pictures: Pictures,
-    image: int,
+    path: Path,
+    source: tuple[Pictures, Images, int],
     shown: NDArray[np.bool_],
 ) -> WorstImage:
     """The boxes of one image; `shown` are the detections that count."""
-    truth, detections = diagnosis.truth, diagnosis.detections
+    truth, detections, image = diagnosis.truth, diagnosis.detections, source[2]
     ids = truth.categories.ids
     classes = dict(zip(ids.tolist(), truth.categories.names, strict=True))
     objects = np.flatnonzero((truth.image == image) & diagnosis.to_find)
@@ -124,7 +127,7 @@ def _worst_image(
     right = (by >= 0) & shown[by]
     rows = np.flatnonzero((detections.image == image) & shown)
     return WorstImage(
-        pictures.paths(truth.images, image)[0],
+        path,
         errors,
         classes,
         (edges(truth, objects)[:, :4], ids[truth.label[objects]].tolist(), right.tolist()),
@@ -134,7 +137,7 @@ def _worst_image(
             detections.score[rows].tolist(),
             [KINDS[kind] for kind in diagnosis.kind[rows]],
         ),
-        (pictures, truth.images, image),
+        source,
     )
 
 
