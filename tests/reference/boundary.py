@@ -2,9 +2,6 @@
 2021, whose boundaries OpenCV erodes. Written from the definition.
 """
 
-import contextlib
-import copy
-import io
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -55,21 +52,10 @@ class OnCoco(COCOeval):  # type: ignore[misc]
         return overlaps(*shapes, [each["iscrowd"] for each in objects], self.ratio)
 
 
-def run(data: CocoData, ratio: float = 0.02, **params: Any) -> OnCoco:
+def run(data: CocoData, ratio: float = 0.02, **params: Any) -> Any:
     """COCO's Boundary AP; `params` are those of pycocotools, without a summary then."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        truth = official.load(copy.deepcopy(data[0]))
-        none = {**copy.deepcopy(data[0]), "annotations": []}
-        found = truth.loadRes(copy.deepcopy(data[1])) if data[1] else official.load(none)
-        evaluation = OnCoco(truth, found, "segm")
-        evaluation.ratio = ratio
-        for name, value in params.items():
-            setattr(evaluation.params, name, value)
-        evaluation.evaluate()
-        evaluation.accumulate()
-        if not params:
-            evaluation.summarize()
-    return evaluation
+    made = type("OnCoco", (OnCoco,), {"ratio": ratio})
+    return official.run(*data, made=made, kind="segm", **params)
 
 
 def run_lvis(data: CocoData) -> Any:

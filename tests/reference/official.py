@@ -30,9 +30,14 @@ def load(dataset: dict[str, Any]) -> COCO:
 
 
 def run(
-    instances: Mapping[str, Any], results: Sequence[Mapping[str, Any]], **params: Any
+    instances: Mapping[str, Any],
+    results: Sequence[Mapping[str, Any]],
+    made: type[COCOeval] = COCOeval,
+    kind: str = "bbox",
+    **params: Any,
 ) -> COCOeval:
-    """Evaluate, accumulate and summarize boxes without a print, leaving the arguments as they are.
+    """Evaluate, accumulate and summarize without a print, leaving the arguments as they are; `made`
+    is a subclass, `kind` its iouType.
 
     `params` are attributes of pycocotools' ``Params`` (``iouThrs``, ``recThrs``, ``areaRng``,
     ``maxDets``); with them there is no summary, which knows the defaults only. An empty list of
@@ -44,7 +49,7 @@ def run(
             if results
             else load({**truth.dataset, "annotations": []})
         )
-        evaluation = COCOeval(truth, detections, "bbox")
+        evaluation = made(truth, detections, kind)
         for name, value in params.items():
             setattr(evaluation.params, name, value)
         evaluation.evaluate()
