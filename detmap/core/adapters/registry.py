@@ -180,14 +180,14 @@ def _protocols_of(formats: Sequence[str]) -> list[str]:
 
 def _rivals(chosen: str, others: Sequence[str], path: Path) -> tuple[Note, ...]:
     """Returns a note if there are other formats than the chosen one."""
+    if not others:
+        return ()
     text = (
         f"formats have files in the folder too, which is read as {chosen}: "
         "{names} (--truth-format, --detections-format)"
     )
-    note = Note(
-        "format-chosen", text, len(others), shown(path), listed_names(others), adding="names"
-    )
-    return (note,) if others else ()
+    names = listed_names(others)
+    return (Note("format-chosen", text, len(others), shown(path), names, adding="names"),)
 
 
 SHAPES = {
