@@ -4,7 +4,7 @@
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 lvis --runs 3 --readme  # the tables of docs/performance.md
-    python tools/bench.py small linear batches voc ranking cells lvis cluster
+    python tools/bench.py small linear batches voc ranking lvis
     python tools/bench.py ranking --scale 0.1 --demand 2    # exit 1 unless twice as fast
 
 | job of a workload | |
@@ -21,13 +21,10 @@
 |---|---|
 | linear | 1, 2, 4 and 8 million detections with W1's statistics, beside the peers |
 | small | two files of 236 kB, 50 calls in a process |
-| voc | detmap: VOC 2007 test, XML and text to mAP, and the slow twin of its tests |
+| voc | detmap: VOC 2007 test, XML and text to mAP |
 | ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | batches | W1 in 313 batches of 16: the peers that stream, and torchmetrics' backends |
 | lvis | 5,000 images, 1,203 classes, 300 boxes an image, beside the peers that evaluate LVIS |
-| cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
-| cluster | detmap on Dask: how much memory the driver grows by, and with a worker killed |
-| growth | detmap: processor time by detections, images, classes and thresholds |
 
 Every run is a process of its own (`bench_jobs.py`); the tools take turns, and the median of the
 runs is shown (`--statistic min` on a busy machine) with half of their range. All tools get the same
@@ -56,7 +53,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import growth
 import lvis_peers
 from peers import BY_NAME, PEERS, Peer
 
@@ -72,7 +68,7 @@ SECOND = {"call": "files to numbers, second call", "cpu": "the same, processor t
 THREADS = ("RAYON", "OMP", "OPENBLAS", "MKL", "NUMBA", "ARROW")  # ..._NUM_THREADS
 CACHES = ("NUMBA_CACHE_DIR",)
 KINDS = {"seconds": ("call", "median"), "cpu": ("cpu", "median cpu")}
-BYTES = ("rss", "driver", "worker")  # values in bytes; all others are seconds
+BYTES = ("rss",)  # values in bytes; all others are seconds
 
 Task = dict[str, Any]
 Run = dict[str, Any]
@@ -90,7 +86,7 @@ class Line:
     tasks : column to what its process is told; the first is the reference where there is no other
     shows : value of a run to its meaning: `call` (the last one), `median` (of the calls), `cpu` and
         `median cpu` (their processor time), `process`, `rss`, or what the job measures besides
-    tolerance : within which all numbers must be the reference's; None where data differ
+    tolerance : within which all numbers must be the reference's
     """
 
     table: str
@@ -98,7 +94,7 @@ class Line:
     label: str
     tasks: dict[str, Task]
     shows: dict[str, str]
-    tolerance: float | None = 1e-9
+    tolerance: float = 1e-9
 
 
 # --- the table of jobs ----------------------------------------------------------------------------
@@ -193,15 +189,8 @@ def voc_job(bench: Bench) -> Iterator[Line]:
                 file.extractall(folder, filter="data")
     paths = {"truth": str(folder / "VOCdevkit"), "detections": str(folder / "yolov2-voc")}
     bench.warm_up(paths, job="voc")
-    for columns, meaning in (
-        ({"detmap": {"job": "voc"}}, "XML and text to mAP, second call"),
-        (
-            {"detmap": {"job": "tables", "protocol": "voc2007"}, "slow twin": {"job": "voc twin"}},
-            "tables to mAP, second call",
-        ),
-    ):
-        tasks = {name: {**paths, "calls": 2, **task} for name, task in columns.items()}
-        yield Line("VOC", "VOC 2007", "voc", tasks, {"call": meaning})
+    tasks = {"detmap": {**paths, "job": "voc", "calls": 2}}
+    yield Line("VOC", "VOC 2007", "voc", tasks, {"call": "XML and text to mAP, second call"})
 
 
 def ranking_job(bench: Bench) -> Iterator[Line]:
@@ -242,15 +231,6 @@ def batches_job(bench: Bench) -> Iterator[Line]:
             yield Line(title, "W1", "batches", tasks, shows, tolerance=0.0)
 
 
-def cells_job(bench: Bench) -> Iterator[Line]:
-    tasks = {
-        name: {"job": "cells", "tool": name, "images": 600, "calls": 2}
-        for name in ("detmap.compat", "pycocotools")
-    }
-    shows = {"call": "evaluate, read evalImgs, accumulate", "rss": "peak memory of the process"}
-    yield Line("The drop-in, evalImgs read", "600 x 147", "cells", tasks, shows, tolerance=0.0)
-
-
 def lvis_job(bench: Bench) -> Iterator[Line]:
     """lvis-api and faster-coco-eval take minutes and 8 GB: only with --slow."""
     files = {**bench.workload("W5", LVIS_QUARTER), "job": "lvis", "calls": 2}
@@ -265,32 +245,6 @@ def lvis_job(bench: Bench) -> Iterator[Line]:
     }
     shows = {"call": "files to numbers, second call", "rss": "peak memory of the process"}
     yield Line("LVIS, a quarter of its size", "W5", "lvis", tasks, shows)
-
-
-def compare_job(bench: Bench) -> Iterator[Line]:
-    """The jackknife of detmap, and twenty replicates of hotcoco, which takes minutes for more."""
-    files = {**bench.workload("W1"), "job": "compare", "calls": 1}
-    tasks = {
-        "detmap": {**files, "tool": "detmap"},
-        "hotcoco": {**files, "tool": "hotcoco", "replicates": 20},
-    }
-    shows = {"call": "two detectors to differences with intervals", "rss": "peak memory"}
-    yield Line("Comparison of two detectors", "W1", "compare", tasks, shows, tolerance=None)
-
-
-def cluster_job(bench: Bench) -> Iterator[Line]:
-    task = {"job": "cluster", "calls": 1, "shards": 20, "images": 500, "memory": 0}
-    tasks = {f"{20 * 500 * n:,} detections": {**task, "per_image": n} for n in (30, 300)}
-    shows = {"evaluate": "shards to numbers, two workers", "driver": "the driver grows by"}
-    tasks["a worker of 1.5 GB killed"] = {**task, "per_image": 300, "limit": "1.5GB", "kill": True}
-    shows["worker"] = "peak memory of a worker"
-    yield Line("Dask", "20 shards", "cluster", tasks, shows, tolerance=None)
-
-
-def growth_job(bench: Bench) -> Iterator[Line]:
-    for axis in growth.AXES:
-        shows = {"processor": f"by {axis}: processor time"}
-        yield Line(f"Growth by {axis}", "drawn", "growth", growth.tasks(axis), shows, None)
 
 
 OF_WORKLOAD: dict[str, Callable[[Bench, str], Iterator[Line]]] = {
@@ -309,11 +263,7 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "ranking": ranking_job,
     "small": small_job,
     "batches": batches_job,
-    "cells": cells_job,
     "lvis": lvis_job,
-    "compare": compare_job,
-    "cluster": cluster_job,
-    "growth": growth_job,
 }
 WORKLOADS = ("W1", "W2", "W3", "W4")
 
@@ -427,7 +377,7 @@ class Bench:
         """Give every run its distance from the reference, and a failure where it is too far."""
         for at, line in enumerate(self.lines):
             runs = [run for run in self.runs if run["line"] == at and run["stats"]]
-            if line.tolerance is None or not runs:
+            if not runs:
                 continue
             reference, source = self.reference(line, runs)
             for run in runs:
@@ -623,7 +573,6 @@ def parse() -> argparse.Namespace:
     add("--cache", type=Path, default=CACHE, help=f"folder of the workloads (default {CACHE})")
     add("--data", type=Path, default=DATA, help="folder of the real data, for W3 and voc")
     add("--json", type=Path, help="write every run and the environment to this file")
-    add("--figure", type=Path, help="write the figure of the job growth to this file")
     add("--readme", action="store_true", help="rewrite the tables of docs/performance.md")
     options = parser.parse_args()
     if wrong := [name for name in options.what if name not in names]:
@@ -648,21 +597,7 @@ def main() -> int:
     if options.json:
         found = {"environment": known, "runs": bench.runs}
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
-    if options.figure:
-        growth.draw(grown(bench), options.figure)
     return report(bench, known)
-
-
-def grown(bench: Bench) -> dict[str, dict[int, float]]:
-    """The seconds of the job growth, by axis and size."""
-    found: dict[str, dict[int, float]] = {axis: {} for axis in growth.AXES}
-    for at, line in enumerate(bench.lines):
-        axis = line.table.removeprefix("Growth by ")
-        for column in line.tasks if axis in found else ():
-            seconds = bench.value(at, column, "processor")
-            if seconds is not None:
-                found[axis][int(column.replace(",", ""))] = seconds
-    return found
 
 
 def report(bench: Bench, known: dict[str, Any]) -> int:
