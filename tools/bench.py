@@ -5,7 +5,6 @@
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 lvis --runs 3 --readme  # the tables of docs/performance.md
     python tools/bench.py small linear batches voc ranking lvis
-    python tools/bench.py ranking --scale 0.1 --demand 2    # exit 1 unless twice as fast
 
 | job of a workload | |
 |---|---|
@@ -27,7 +26,7 @@
 | lvis | 5,000 images, 1,203 classes, 300 boxes an image, beside the peers that evaluate LVIS |
 
 Every run is a process of its own (`bench_jobs.py`); the tools take turns, and the median of the
-runs is shown (`--statistic min` on a busy machine) with half of their range. All tools get the same
+runs is shown with half of their range. All tools get the same
 processors and threads. A time counts only if the numbers are those of the reference: of
 pycocotools' last run on the same files, which is kept beside them; where it never ran, of the first
 tool, and the report says so. How each tool is called stands in `peers.py`.
@@ -194,8 +193,7 @@ def voc_job(bench: Bench) -> Iterator[Line]:
 
 
 def ranking_job(bench: Bench) -> Iterator[Line]:
-    scale = bench.options.scale
-    one, many = [round(1_000_000 * scale)], [round(100_000 * scale), 80]
+    one, many = [1_000_000], [100_000, 80]
     for shape, dtype, digits in (
         (one, "float64", 0),
         (one, "float32", 0),
@@ -409,18 +407,16 @@ class Bench:
         return [run["values"][key] for run in runs]
 
     def value(self, at: int, column: str, key: str) -> float | None:
-        """The median of a value's runs, or the smallest; None where one failed or there is none."""
+        """The median of a value's runs; None where one failed or there is none."""
         found = self.found(at, column, key)
-        if not found:
-            return None
-        return min(found) if self.options.statistic == "min" else statistics.median(found)
+        return statistics.median(found) if found else None
 
-    def rows(self, table: str) -> tuple[list[str], list[tuple[str, ...]], list[float]]:
-        """Columns, cells and detmap's ratios to the best other tool of a table."""
+    def rows(self, table: str) -> tuple[list[str], list[tuple[str, ...]]]:
+        """Columns and cells of a table."""
         lines = [(at, line) for at, line in enumerate(self.lines) if line.table == table]
         columns = list(dict.fromkeys(name for _, line in lines for name in line.tasks))
         peers = [name for name in columns if name in RIVALS]
-        rows, ratios = [], []
+        rows = []
         for at, line in lines:
             for key, meaning in line.shows.items():
                 values = {name: self.value(at, name, key) for name in columns}
@@ -432,10 +428,9 @@ class Bench:
                 ]
                 if peers:
                     own = values.get("detmap")
-                    ratios += [own / best] if own and best else []
                     cells.append(f"{own / best:.2f}" if own and best else "-")
                 rows.append((line.data, meaning, *cells))
-        return columns + ["detmap / best peer"] * bool(peers), rows, ratios
+        return columns + ["detmap / best peer"] * bool(peers), rows
 
     def remarks(self, table: str) -> list[str]:
         """Who agrees with whom in every bit, and what did not count."""
@@ -561,15 +556,12 @@ def parse() -> argparse.Namespace:
     add("--only", nargs="+", choices=[*OF_WORKLOAD], help="jobs of the workloads")
     add("--tools", nargs="+", choices=[*BY_NAME], help="peers to measure (default all)")
     add("--runs", type=int, default=5, help="runs of each measurement (default 5)")
-    add("--statistic", choices=("median", "min"), default="median", help="shown of the runs")
     add("--slow-runs", type=int, default=1, help="runs of what is slower than --patience")
     add("--patience", type=float, default=20.0, metavar="S", help="what is slow (default 20)")
     add("--slow", action="store_true", help="the slow tools on W2 and W4 as well")
     add("--threads", type=int, default=2, help="threads and processors of a tool (default 2)")
     add("--timeout", type=float, default=600.0, metavar="S", help="end a run (default 600)")
     add("--memory", type=int, default=12, metavar="GB", help="address space of a run, 0: no limit")
-    add("--scale", type=float, default=1.0, help="size of the ranking data (default 1)")
-    add("--demand", type=float, metavar="X", help="exit 1 unless X times as fast as every peer")
     add("--cache", type=Path, default=CACHE, help=f"folder of the workloads (default {CACHE})")
     add("--data", type=Path, default=DATA, help="folder of the real data, for W3 and voc")
     add("--json", type=Path, help="write every run and the environment to this file")
@@ -580,7 +572,7 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def main() -> int:
+def main() -> None:
     """Measure, judge, report."""
     options = parse()
     bench = Bench(options, installed(options.tools))
@@ -597,27 +589,26 @@ def main() -> int:
     if options.json:
         found = {"environment": known, "runs": bench.runs}
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
-    return report(bench, known)
+    report(bench, known)
 
 
-def report(bench: Bench, known: dict[str, Any]) -> int:
-    """Print the tables, write them into the pages where asked; 1 where a demand is not met."""
+def report(bench: Bench, known: dict[str, Any]) -> None:
+    """Print the tables, write them into the pages where asked."""
     sys.path.insert(0, str(HERE.parent))
     from detmap.core.output import formats
     from detmap.core.output.table import Table
 
     options = bench.options
-    tables, worst = [], 0.0
+    tables = []
     for title in dict.fromkeys(line.table for line in bench.lines):
-        columns, rows, ratios = bench.rows(title)
+        columns, rows = bench.rows(title)
         remarks = tuple(bench.remarks(title))
         tables.append(Table(title, ("", "", *columns), tuple(rows), remarks))
-        worst = max([worst, *ratios])
     versions = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
-    how = f"{options.statistic.capitalize()} of {options.runs} runs, each in a process of its own"
     about = [
-        f"{how}; ±: half of the range of the runs; {options.threads} threads; in brackets the ratio"
-        " to the best peer, or to the first column; - was not run or does not count.",
+        f"Median of {options.runs} runs, each in a process of its own; ±: half of the range of the"
+        f" runs; {options.threads} threads; in brackets the ratio to the best peer, or to the first"
+        " column; - was not run or does not count.",
         f"{known['cpu']}, {known['cores']} cores, Python {known['python']}; {versions}.",
     ]
     print(formats.text(tables), end="")
@@ -625,8 +616,7 @@ def report(bench: Bench, known: dict[str, Any]) -> int:
     if options.readme:
         text = formats.markdown(tables).strip() + "\n\n" + "\n".join(f"- {line}" for line in about)
         write_block(PAGE, text)
-    return int(options.demand is not None and worst * options.demand > 1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
