@@ -43,7 +43,7 @@ _HOMES = {
     "detmap.version": ("__version__",),
 }
 """Module -> its public names. `__init__.pyi` has the same names for type checkers."""
-_MODULES = {"distributed": "detmap.core.streaming.distributed", "ranking": "detmap.ranking"}
+_MODULES = {"distributed": "detmap.integrations.distributed", "ranking": "detmap.ranking"}
 _HOME = {
     public or name: (module, name)
     for module, names in _HOMES.items()

@@ -18,7 +18,6 @@ from detmap.core.protocol import Protocol as Protocol
 from detmap.core.protocol import load as _load
 from detmap.core.results.curve_plots import plot as plot
 from detmap.core.results.result import Result as Result
-from detmap.core.streaming import distributed as distributed
 from detmap.core.streaming.evaluator import Evaluator as Evaluator
 from detmap.core.tables import Categories as Categories
 from detmap.core.tables import Detections as Detections
@@ -34,6 +33,7 @@ from detmap.evaluate import match as match
 from detmap.evaluate import summarize as summarize
 from detmap.files import inspect as inspect
 from detmap.files import show as show
+from detmap.integrations import distributed as distributed
 from detmap.reproducibility.explaining import explain as explain
 from detmap.reproducibility.reproducing.search import reproduce as reproduce
 from detmap.reproducibility.tool_numbers import tools as tools
