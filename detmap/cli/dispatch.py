@@ -91,7 +91,7 @@ ALL_COMMANDS = {
         "detmap.cli.commands.inspect", "describe a file or folder: format, images, classes, boxes"
     ),
     "convert": Command(
-        "detmap.cli.commands.convert",
+        "detmap.annotation_tools.commands.convert",
         "convert ground truth or detections to COCO, VOC, YOLO or CSV",
     ),
     "completion": Command("detmap.cli.commands.completion", "print a shell completion script"),
