@@ -258,7 +258,11 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
         ),
         *(lvis.incomplete(file.image_records, file.categories) if scope is not None else ()),
     ]
-    return tuple(Note(*row[:3], shown(path), *row[3:]) for row in notes if row[2])
+    return tuple(
+        Note(code, template, count, shown(path), *more)
+        for code, template, count, *more in notes
+        if count
+    )
 
 
 def _repeats(ids: Any) -> int:
