@@ -32,7 +32,7 @@ from detmap.core.streaming import torch_ranks
 from detmap.core.streaming.merging import renumbered
 from detmap.core.streaming.unmatched import Unmatched
 from detmap.core.tables import Categories, Detections, Note, Truth
-from detmap.core.tables.notes import distinct, listed_names
+from detmap.core.tables.notes import distinct, listed_names, merged
 from detmap.errors import DataError, MergeError, counted
 from detmap.evaluate import summarize
 
@@ -153,6 +153,8 @@ class Evaluator(Locked, ProposesNames):
         self._seen: set[Any] = set()
         self._numbered: bool | None = None  # None before the first image
         self._gathered = False  # whether `sync` added the images of other ranks
+        self._last: Batch | None = None  # of the last update, None if it was refused
+        self._n_refused = 0
         self._result: Result | None = None
 
     @property
@@ -184,7 +186,7 @@ class Evaluator(Locked, ProposesNames):
     def update(
         self, predictions: Any = None, targets: Any = None, *, preds: Any = None, target: Any = None
     ) -> None:
-        """Adds a batch; on an error nothing is added.
+        """Adds a batch; on an error nothing is added, and a note of the result counts the batch.
 
         Parameters
         ----------
@@ -204,8 +206,17 @@ class Evaluator(Locked, ProposesNames):
         Raises
         ------
         DataError : inconsistent shapes, unknown labels, non-finite numbers, negative sizes, a
-            repeated image, or an image that is not in the ground truth
+            repeated image, an image that is not in the ground truth, or a misspelt key (other
+            unknown keys are ignored)
         """
+        try:
+            self._last = self._added(predictions, targets, preds=preds, target=target)
+        except Exception:
+            self._last, self._result, self._n_refused = None, None, self._n_refused + 1
+            raise
+
+    def _added(self, predictions: Any, targets: Any, *, preds: Any, target: Any) -> Batch | None:
+        """Does `update`; returns the batch, None without images."""
         for name, twice in (("preds", predictions), ("target", targets)):
             if {"preds": preds, "target": target}[name] is not None and twice is not None:
                 raise DataError("update", f"{name} is given twice", "give it once")
@@ -214,7 +225,7 @@ class Evaluator(Locked, ProposesNames):
         known = self.truth is not None
         predicted, annotated = pair(predictions, targets, known, self.box_format)
         if not predicted:
-            return
+            return None
         ids, numbered = identify(predicted, annotated, self._seen, self._numbered, self.truth)
         batch = self._reader.read(ids, predicted, annotated)
         if self._reader.categories is None:
@@ -229,6 +240,7 @@ class Evaluator(Locked, ProposesNames):
             self._n_pending += len(batch)
         self._seen.update(ids.tolist())
         self._numbered, self._result = numbered, None
+        return batch
 
     def _check_labels(self, batch: Batch) -> None:
         """Raises `DataError` if labels are names on one side or in some batches, ids in others."""
@@ -264,12 +276,23 @@ class Evaluator(Locked, ProposesNames):
             self._pending = [self._reader.join(self._pending)]
         return self._pending[0] if self._pending else None
 
+    def _refused(self) -> tuple[Note, ...]:
+        """The note on refused batches."""
+        text = "updates were refused with an error and are not counted"
+        return (Note("batch-refused", text, self._n_refused),) if self._n_refused else ()
+
     # --- results ---
 
     @property
     @one_at_a_time
     def matches(self) -> Matches:
         """The match rows of all images so far."""
+        matches = self._matched()
+        notes = self._refused()
+        return replace(matches, notes=merged(matches.notes, notes)) if notes else matches
+
+    def _matched(self) -> Matches:
+        """`matches` without the note on refused batches."""
         if self._reader.categories is None:
             batch = self._batch()
             return self._match([] if batch is None else [batch])
@@ -364,7 +387,11 @@ class Evaluator(Locked, ProposesNames):
         """All images so far; not matched if classes come as they are."""
         if self._reader.categories is not None:
             return self.matches
-        return Unmatched(self.protocol, self._reader, self._batch())
+        batch, notes = self._batch(), self._refused()
+        if notes:
+            batch = batch or self._reader.read(np.zeros(0, dtype=np.int64), [], [])
+            batch = replace(batch, notes=merged(batch.notes, notes))
+        return Unmatched(self.protocol, self._reader, batch)
 
     def _hold(self, whole: Matches | Unmatched, numbered: bool | None) -> None:
         """Replaces all images."""
@@ -374,6 +401,7 @@ class Evaluator(Locked, ProposesNames):
             self._pending = [] if whole.batch is None else [whole.batch]
         self._seen = set(whole.image_ids.tolist())
         self._numbered, self._result = numbered, None
+        self._n_refused = 0  # its note is one of `whole`
 
     @one_at_a_time
     def _add(self, states: Sequence[State]) -> Evaluator:
