@@ -23,12 +23,13 @@ from detmap.core.base.reprs import outline
 from detmap.core.base.suggestions import ProposesNames, proposes_arguments
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches, read
+from detmap.core.output.named_values import NamedValues
 from detmap.core.overlaps import kind_of
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import prepare
 from detmap.core.protocol.named_columns import named_columns
 from detmap.core.results.result import Result
-from detmap.core.streaming import torch_ranks
+from detmap.core.streaming import batch_counts, torch_ranks
 from detmap.core.streaming.merging import renumbered
 from detmap.core.streaming.unmatched import Unmatched
 from detmap.core.tables import Categories, Detections, Note, Truth
@@ -282,6 +283,37 @@ class Evaluator(Locked, ProposesNames):
         return (Note("batch-refused", text, self._n_refused),) if self._n_refused else ()
 
     # --- results ---
+
+    @one_at_a_time
+    @proposes_arguments
+    def batch_metrics(self, score: float = 0.5, *, iou: float | None = None) -> NamedValues:
+        """Returns precision, recall, F1 and counts of the last batch alone, at a score.
+
+        >>> import detmap
+        >>> ev = detmap.Evaluator(classes=["cat"])
+        >>> box = {"boxes": [[10, 10, 50, 50]], "labels": [0]}
+        >>> ev.update([{**box, "scores": [0.9]}], [box])
+        >>> ev.batch_metrics(0.5)["f1"]
+        1.0
+
+        The numbers are those of ``compute().at(score).micro`` of an evaluator with only this batch:
+        all classes together, without ignored objects and detections; NaN if undefined.
+
+        Parameters
+        ----------
+        score : lowest score of a detection
+        iou : a threshold of the protocol (default: 0.5, or the lowest)
+
+        Raises
+        ------
+        DataError : no batch was updated, or the last one was refused; a score above 1 where all
+            scores are from 0 to 1
+        ProtocolError : the protocol has no such IoU threshold
+        """
+        if self._last is None:
+            what = "there is no batch: no image was updated, or the last batch was refused"
+            raise DataError("batch_metrics", what, "call update first")
+        return batch_counts.rates(self._reader, self._last, self.protocol, score, iou)
 
     @property
     @one_at_a_time
