@@ -77,9 +77,7 @@ def match(
             f"evaluation.rule {protocol.evaluation.rule} has no matches at IoU thresholds",
             "use `detmap.evaluate` or `detmap eval`",
         )
-    truth, detections = protocol.classes.rename(truth, detections)
-    require_truth_of(detections, truth)
-    truth, detections = clipped(noted_upright(truth, protocol), detections, protocol)
+    truth, detections = prepare(truth, detections, protocol)
     if protocol.boxes.aspect or protocol.detections.margins:
         from detmap.core.matching.subset_by_subset import match_subsets
 
@@ -91,6 +89,13 @@ def match(
         return match_in_order(truth, detections, protocol, taken=taken, shared=shared)
     roles = read_roles(truth, detections, protocol, threads)
     return judge(truth, detections, protocol, roles, threads=threads, taken=taken, shared=shared)
+
+
+def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[Truth, Detections]:
+    """Returns the tables with the protocol's classes and boxes, before scores are changed."""
+    truth, detections = protocol.classes.rename(truth, detections)
+    require_truth_of(detections, truth)
+    return clipped(noted_upright(truth, protocol), detections, protocol)
 
 
 def judge(
@@ -106,7 +111,7 @@ def judge(
     """Does `match` with known roles."""
     with Workers(len(detections), threads) as workers:
         digest = workers.start(lambda: digests((truth, detections), shared))  # beside what follows
-        objects, rows, assigned = _match_cells(
+        objects, rows, assigned = match_cells(
             truth, detections, protocol, roles, workers, taken=taken
         )
         if len(detections) > LARGE:
@@ -130,16 +135,18 @@ def judge(
         )
 
 
-def _match_cells(
+def match_cells(
     truth: Truth,
     detections: Detections,
     protocol: Protocol,
     roles: Roles,
     workers: Workers,
     *,
-    taken: bool,
+    taken: bool = False,
 ) -> tuple[ObjectColumns, Verdicts, Assignments | None]:
-    """The objects in the kernels' layout, the match results, and the assignments if requested."""
+    """Returns the objects in the kernels' layout, the match results, and the assignments if
+    requested.
+    """
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
 
