@@ -258,11 +258,13 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
         ),
         *(lvis.incomplete(file.image_records, file.categories) if scope is not None else ()),
     ]
-    return tuple(Note(*row[:3], shown(path), *row[3:]) for row in notes if row[2])
+    found = (row for row in notes if row[2])
+    return tuple(Note(*(*row[:3], shown(path), *row[3:])) for row in found)
 
 
 def _repeats(ids: Any) -> int:
     """Returns the number of repeated ids."""
     if isinstance(ids, np.ndarray):
-        return int((np.diff(np.sort(ids)) == 0).sum())
+        ordered = np.sort(ids)
+        return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
     return len(ids) - len(set(ids))
