@@ -376,9 +376,10 @@ def sample(
         f"precision, recall and scores of {n_classes} classes at {len(points)} recall points",
         "choose fewer classes, areas, limits or thresholds",
     )
-    samples = kernels.Samples(
-        np.full(shape, -1.0), np.full(shape, -1.0), np.full((shape[0], *shape[2:]), -1.0)
-    )
+    # As one block: glibc keeps freed memory up to twice the largest block that it had to map, and
+    # new pages would take as long as the samples themselves.
+    precision, score = np.full((2, *shape), -1.0)
+    samples = kernels.Samples(precision, score, np.full((shape[0], *shape[2:]), -1.0))
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     ap = matches.protocol.ap
     rule = kernels.Integrator(ap.rule.code(), points, ap.epsilon)
