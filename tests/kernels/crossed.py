@@ -86,8 +86,7 @@ class Recorder:
     def call(self, kernel: Any, args: tuple[Any, ...], run: Any) -> Any:
         shape: list[object] = []
         flat: list[Any] = []
-        for arg in args:
-            kernel._flatten(arg, shape, flat)
+        kernel._flatten(args, shape, flat)
         letters = native.letters(tuple(shape))
         symbol = native.symbol(kernel.__module__, kernel.__name__, tuple(shape))
         with self._lock:

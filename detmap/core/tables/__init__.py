@@ -330,13 +330,12 @@ def _check_rows(table: Truth | Detections) -> int:
     if table.box_format not in get_args(BoxFormat):
         fix = f"the formats are {', '.join(get_args(BoxFormat))}"
         column_checks.refuse(f"{where}.box_format", f"{table.box_format!r}", fix)
-    strange = isinstance(table.shapes, np.ndarray) or not isinstance(table.shapes, Shapes | None)
-    if strange:
-        column_checks.refuse(f"{where}.shapes", f"a {type(table.shapes).__name__}")
-    if table.shapes is not None and len(table.shapes) != n_rows:
-        column_checks.refuse(
-            f"{where}.shapes", f"{len(table.shapes)} rows where {n_rows} are needed"
-        )
+    if table.shapes is not None:
+        if isinstance(table.shapes, np.ndarray) or not isinstance(table.shapes, Shapes):
+            column_checks.refuse(f"{where}.shapes", f"a {type(table.shapes).__name__}")
+        if len(table.shapes) != n_rows:
+            what = f"{len(table.shapes)} rows where {n_rows} are needed"
+            column_checks.refuse(f"{where}.shapes", what)
     column_checks.notes(f"{where}.notes", table.notes, Note)
     image = column_checks.positions_in(f"{where}.image", table.image, n_rows, len(table.images))
     label = column_checks.positions_in(f"{where}.label", table.label, n_rows, len(table.categories))
