@@ -17,7 +17,7 @@ from detmap.analysis.diagnosis.ranked_lists import Ranked
 from detmap.analysis.diagnosis.sections import Parts
 from detmap.core.curves import scores as curves
 from detmap.core.protocol.metric_rows import NO_LIMIT, MetricRow
-from detmap.core.statistics.estimates import Difference, Estimates, Interval
+from detmap.core.statistics.estimates import OF_ONE, Difference, Estimates, Interval
 from detmap.core.statistics.evaluations import evaluate_matches
 from detmap.core.statistics.formulas.multiple_comparisons import holm
 from detmap.core.statistics.refusals import LEAST_OF_CLASS, reason
@@ -186,7 +186,7 @@ def _gain(after: Estimates, before: Estimates, n_changed: int) -> Estimates:
     """
     gain = after.minus(before)
     (rule,) = gain.rules
-    rule = rule._replace(wider=WIDER_GAIN, step=0.0)
+    rule = rule._replace(wider=WIDER_GAIN, of_bias=max(rule.of_bias, OF_ONE), step=0.0)
     if n_changed < LEAST_OF_CLASS and not rule.why_not:
         rule = rule._replace(why_not=reason("cases", gain.subsets.units, m=n_changed))
     gain = replace(gain, rules=(rule,))
