@@ -25,7 +25,6 @@ from detmap.core.statistics.sampling_units import Units, units
 from detmap.core.statistics.subsets import Subsets, subsets
 
 LEVEL = 0.95
-MOST_PAIRS = 12
 WIDER_GAIN = 1.2  # `Rule.wider`: few images have the cases of one kind of error
 
 
@@ -85,7 +84,6 @@ class Uncertainty:
     calibration : ECE, largest and mean deviation, D-ECE; None where scores are no probabilities
     overlap : mean overlap of the true positives
     olrp : oLRP, of localization, of false positives, of misses
-    confused : share of the true class's objects, of the pairs that are most confused
     """
 
     units: Units
@@ -99,7 +97,6 @@ class Uncertainty:
     calibration: Sampled | None
     overlap: Sampled
     olrp: Sampled
-    confused: Sampled
 
     def rates(self, k: int) -> tuple[int, int, int]:
         """Places in `classes` of precision, recall and F1 of the listed class at position k."""
@@ -165,7 +162,6 @@ def uncertainty(
         every.get("calibration"),
         every["overlap"],
         every["olrp"],
-        every["confused"],
     )
 
 
@@ -211,11 +207,4 @@ def _makers(
         ),
         "overlap": lambda: diagnosis_replicates.localised(diagnosis),
         "olrp": lambda: diagnosis_replicates.least_lrp(diagnosis),
-        "confused": lambda: diagnosis_replicates.confused(diagnosis, known.confusion, pairs(known)),
     }
-
-
-def pairs(known: Parts) -> list[tuple[int, int]]:
-    """Places of the classes that are most often confused: true, predicted."""
-    place = {name: k for k, name in enumerate(known.confusion.classes)}
-    return [(place[true], place[taken]) for true, taken, _ in known.confusion.confused(MOST_PAIRS)]
