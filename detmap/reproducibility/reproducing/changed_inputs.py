@@ -62,7 +62,7 @@ def suppositions(truth: Truth, detections: Detections) -> Iterator[Supposition]:
 
 
 def _id_zero(truth: Truth, detections: Detections) -> Iterator[Supposition]:
-    if truth.shapes is None and any(note.code == "id-zero" for note in truth.notes):
+    if truth.shapes is None and len(truth) and any(n.code == "id-zero" for n in truth.notes):
         boxes = truth.boxes.copy()
         boxes[0, :2] = AWAY  # a file that counts from 0 has the id 0 in its first annotation
         text, alone = "the object of id 0 unmatched, as in pycocotools", replace(truth, boxes=boxes)

@@ -157,6 +157,8 @@ def test_an_object_of_id_zero_is_unmatched_as_in_pycocotools(tmp_path: Path) -> 
     metrics = detmap.evaluate(*first.make(), "coco-bbox").metrics
     assert [metrics[name] for name in ("AP", "AP50", "AR100")] == ran.stats[[0, 1, 8]].tolist()
     assert metrics["AP"] != detmap.evaluate(truth, found)["AP"]
+    empty = table.take(np.array([], dtype=int))
+    assert [*suppositions(empty, detmap.read_detections(found, empty).take([]))] == []
 
 
 def few_rules(monkeypatch: pytest.MonkeyPatch) -> None:
