@@ -60,6 +60,12 @@ def level(p: Place, score: float) -> Any:
     return p.changed(lambda row: row | {"score": score})
 
 
+def weak_ones(p: Place, score: float) -> Any:
+    """Another score for the lowest detections, under Ultralytics' rules."""
+    low = p.changed(lambda row: row | {"score": row["score"] if row["score"] > 0.3 else score})
+    return [p.truth, low, "-p", "ultralytics-8.3"]
+
+
 def assigned(p: Place, settings: dict[str, Any]) -> Any:
     """The result of a match with assignments."""
     rules = detmap.load_protocol("coco-bbox").override({"boxes.aspect": 0.4} | settings)
@@ -95,6 +101,12 @@ ROWS = (
         ],
         r"set (detections\.score_order=score)",
         "--set {0}",
+    ),
+    Row(
+        "core/matching/prepare: detections have a score of exactly",
+        lambda p: weak_ones(p, 0.001),
+        r"use (--set detections\.above=\[[\d.]+\])",
+        right=lambda p: answer(["eval", *weak_ones(p, 0.001004)]),
     ),
     Row(
         "core/matching/score_rules: give scores that differ, or set",

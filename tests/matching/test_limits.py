@@ -51,3 +51,15 @@ def test_protocols_that_share_values_keep_their_own_limits() -> None:
         protocol = detmap.load_protocol("coco-bbox").override(rules)
         matches = match(*tables, protocol, shared=shared)
         assert matches.position.tolist() == list(range(limit))
+
+
+def test_scores_of_exactly_the_floor_may_have_been_rounded_to_it() -> None:
+    """Ultralytics keeps what is above 0.001, and writes 0.0010049 as 0.001."""
+    tables = data([A], [A, FAR], score=[0.9, 0.001])
+    matches = matched(tables, "ultralytics-8.3", {})
+    told = [str(note) for note in matches.notes if note.code == "at-floor"]
+    assert len(told) == 1
+    assert "use --set detections.above=[0.000999]" in told[0]
+    assert len(matches) == 1
+    assert len(matched(tables, "ultralytics-8.3", {"detections.above": [0.000999]})) == 2
+    assert len(matched(data([A], [A, FAR], score=[0.9, 0.0009]), "ultralytics-8.3", {}).notes) == 1

@@ -57,12 +57,18 @@ def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> Prepare
             score = score.astype(np.float32).astype(np.float64)
     keep = np.ones(len(detections), dtype=bool)
     for floor in protocol.detections.above:
-        keep = score > (
-            float(np.float32(floor)) if protocol.detections.score_precision == "float32" else floor
-        )
+        single = protocol.detections.score_precision == "float32"
+        least = float(np.float32(floor)) if single else floor
+        keep = score > least
         if not keep.all():
             text = f"detections have a score of {floor:g} or less and are excluded"
             notes.append(Note("below-floor", text, int((~keep).sum())))
+        if (score == least).any():  # Ultralytics keeps what is above, and writes five decimals
+            text = (
+                f"detections have a score of exactly {floor:g}; if scores were rounded, use --set "
+            )
+            text += f"detections.above=[{0.999 * floor:g}]"
+            notes.append(Note("at-floor", text, int((score == least).sum())))
     if protocol.boxes.empty == "detections":
         boxes = boxes_as(detections.boxes, detections.box_format, truth.box_format)
         first, last = boxes[:, :2], boxes[:, 2:]

@@ -29,6 +29,8 @@ BEST = (300, 100, 10)
 """Numbers of detections to keep per image."""
 SUPPRESSIONS = (0.7, 0.65, 0.6, 0.5, 0.45)
 """IoU thresholds of suppression."""
+AWAY = -1e5
+"""A left and top edge that no detection reaches."""
 PLAUSIBLE = 0.5
 """Share of AP50 that a fix must keep: published numbers rarely come from misread boxes."""
 
@@ -50,12 +52,21 @@ class Supposition(NamedTuple):
 
 def suppositions(truth: Truth, detections: Detections) -> Iterator[Supposition]:
     """Other inputs that these tables allow, most likely first; each changes something."""
+    yield from _id_zero(truth, detections)
     yield from _score_changes(truth, detections)
     yield from _truth_changes(truth, detections)
     yield from _box_changes(truth, detections)
     yield from _duplicate_changes(truth, detections)
     yield from _subset_changes(truth, detections)
     yield from _doctor_changes(truth, detections)
+
+
+def _id_zero(truth: Truth, detections: Detections) -> Iterator[Supposition]:
+    if truth.shapes is None and len(truth) and any(n.code == "id-zero" for n in truth.notes):
+        boxes = truth.boxes.copy()
+        boxes[0, :2] = AWAY  # a file that counts from 0 has the id 0 in its first annotation
+        text, alone = "the object of id 0 unmatched, as in pycocotools", replace(truth, boxes=boxes)
+        yield Supposition("truth-id-zero", text, partial(_both, alone, detections))
 
 
 def _kept(

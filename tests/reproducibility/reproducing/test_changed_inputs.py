@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 import detmap
 from detmap.analysis.doctor.hypothesis_names import HYPOTHESES
@@ -137,6 +139,26 @@ def test_it_is_what_it_says(key: tuple[str, str]) -> None:
     made, wanted = KNOWN[key].make(), BY_HAND[key](*TABLES)
     digests = [detmap.evaluate(*each, "voc2012").overview.digest for each in (made, wanted)]
     assert digests[0] == digests[1]
+
+
+def test_an_object_of_id_zero_is_unmatched_as_in_pycocotools(tmp_path: Path) -> None:
+    rows = json.loads((make.SHAPES / "instances_test.json").read_text())
+    for number, each in enumerate(rows["annotations"]):
+        each["id"] = number
+    truth = make.write(tmp_path / "truth.json", json.dumps(rows))
+    found = make.SHAPES / "detections" / "contours.json"
+    coco = COCO(str(truth))
+    ran = COCOeval(coco, coco.loadRes(str(found)), "bbox")
+    for step in (ran.evaluate, ran.accumulate, ran.summarize):
+        step()
+    table = detmap.read_truth(truth)
+    first = next(suppositions(table, detmap.read_detections(found, table)))
+    assert first.name == "truth-id-zero"
+    metrics = detmap.evaluate(*first.make(), "coco-bbox").metrics
+    assert [metrics[name] for name in ("AP", "AP50", "AR100")] == ran.stats[[0, 1, 8]].tolist()
+    assert metrics["AP"] != detmap.evaluate(truth, found)["AP"]
+    empty = table.take(np.array([], dtype=int))
+    assert [*suppositions(empty, detmap.read_detections(found, empty).take([]))] == []
 
 
 def few_rules(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ def test_an_entry_is_whole(name: str) -> None:
     assert entry.files
     assert entry.number_source
     assert bool(entry.detections) == bool(entry.verified)
+    assert f"`{name}`" in (make.ROOT / "docs" / "reproduce.md").read_text("utf-8")
     for number in entry.numbers:
         number.rules()
 
