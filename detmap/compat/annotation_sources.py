@@ -1,7 +1,7 @@
 """Sources of a `COCO`: columns at once, dicts on first access."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unu
 from detmap.compat.shape_columns import FIELDS, Sizes
 from detmap.core.adapters.coco import scan_json
 from detmap.core.adapters.coco.scan_columns import Columns as ScannedColumns
-from detmap.core.base import open_files
+from detmap.core.base import memory, open_files
 from detmap.core.base.immutable import own
 from detmap.core.base.locks import cached_property
 from detmap.core.base.open_files import parse_json
@@ -75,16 +75,27 @@ class Instances:
     ) -> None:
         self.text, self.rows, self.texts, self.image_ids = text, rows, texts, image_ids
         self.converted: list[Converted] = []
-        self._shaped: dict[str, Rows | None] = {}
+        self._shaped: dict[str, tuple[NDArray[np.float64], Rows | None]] = {}
 
     def shaped(self, kind: str, sizes: Sizes) -> Rows | None:
         """The annotations with the shapes of an iouType, polygons drawn on images of these sizes;
         None if only pycocotools can read them.
         """
-        if kind == "segm" or kind not in self._shaped:
+        size = shape_columns.sizes_of(self.rows, sizes) if kind == "segm" else np.zeros((0, 2))
+        if size is None:
+            return None
+        if kind not in self._shaped or not np.array_equal(self._shaped[kind][0], size):
             file = scan_json.HeldText("annotations", self.text)
-            self._shaped[kind] = shape_columns.object_columns(file, kind, self.rows, sizes)
-        return self._shaped[kind]
+            found = shape_columns.object_columns(file, kind, self.rows, size)
+            self._shaped[kind] = size, found
+            if len(self.text) > scan_json.HELD:
+                memory.give_back()  # what reading and drawing took
+        return self._shaped[kind][1]
+
+    def convert_later(self, converted: Converted) -> None:
+        """Notes what an evaluation of masks made of the records, for dicts that are made later."""
+        if self.converted[-1:] != [converted]:
+            self.converted.append(converted)
 
     @cached_property
     def images(self) -> tuple[Tree, ...]:
@@ -259,6 +270,11 @@ class Columns:
         return self.make_dataset()
 
 
+def sizes_of(images: Iterable[Tree]) -> Sizes:
+    """Returns height and width by image id."""
+    return {each["id"]: (each.get("height"), each.get("width")) for each in images}
+
+
 def open_instances(path: Any) -> Instances | None:
     """Opens a large plain instances file with all fields that pycocotools reads; else None."""
     texts: dict[str, bytes] = {}
@@ -279,7 +295,7 @@ def open_instances(path: Any) -> Instances | None:
         return read
 
     text = _text_of(path)
-    if text is None or SCORE in text:  # columns of objects have no scores
+    if text is None or open_files.has(text, SCORE):  # columns of objects have no scores
         return None
     try:
         columns = scan_json.scan_instances(
@@ -317,6 +333,8 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     shape = _shape_alone(file, text)
     if shape is None:
         return None
+    if shape and isinstance(head.truth, Instances):  # drawing takes memory: before the results do
+        head.truth.shaped(shape, sizes_of(head.truth.images))
     columns = scan_json.scan_detections(
         file, Positions(known), _identity_codes, shape=FIELDS.get(shape, ""), second_keys=True
     )
@@ -360,7 +378,7 @@ def _shaped_results(
         return None
     nowhere = np.zeros((len(columns.seen), 4))
     rows = _detections(known, columns.image, columns.category, nowhere, columns.value)
-    found = columns.masks and shape_columns.lone_result_columns(text, columns.masks, shape, rows)
+    found = shape_columns.lone_result_columns(text, columns, shape, rows)
     return None if found is None else Results(head, found, text, shape=shape)
 
 
