@@ -46,6 +46,18 @@ class Converted(NamedTuple):
     category_ids: Sequence[Any] | None
     sizes: Sizes
 
+    def concerns(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether each of n rows was evaluated."""
+        chosen = np.ones(len(rows), dtype=bool)
+        for wanted, ids, code in (
+            (self.image_ids, rows.image_ids, rows.image),
+            (self.category_ids, rows.category_ids, rows.category),
+        ):
+            if wanted is not None:
+                some = set(wanted)
+                chosen &= np.array([each in some for each in ids], dtype=bool)[code]
+        return chosen
+
     def convert(self, annotations: Sequence[Tree]) -> None:
         """Does what COCOeval._prepare in pycocotools' cocoeval.py does to the records."""
         official = COCO()
@@ -81,7 +93,7 @@ class Instances:
         """The annotations with the shapes of an iouType, polygons drawn on images of these sizes;
         None if only pycocotools can read them.
         """
-        size = shape_columns.sizes_of(self.rows, sizes) if kind == "segm" else np.zeros((0, 2))
+        size = self._sizes(sizes) if kind == "segm" else np.zeros((0, 2))
         if size is None:
             return None
         if kind not in self._shaped or not np.array_equal(self._shaped[kind][0], size):
@@ -91,6 +103,19 @@ class Instances:
             if len(self.text) > scan_json.HELD:
                 memory.give_back()  # what reading and drawing took
         return self._shaped[kind][1]
+
+    def _sizes(self, sizes: Sizes) -> NDArray[np.float64] | None:
+        """(n, 2) the size of each annotation's mask: that of its image now, or when the first
+        evaluation made run lengths of it; None where only pycocotools can draw it.
+        """
+        size = shape_columns.sizes_of(self.rows, sizes)
+        if size is None:
+            return None
+        for earlier in reversed(self.converted):
+            before = shape_columns.sizes_of(self.rows, earlier.sizes)
+            if before is not None and not np.array_equal(before, size):
+                size = np.where(earlier.concerns(self.rows)[:, None], before, size)
+        return size
 
     def convert_later(self, converted: Converted) -> None:
         """Notes what an evaluation of masks made of the records, for dicts that are made later."""

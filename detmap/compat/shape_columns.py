@@ -31,13 +31,13 @@ Sizes = Mapping[Any, tuple[Any, Any]]
 
 
 def sizes_of(rows: Rows, sizes: Sizes) -> NDArray[np.float64] | None:
-    """Returns (I, 2) the height and width of each image of the rows; None unless all are integers,
-    which polygons need.
+    """Returns (n, 2) the height and width of the image of each row; None unless those of all images
+    are integers, which polygons need.
     """
     known = [sizes.get(each, (None, None)) for each in rows.image_ids]
     if not all(type(side) is int for each in known for side in each):
         return None
-    return np.array(known, dtype=np.float64).reshape(-1, 2)
+    return np.array(known, dtype=np.float64).reshape(-1, 2)[rows.image]
 
 
 def object_columns(
@@ -50,7 +50,7 @@ def object_columns(
     file : the instances file
     kind : iouType
     rows : its annotations without shapes
-    size : (I, 2) height and width of the images
+    size : (n, 2) height and width of the image of each
     """
     columns = scan_json.scan_instances(
         file, dict.fromkeys(("images", "categories"), lambda text: _nowhere), shape=FIELDS[kind]
@@ -65,7 +65,7 @@ def object_columns(
         unlabelled = given.labelled == 0
         shapes = vouched(Keypoints, points=found[0], area=rows.area)
         return replace(rows, shapes=shapes, unlabelled=unlabelled)
-    drawn = scanned_masks(given, size[rows.image], rows.area)
+    drawn = scanned_masks(given, size, rows.area)
     return None if drawn is None else replace(rows, shapes=drawn)
 
 
