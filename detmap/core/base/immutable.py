@@ -163,6 +163,8 @@ def own(array: NDArray[Any]) -> NDArray[Any]:
 
     Only these are safe: the write flag of an array can be set again, and other buffers can change.
     """
+    if array.base is None and array.nbytes < LARGE_PAGE:
+        return np.ndarray(array.shape, array.dtype, buffer=array.tobytes())
     owner: Any = array
     while type(owner) is np.ndarray:
         owner = owner.base

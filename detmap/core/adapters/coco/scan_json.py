@@ -311,7 +311,10 @@ def _key(file: JsonFile, at: int) -> tuple[str, int]:
     from detmap.kernels.scanning.json_skip import skip_string
 
     piece = file.read(at, 4096)
-    end = skip_string(piece, 1)
+    begin = piece[:32].tobytes()
+    end = begin.find(b'"', 1) + 1
+    if not end or not begin[1 : end - 1].isalnum():  # as the keys of COCO are
+        end = skip_string(piece, 1)
     if end < 0:
         raise HandBack
     colon, byte = file.byte(at + end)
