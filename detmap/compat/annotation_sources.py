@@ -1,7 +1,7 @@
 """Sources of a `COCO`: columns at once, dicts on first access."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unu
 from detmap.compat.shape_columns import FIELDS, Sizes
 from detmap.core.adapters.coco import scan_json
 from detmap.core.adapters.coco.scan_columns import Columns as ScannedColumns
-from detmap.core.base import open_files
+from detmap.core.base import memory, open_files
 from detmap.core.base.immutable import own
 from detmap.core.base.locks import cached_property
 from detmap.core.base.open_files import parse_json
@@ -45,6 +45,18 @@ class Converted(NamedTuple):
     image_ids: Sequence[Any]
     category_ids: Sequence[Any] | None
     sizes: Sizes
+
+    def concerns(self, rows: Rows) -> NDArray[np.bool_]:
+        """Whether each of n rows was evaluated."""
+        chosen = np.ones(len(rows), dtype=bool)
+        for wanted, ids, code in (
+            (self.image_ids, rows.image_ids, rows.image),
+            (self.category_ids, rows.category_ids, rows.category),
+        ):
+            if wanted is not None:
+                some = set(wanted)
+                chosen &= np.array([each in some for each in ids], dtype=bool)[code]
+        return chosen
 
     def convert(self, annotations: Sequence[Tree]) -> None:
         """Does what COCOeval._prepare in pycocotools' cocoeval.py does to the records."""
@@ -75,16 +87,40 @@ class Instances:
     ) -> None:
         self.text, self.rows, self.texts, self.image_ids = text, rows, texts, image_ids
         self.converted: list[Converted] = []
-        self._shaped: dict[str, Rows | None] = {}
+        self._shaped: dict[str, tuple[NDArray[np.float64], Rows | None]] = {}
 
     def shaped(self, kind: str, sizes: Sizes) -> Rows | None:
         """The annotations with the shapes of an iouType, polygons drawn on images of these sizes;
         None if only pycocotools can read them.
         """
-        if kind == "segm" or kind not in self._shaped:
+        size = self._sizes(sizes) if kind == "segm" else np.zeros((0, 2))
+        if size is None:
+            return None
+        if kind not in self._shaped or not np.array_equal(self._shaped[kind][0], size):
             file = scan_json.HeldText("annotations", self.text)
-            self._shaped[kind] = shape_columns.object_columns(file, kind, self.rows, sizes)
-        return self._shaped[kind]
+            found = shape_columns.object_columns(file, kind, self.rows, size)
+            self._shaped[kind] = size, found
+            if len(self.text) > scan_json.HELD:
+                memory.give_back()  # what reading and drawing took
+        return self._shaped[kind][1]
+
+    def _sizes(self, sizes: Sizes) -> NDArray[np.float64] | None:
+        """(n, 2) the size of each annotation's mask: that of its image now, or when the first
+        evaluation made run lengths of it; None where only pycocotools can draw it.
+        """
+        size = shape_columns.sizes_of(self.rows, sizes)
+        if size is None:
+            return None
+        for earlier in reversed(self.converted):
+            before = shape_columns.sizes_of(self.rows, earlier.sizes)
+            if before is not None and not np.array_equal(before, size):
+                size = np.where(earlier.concerns(self.rows)[:, None], before, size)
+        return size
+
+    def convert_later(self, converted: Converted) -> None:
+        """Notes what an evaluation of masks made of the records, for dicts that are made later."""
+        if self.converted[-1:] != [converted]:
+            self.converted.append(converted)
 
     @cached_property
     def images(self) -> tuple[Tree, ...]:
@@ -259,6 +295,11 @@ class Columns:
         return self.make_dataset()
 
 
+def sizes_of(images: Iterable[Tree]) -> Sizes:
+    """Returns height and width by image id."""
+    return {each["id"]: (each.get("height"), each.get("width")) for each in images}
+
+
 def open_instances(path: Any) -> Instances | None:
     """Opens a large plain instances file with all fields that pycocotools reads; else None."""
     texts: dict[str, bytes] = {}
@@ -279,7 +320,7 @@ def open_instances(path: Any) -> Instances | None:
         return read
 
     text = _text_of(path)
-    if text is None or SCORE in text:  # columns of objects have no scores
+    if text is None or open_files.has(text, SCORE):  # columns of objects have no scores
         return None
     try:
         columns = scan_json.scan_instances(
@@ -317,6 +358,8 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     shape = _shape_alone(file, text)
     if shape is None:
         return None
+    if shape and isinstance(head.truth, Instances):  # drawing takes memory: before the results do
+        head.truth.shaped(shape, sizes_of(head.truth.images))
     columns = scan_json.scan_detections(
         file, Positions(known), _identity_codes, shape=FIELDS.get(shape, ""), second_keys=True
     )
@@ -360,7 +403,7 @@ def _shaped_results(
         return None
     nowhere = np.zeros((len(columns.seen), 4))
     rows = _detections(known, columns.image, columns.category, nowhere, columns.value)
-    found = columns.masks and shape_columns.lone_result_columns(text, columns.masks, shape, rows)
+    found = shape_columns.lone_result_columns(text, columns, shape, rows)
     return None if found is None else Results(head, found, text, shape=shape)
 
 

@@ -24,6 +24,7 @@ from detmap.compat.annotation_sources import (
     open_instances,
     open_results,
     results_of_array,
+    sizes_of,
 )
 from detmap.compat.class_stand_in import StandIn, is_ours, stands_in_for
 from detmap.compat.lazy_attributes import Lazy, own_dict
@@ -113,10 +114,10 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
         if isinstance(self._source, Results):
             return self._source.shaped(kind)
         assert self._source is not None
-        sizes = {key: (each.get("height"), each.get("width")) for key, each in self.imgs.items()}
+        sizes = sizes_of(self.imgs.values())
         rows = self._source.shaped(kind, sizes)
         if rows is not None and kind == "segm":
-            self._source.converted.append(Converted(*wanted, sizes))
+            self._source.convert_later(Converted(*wanted, sizes))
         return rows
 
     # --- pycocotools' methods ---------------------------------------------------------------------

@@ -194,7 +194,7 @@ def evaluate_rows(objects: Rows, results: Rows, rules: Rules) -> Evaluated:
         how = rules.thresholds[where], rules.areas, limit, rules.kind, rules.sigmas, dilation
         protocol = protocol_of(*how)
         try:
-            evaluated.parts.append(Part(where, match(truth, detections, protocol)))
+            evaluated.parts.append(Part(where, match(truth, detections, protocol, digested=False)))
         except DataError:  # an overlap of 0/0
             raise Unusual from None
     return evaluated

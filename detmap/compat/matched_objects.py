@@ -33,7 +33,9 @@ def find_assignments(evaluated: Evaluated) -> Assignments:
     order = group(truth.image, truth.label, n_images, n_classes)[0]
     cell = truth.label[order].astype(np.int64) * n_images + truth.image[order]
     for part in evaluated.parts:
-        matches = match(truth, evaluated.detections, part.matches.protocol, taken=True)
+        matches = match(
+            truth, evaluated.detections, part.matches.protocol, taken=True, digested=False
+        )
         assert matches.taken is not None
         row, words = matches.taken.detection(), matches.taken.words
         met = labels(matches.off)[row].astype(np.int64) * n_images + matches.image[row]

@@ -100,6 +100,26 @@ EDITS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("kind", DRAW)
 @pytest.mark.parametrize("edit", EDITS)
+def test_edits_after_an_evaluation_count(edit: str, kind: str, tmp_path: Path) -> None:
+    """Of some classes, whose masks keep the sizes that their images had."""
+    instances, results = with_results(kind)
+    some = sorted({each["category_id"] for each in instances["annotations"]})[:1]
+
+    def script(classes: Classes) -> Any:
+        truth = classes.coco(written(str(tmp_path), instances))
+        found = truth.loadRes(written(str(tmp_path), results))
+        first = finish(evaluation(classes, (truth, found), {"catIds": some}, kind))
+        EDITS[edit](truth, found)
+        return first.stats, finish(evaluation(classes, (truth, found), {}, kind))
+
+    expected, found = run_both(script)
+    if expected is not None:
+        assert same(expected[0], found[0])
+        assert_same(expected[1], found[1])
+
+
+@pytest.mark.parametrize("kind", DRAW)
+@pytest.mark.parametrize("edit", EDITS)
 def test_edits_before_an_evaluation_count(edit: str, kind: str, tmp_path: Path) -> None:
     instances, results = with_results(kind)
 
@@ -151,6 +171,9 @@ CHANGES: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
         for each in rows
         if "segmentation" in each
     ],
+    "a list of one run": lambda rows: rows[-1].update(
+        segmentation={"size": [100, 100], "counts": [10000]}
+    ),
     "another size": lambda rows: [
         each.update(segmentation=packed(np.ones((50, 20), dtype=np.uint8)))
         for each in rows

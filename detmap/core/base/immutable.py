@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Kind = TypeVar("Kind")
 
-SMALL = 1 << 16  # bytes: to copy them takes less time than to hand them over
+FEW = 1 << 12  # numbers: to copy them takes less time than to hand them over
 LARGE_PAGE = 2 << 20
 MOST_IN_LARGE_PAGES = 48 << 20  # for more, the system moves other memory while we wait
 
@@ -150,11 +150,11 @@ def blank(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
 
     Memory that is never written is never allocated by the system.
     """
-    shape = (shape,) if isinstance(shape, int) else shape
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    if size < SMALL:
+    n = shape if isinstance(shape, int) else math.prod(shape)
+    if n < FEW:
         return np.zeros(shape, dtype)
-    array: NDArray[Any] = np.asarray(_Blank(size)).view(dtype).reshape(shape)
+    memory = _Blank(n * np.dtype(dtype).itemsize)
+    array: NDArray[Any] = np.asarray(memory).view(dtype).reshape(shape)
     return array
 
 
@@ -163,6 +163,8 @@ def own(array: NDArray[Any]) -> NDArray[Any]:
 
     Only these are safe: the write flag of an array can be set again, and other buffers can change.
     """
+    if array.base is None and array.nbytes < LARGE_PAGE:
+        return np.ndarray(array.shape, array.dtype, buffer=array.tobytes())
     owner: Any = array
     while type(owner) is np.ndarray:
         owner = owner.base

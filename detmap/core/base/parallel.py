@@ -147,9 +147,9 @@ def map_ordered(
     work: Callable[[Item], Outcome], items: Iterable[Item], threads: int | None = None
 ) -> Iterator[Outcome]:
     """Yields ``work(item)`` for every item, in order, with a bounded number of pending calls."""
-    threads = n_threads(threads)
-    alone = threads == 1 or (isinstance(items, Sized) and len(items) < 2)
-    pool = None if alone else _pool(threads)
+    alone = isinstance(items, Sized) and len(items) < 2
+    threads = 1 if alone and threads is None else n_threads(threads)
+    pool = None if alone or threads == 1 else _pool(threads)
     if pool is None:
         yield from map(work, items)
         return

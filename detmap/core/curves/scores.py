@@ -196,7 +196,7 @@ def scores(
     positives = n_objects
     if ap.recall_over != "counted":
         positives = counts.n_objects(matches, weight, counted=False)
-    judged = np.flatnonzero((positives > 0).any(axis=1))
+    judged = np.flatnonzero(positives.any(axis=1))
     shape = _terms_shape(matches, ap, len(judged))
     in_blocks, whole = math.prod(shape) > terms.MOST_KEPT, every_rank.needed(protocol, ap)
     counted_only = whole or in_blocks  # the terms are computed elsewhere, or later

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ def match(
     threads: int | None = None,
     taken: bool = False,
     shared: LastValues | None = None,
+    digested: bool = True,
 ) -> Matches:
     """Matches every detection in every subset and at every threshold of the protocol.
 
@@ -58,6 +59,8 @@ def match(
     threads : number of threads (default: all processors); has no effect on the result
     taken : whether to keep the assignments, `Matches.taken`
     shared : keeps what the next protocol may need again, for the same tables
+    digested : whether to compute the digests of the images, which only merging and the signature
+        need; else they are 0
 
     Raises
     ------
@@ -88,7 +91,8 @@ def match(
 
         return match_in_order(truth, detections, protocol, taken=taken, shared=shared)
     roles = read_roles(truth, detections, protocol, threads)
-    return judge(truth, detections, protocol, roles, threads=threads, taken=taken, shared=shared)
+    how: dict[str, Any] = {"threads": threads, "taken": taken, "shared": shared}
+    return judge(truth, detections, protocol, roles, **how, digested=digested)
 
 
 def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[Truth, Detections]:
@@ -107,10 +111,17 @@ def judge(
     threads: int | None = None,
     taken: bool = False,
     shared: LastValues | None = None,
+    digested: bool = True,
 ) -> Matches:
     """Does `match` with known roles."""
+
+    def digest_images() -> NDArray[np.uint64]:
+        if digested:
+            return digests((truth, detections), shared)
+        return np.zeros((len(truth.images), 2), dtype=np.uint64)
+
     with Workers(len(detections), threads) as workers:
-        digest = workers.start(lambda: digests((truth, detections), shared))  # beside what follows
+        digest = workers.start(digest_images)  # beside what follows
         objects, rows, assigned = match_cells(
             truth, detections, protocol, roles, workers, taken=taken
         )

@@ -1,10 +1,13 @@
 """Subsets and roles as words: bit a is the role in subset a."""
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.core.base.immutable import own
 from detmap.core.base.parallel import map_chunks
 from detmap.core.matching.class_thresholds import needed_overlap
 from detmap.core.protocol import REGIONS, Protocol
@@ -83,13 +86,9 @@ def detection_words(
     """
     word = np.uint8 if len(protocol.subsets) <= 8 else np.uint64
     outside: NDArray[np.unsignedinteger[Any]] = np.zeros(len(detections), dtype=word)
-    what, margin = protocol.detections.outside, protocol.detections.margin
+    what = protocol.detections.outside
     if what != "count":
-        ranges = {
-            name: _widened(_ranges(protocol, name), margin, upper_end=what == "neutral")
-            for name in named_attributes(protocol)
-            if name in MEASURES
-        }
+        ranges = _detection_ranges(protocol)
 
         def mark(rows: slice) -> None:
             boxes = detections.boxes[rows]
@@ -175,14 +174,26 @@ def attribute_values(truth: Truth, name: str, protocol: Protocol) -> Floats:
     )
 
 
+@lru_cache(maxsize=64)  # an evaluation of few files is as short as this
+def _detection_ranges(protocol: Protocol) -> Mapping[str, Floats]:
+    """(A, 2) the range of each measure of detections, by name; read only."""
+    what, margin = protocol.detections.outside, protocol.detections.margin
+    return {
+        name: own(_widened(_ranges(protocol, name), margin, upper_end=what == "neutral"))
+        for name in named_attributes(protocol)
+        if name in MEASURES
+    }
+
+
+@lru_cache(maxsize=64)
 def _ranges(protocol: Protocol, attribute: str) -> Floats:
-    """(A, 2) the range of an attribute in each subset; -inf to inf if none."""
+    """(A, 2) the range of an attribute in each subset; -inf to inf if none; read only."""
     bounds = np.array([[-np.inf, np.inf]] * len(protocol.subsets))
     for a, subset in enumerate(protocol.subsets):
         for r in subset.ranges:
             if r.attribute == attribute:
                 bounds[a] = r.low, r.high
-    return bounds
+    return own(bounds)
 
 
 def _widened(bounds: Floats, margin: float, *, upper_end: bool) -> Floats:

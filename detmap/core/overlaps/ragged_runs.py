@@ -1,7 +1,7 @@
 """Run lengths of masks, concatenated: selects and joins rows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,9 +42,21 @@ def together(parts: Sequence[Ragged], rows: NDArray[np.int64]) -> Ragged:
     some = [part for part in parts if len(part[0]) > 1]
     if len(some) == 1:
         return some[0]
-    n_runs = np.concatenate([np.diff(off) for off, _ in parts])
+    order = np.argsort(rows)
+    n_runs = np.concatenate([np.diff(off) for off, _ in parts])[order]
     off = np.concatenate([[0], np.cumsum(n_runs)]).astype(np.int64)
-    return gathered((off, np.concatenate([counts for _, counts in parts])), np.argsort(rows))
+    firsts = np.concatenate([[0], np.cumsum([len(part[0]) - 1 for part in parts])])
+    part = np.searchsorted(firsts, order, "right") - 1
+    place = order - firsts[part]
+    begins = np.ones(len(order) + 1, dtype=bool)
+    begins[1:-1] = (part[1:] != part[:-1]) | (place[1:] != place[:-1] + 1)
+    ends = np.flatnonzero(begins).tolist()
+    counts = blank(int(off[-1]), np.uint32)
+    for first, after in pairwise(ends):  # rows that follow each other in a part
+        its_off, its_counts = parts[part[first]]
+        held = slice(its_off[place[first]], its_off[place[after - 1] + 1])
+        counts[off[first] : off[after]] = its_counts[held]
+    return off, counts
 
 
 def gathered(ragged: Ragged, rows: NDArray[Any]) -> Ragged:

@@ -110,6 +110,19 @@ class Piece:
         self.lists = lists or self._numbers
         return lists is not None
 
+    def columns(self, n: int, ids: Any, *, numbers: bool, more: bool) -> Columns:
+        """Returns the first n rows, which are all of a file; parameters as of `GrowingColumns`."""
+        image, category, number, boxes, value, seen, _ = self.records
+        return Columns(
+            image[:n].astype(ids),
+            category[:n].astype(ids),
+            number[: n * numbers],
+            boxes[:n],
+            value[:n],
+            seen[:n],
+            whole=not more,
+        )
+
 
 class GrowingColumns:
     """The rows of all pieces so far.

@@ -253,7 +253,8 @@ def scan_list(
     at, byte = file.byte(at)
     memory.require((file.size - at) // USUAL_RECORD * ROW, str(file.path), "reading the file")
     masks = bool(wanted & (scan.SEGMENTATION | scan.KEYPOINTS))
-    whole = GrowingColumns(np.int32 if locate else np.int64, bool(wanted & scan.ID), masks)
+    ids, numbers = np.int32 if locate else np.int64, bool(wanted & scan.ID)
+    whole = GrowingColumns(ids, numbers, masks)
     if byte == ord("]"):
         return whole.columns(more=True), at + 1
     free: SimpleQueue[Piece] = SimpleQueue()  # those of pieces that have been copied
@@ -287,6 +288,8 @@ def scan_list(
 
     more = 0
     for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, size)):
+        if last and not (whole.n or masks):  # of one piece, as most small files
+            return buffer.columns(n, ids, numbers=numbers, more=bool(buffer.state[scan.MORE])), end
         whole.append(buffer, n, 1 if last else (end - at) / (file.size - at))
         more += int(buffer.state[scan.MORE])
         free.put(buffer)
@@ -308,7 +311,10 @@ def _key(file: JsonFile, at: int) -> tuple[str, int]:
     from detmap.kernels.scanning.json_skip import skip_string
 
     piece = file.read(at, 4096)
-    end = skip_string(piece, 1)
+    begin = piece[:32].tobytes()
+    end = begin.find(b'"', 1) + 1
+    if not end or not begin[1 : end - 1].isalnum():  # as the keys of COCO are
+        end = skip_string(piece, 1)
     if end < 0:
         raise HandBack
     colon, byte = file.byte(at + end)
