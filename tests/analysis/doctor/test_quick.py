@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.analysis import row_overlaps
 from detmap.analysis.commands import doctor_consultation
 from detmap.analysis.doctor import ROWS, clock, examine_quickly, quick_checks, repeated_rows, trial
 from detmap.analysis.doctor.clock import CROWD_PAIRS, Clock, OutOfTimeError
@@ -18,7 +19,6 @@ from detmap.analysis.doctor.trial import trial_of
 from detmap.cli import doctor_notes, evaluation_inputs
 from detmap.core.base.resources import folder
 from detmap.core.matching.engine import match
-from detmap.core.overlaps import row_overlaps
 from detmap.core.protocol import load
 from detmap.core.results.findings import Findings
 from detmap.core.tables import boxes_as, selection
