@@ -77,11 +77,11 @@ def _missing(name: str) -> AttributeError:
     text = f"module 'detmap' has no attribute {name!r}"
     if name.startswith("_"):
         return AttributeError(text)
-    from detmap.core.base.suggestions import IMPORTS, MEANT, did_you_mean
+    from detmap.core.base.suggestions import did_you_mean, words
 
-    if name in IMPORTS:
-        return AttributeError(f"{text}: write `from {IMPORTS[name]} import {name}`")
-    if name in MEANT["result"]:
+    if name in words("imports"):
+        return AttributeError(f"{text}: write `from {words('imports')[name]} import {name}`")
+    if name in words("result"):
         return AttributeError(f"{text}: write `detmap.evaluate(...).{name}`")
     hint = did_you_mean("python", name, __all__).strip()
     return AttributeError(f"{text}; {hint}" if hint else text)

@@ -95,50 +95,6 @@ share of images; boxes are x, y, width, height.
 """
 
 
-def good(seed: int) -> Tables:
-    """A data set without a mistake, and detections of a random detector."""
-    rng = np.random.default_rng(seed)
-    n_images, n_classes = int(rng.integers(20, 300)), int(rng.integers(1, 21))
-    per_image, side = rng.uniform(1, 8), rng.uniform(0.1, 0.4)
-    image = np.repeat(np.arange(n_images), rng.poisson(per_image, n_images))
-    weight = rng.dirichlet(np.full(n_classes, 2.0))
-    label = rng.choice(n_classes, len(image), p=weight)
-    size = np.array([640.0, 480.0])
-
-    def some(n: int) -> np.ndarray:
-        sides = np.clip(size * side * rng.lognormal(0, 0.6, (n, 2)), 4, 0.95 * size)
-        return np.hstack([rng.uniform(0, 1, (n, 2)) * (size - sides), sides])
-
-    boxes = some(len(image))
-    if rng.random() < 0.5:
-        boxes = np.maximum(np.round(boxes), [0, 0, 1, 1])
-    truth = detmap.truth_from_arrays(
-        image + 1,
-        label + 1,
-        boxes,
-        images=np.arange(1, n_images + 1),
-        categories={k + 1: f"class {k + 1}" for k in range(n_classes)},
-    )
-    hard, off = rng.uniform(-1, 2), rng.uniform(0.01, 0.08)
-    ease = rng.normal(size=len(image))
-    right = np.flatnonzero(ease > rng.normal(hard - 2, 0.5, len(image)))
-    moved = boxes[right] + rng.normal(0, off, (len(right), 4)) * np.tile(boxes[right, 2:], 2)
-    moved[:, 2:] = np.maximum(moved[:, 2:], 1)
-    n_wrong = rng.poisson(rng.lognormal(1, 1), n_images)
-    wrong = np.repeat(np.arange(n_images), n_wrong)
-    other = rng.random(len(right)) < rng.uniform(0, 0.1)
-    found = np.where(other, rng.integers(0, n_classes, len(right)), label[right])
-    logit = np.concatenate([ease[right] + 1 - hard / 2, rng.normal(-3, 1, len(wrong))])
-    score = 1 / (1 + np.exp(-rng.uniform(0.8, 1.5) * (logit + rng.normal(0, 0.5, len(logit)))))
-    return truth, detmap.detections_from_arrays(
-        truth,
-        np.concatenate([image[right], wrong]) + 1,
-        np.concatenate([found, rng.choice(n_classes, len(wrong), p=weight)]) + 1,
-        np.vstack([moved, some(len(wrong))]),
-        np.round(score, int(rng.integers(3, 7))),
-    )
-
-
 def table() -> str:
     """A Markdown table: some mistakes at several strengths, on the sample."""
     sample = folder("datasets") / "shapes"
@@ -290,25 +246,17 @@ def kinds_table(tried: list[Tried]) -> str:
         cells.append(f"{sum(fixed)} of {len(fixed)}" if fixed else "")
         wanted = " or ".join(f"`{name}`" for name in how.wanted)
         lines.append(f"| {kind} | {wanted} | {' | '.join(cells)} |")
-    fixed = [each for each in tried if each.fixed is not None]
+    fixed = [each.fixed for each in tried if each.fixed is not None]
+    first = share(sum(each.first for each in tried), len(tried))
+    wrong = share(sum(bool(each.others) and not each.first for each in tried), len(tried))
     alone = Counter(name for each in tried for name in each.others)
-    wrong = sum(bool(each.others) and not each.first for each in tried)
     more = ", ".join(f"`{name}` {count}" for name, count in alone.most_common())
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"The right cause is first in {share(sum(each.first for each in tried), len(tried))}; "
-            f"its fix gives the right number in {share(sum(map(_is_fixed, fixed)), len(fixed))}; "
-            f"another cause is stated instead in {share(wrong, len(tried))}. Findings beside the "
-            f"right ones: {more or 'none'}.",
-            "",
-        ]
+    text = (
+        f"The right cause is first in {first}; its fix gives the right number in "
+        f"{share(sum(fixed), len(fixed))}; another cause is stated instead in {wrong}. Findings "
+        f"beside the right ones: {more or 'none'}."
     )
-
-
-def _is_fixed(each: Tried) -> bool:
-    return bool(each.fixed)
+    return "\n".join([*lines, "", text, ""])
 
 
 def false_alarms(found: list[tuple[int, tuple[str, ...]]]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from pycocotools.mask import encode
 
 from detmap.core.overlaps.mask_reader import MaskReader
 from tools.doctor_sets import Set
@@ -361,22 +362,8 @@ def dense(value: Any, size: np.ndarray) -> np.ndarray:
 
 
 def run_text(mask: np.ndarray) -> str:
-    """Return COCO's compressed run lengths: six bits a character, differences to the count before
-    the last one. Source: rleToString in cocoapi's maskApi.c.
-    """
-    flat = mask.T.ravel()
-    ends = np.flatnonzero(np.diff(flat, prepend=False)).tolist()
-    counts = np.diff([0, *ends, len(flat)]).tolist()
-    text = []
-    for i, count in enumerate(counts):
-        left = count - counts[i - 2] if i > 2 else count
-        more = True
-        while more:
-            low = left & 0x1F
-            left >>= 5
-            more = left != (-1 if low & 0x10 else 0)
-            text.append(chr(48 + (low | 0x20 if more else low)))
-    return "".join(text)
+    """Return COCO's compressed run lengths."""
+    return str(encode(np.asfortranarray(mask, dtype=np.uint8))["counts"].decode())
 
 
 def _c_order(mask: np.ndarray) -> np.ndarray:

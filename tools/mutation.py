@@ -33,7 +33,7 @@ def main() -> int:
     if not files:
         print(f"no module of detmap differs from {asked.base}")
         return 0
-    tests = asked.tests or sorted({folder_of_tests(file) for file in files})
+    tests = asked.tests or sorted(set(map(folder_of_tests, files)))
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         copy_checkout(Path(folder), files, tests)
         command = [sys.executable, "-m", "mutmut"]
@@ -44,17 +44,14 @@ def main() -> int:
 
 def changed_files(base: str) -> list[str]:
     """Modules of detmap that differ from a commit, in the working tree."""
-    return [name for name in _git("diff", "--name-only", base, "--", "detmap") if is_module(name)]
-
-
-def is_module(name: str) -> bool:
-    return name.endswith(".py") and (ROOT / name).is_file()
+    names = _git("diff", "--name-only", base, "--", "detmap")
+    return [name for name in names if name.endswith(".py") and (ROOT / name).is_file()]
 
 
 def folder_of_tests(file: str) -> str:
     """tests/curves for detmap/core/curves/scores.py; all tests where no folder has the name."""
-    folder = Path("tests", *Path(file).parts[1:2])
-    return str(folder) if (ROOT / folder).is_dir() else "tests"
+    folder = f"tests/{file.removeprefix('detmap/').removeprefix('core/').partition('/')[0]}"
+    return folder if (ROOT / folder).is_dir() else "tests"
 
 
 def copy_checkout(target: Path, files: list[str], tests: list[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detmap.cli import options, streams
+from detmap.cli.dispatch import CHOICES
 from detmap.core.output.table import Table
 from detmap.core.tables import Note, Truth
 from detmap.errors import DetmapError
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from detmap.core.statistics.intervals import Intervals
     from detmap.core.statistics.ties import Tied
 
-AUTOMATIC = "automatic"
-METHODS = (AUTOMATIC, "jackknife")
+METHODS = CHOICES["--ci"]
+AUTOMATIC = METHODS[0]
 TABLES = ("intervals", "class-intervals", "ties")
 
 

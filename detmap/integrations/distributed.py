@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.adapters import options_of, read_detections, read_truth_for
-from detmap.core.adapters.in_memory.nested_arrow import images_from_table as images_from_table
 from detmap.core.base.sums import add_integers
 from detmap.core.curves import scores as curves
 from detmap.core.curves.scores import Scores
@@ -30,6 +29,7 @@ from detmap.core.protocol.default_protocol import prepare
 from detmap.core.results.result import Result
 from detmap.core.tables import MAX_ROWS, Detections, Truth
 from detmap.errors import DataError, require
+from detmap.integrations.nested_arrow import images_from_table as images_from_table
 from detmap.integrations.shards import match_shard as match_shard
 from detmap.integrations.shards import reduce as reduce
 

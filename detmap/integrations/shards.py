@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from detmap.core.adapters.in_memory.nested_arrow import images_from_table
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import Protocol
 from detmap.core.results.result import Result
 from detmap.core.streaming.evaluator import Classes, Evaluator
 from detmap.errors import DataError, MergeError
 from detmap.evaluate import summarize
+from detmap.integrations.nested_arrow import images_from_table
 
 
 def match_shard(

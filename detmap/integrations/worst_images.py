@@ -12,7 +12,7 @@ from detmap.analysis.diagnosis.mistakes import ImageErrors
 from detmap.analysis.diagnosis.mistakes import images as by_errors
 from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.html_report.image_files import Pictures, draw_box
-from detmap.core.overlaps.row_overlaps import edges
+from detmap.analysis.row_overlaps import edges
 from detmap.core.tables import Images
 from detmap.errors import DataError
 

@@ -7,6 +7,7 @@ import ast
 import re
 from functools import cache
 
+from detmap.core.base import suggestions
 from tests.support.package_source import MODULES, PACKAGE, nodes
 
 ADVICE = re.compile(
@@ -51,17 +52,22 @@ def text_of(node: ast.AST) -> str:
 @cache
 def advices() -> dict[str, str]:
     """By key the text of each advice."""
-    found = {}
+    found: dict[str, str] = {}
+
+    def add(place: str, text: str) -> None:
+        words = text.split()
+        if len(words) > 1 and ADVICE.search(text) and not OTHERS.match(text):
+            known = found.setdefault(f"{place}: {' '.join(words[:WORDS])[:MOST]}", text)
+            if known != text:
+                found[f"{place}: {' '.join(words[: 2 * WORDS])}"] = text
+
     for path in MODULES:
         module = nodes(path) if path.parent.name != "peers" else []  # calls of other programs
         skipped = _no_messages(module)
         place = path.relative_to(PACKAGE).with_suffix("").as_posix()
         for node in module:
-            text = "" if id(node) in skipped else text_of(node)
-            words = text.split()
-            if len(words) > 1 and ADVICE.search(text) and not OTHERS.match(text):
-                key = f"{place}: {' '.join(words[:WORDS])[:MOST]}"
-                known = found.setdefault(key, text)
-                if known != text:
-                    found[f"{place}: {' '.join(words[: 2 * WORDS])}"] = text
+            add(place, "" if id(node) in skipped else text_of(node))
+    for kind in ("command", "option", "settings", "read", "returned"):
+        for right in suggestions.words(kind):
+            add("core/base/suggestions", right)
     return found

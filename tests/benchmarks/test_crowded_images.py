@@ -13,11 +13,10 @@ import pytest
 import detmap
 from detmap.benchmarks.crowdhuman import jaccard_index
 from detmap.benchmarks.sa_co import cgf1
-from detmap.benchmarks.shared import image_pairs
+from detmap.benchmarks.shared import effort, image_pairs
 from detmap.benchmarks.shared.image_pairs import EVERY_PAIR, pairs_near
 from detmap.benchmarks.uavdt import files as uavdt
 from detmap.core.base import pair_limits
-from detmap.core.base.pair_limits import Effort
 from detmap.core.tables import Images
 from detmap.errors import CrowdedError
 from tests.benchmarks import test_froc as froc_files
@@ -146,9 +145,10 @@ def test_many_equal_boxes_are_one_assignment(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
-    monkeypatch.setattr(pair_limits, name, most)
+    module = effort if name in ("MOST_ASSIGNED", "MOST_STEPS") else pair_limits
+    monkeypatch.setattr(module, name, most)
     if name in LIMITS:
-        monkeypatch.setattr(pair_limits, LIMITS[name], 0)
+        monkeypatch.setattr(module, LIMITS[name], 0)
 
 
 @pytest.mark.parametrize("name", ["MOST_LISTED", "MOST_COMPARED"])
@@ -220,8 +220,8 @@ def test_a_large_assignment_ends_with_2(
 
 
 def test_effort_grows_with_the_boxes() -> None:
-    few, many = Effort(10), Effort(10_000_000)
-    assert few.left == pair_limits.MOST_STEPS < many.left
+    few, many = effort.Effort(10), effort.Effort(10_000_000)
+    assert few.left == effort.MOST_STEPS < many.left
 
 
 def test_boxes_that_differ_between_subsets_are_matched_so_often(

@@ -10,8 +10,8 @@ import pytest
 
 import detmap
 from detmap.benchmarks.crowdhuman import jaccard_index
+from detmap.benchmarks.shared.effort import Effort
 from detmap.core.adapters import read_truth_for
-from detmap.core.base.pair_limits import Effort
 from detmap.reproducibility import receipt
 from tests.protocol.test_keys import FAR, PLAIN, A, B, data
 from tests.reference import people

@@ -9,7 +9,7 @@ import pytest
 import detmap
 from detmap.cli import dispatch
 from detmap.core import protocol
-from detmap.core.base.suggestions import IMPORTS, MEANT, suggestions
+from detmap.core.base.suggestions import suggestions, words
 from tests.support import builders as make
 from tests.support.running import run
 
@@ -209,18 +209,18 @@ def test_paths_have_no_option(option: str) -> None:
 
 
 def test_words_of_the_table_lead_to_commands_options_and_protocols() -> None:
-    commands = {right.partition(" ")[0] for right in MEANT["command"]}
+    commands = {right.partition(" ")[0] for right in words("command")}
     assert commands <= {*dispatch.COMMANDS, "COMMAND", "--version"}
-    assert {*MEANT["protocol"]} <= {*protocol.names(), *protocol.tools()}
+    assert {*words("protocol")} <= {*protocol.names(), *protocol.tools()}
     every = "".join(
         run(name, "--help").out for name in ("eval", "compare", "report", "convert", "reproduce")
     )
     every += "detmap"
-    assert all(right.partition(" ")[0] in every for right in MEANT["option"])
-    for kind, words in MEANT.items():
-        for right, text in words.items():
+    assert all(right.partition(" ")[0] in every for right in words("option"))
+    for kind in ("command", "option", "protocol", "choice", "python", "result"):
+        for right, text in words(kind).items():
             for word in text.split():
-                assert right in suggestions(kind, word, words), (kind, word)
+                assert right in suggestions(kind, word, words(kind)), (kind, word)
 
 
 @pytest.mark.parametrize(("name", "newest"), protocol.NEWEST.items())
@@ -266,11 +266,11 @@ def test_wrong_metrics_and_classes_in_options() -> None:
     assert run("eval", TRUTH, A, "--classes", "circle").code == 0
 
 
-@pytest.mark.parametrize("name", IMPORTS)
+@pytest.mark.parametrize("name", words("imports"))
 def test_a_name_of_another_module_is_named(name: str) -> None:
     if name in ("evaluate_suite",):
-        exec(f"from {IMPORTS[name]} import {name}")
-    with pytest.raises(AttributeError, match=f"from {IMPORTS[name]} import {name}"):
+        exec(f"from {words('imports')[name]} import {name}")
+    with pytest.raises(AttributeError, match=f"from {words('imports')[name]} import {name}"):
         getattr(detmap, name)
 
 

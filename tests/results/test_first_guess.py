@@ -14,7 +14,7 @@ import pytest
 
 import detmap
 from detmap import DataError, DetmapError, MergeError
-from detmap.core.base.suggestions import ATTRIBUTES, FUNCTIONS, MEANT, metric_key, suggestions
+from detmap.core.base.suggestions import FUNCTIONS, metric_key, suggestions, words
 from detmap.core.output import SUFFIXES
 from detmap.core.output.formats import text
 from detmap.core.output.table import Table
@@ -78,9 +78,9 @@ def test_a_wrong_attribute_names_the_right_one(result: detmap.Result, name: str)
 
 
 def test_every_word_of_the_table_leads_to_a_name(result: detmap.Result) -> None:
-    for right in MEANT["result"]:
+    for right in words("result"):
         assert hasattr(detmap.Result, right)
-    for right in MEANT["python"]:
+    for right in words("python"):
         assert hasattr(detmap, right)
 
 
@@ -336,8 +336,8 @@ def test_the_attributes_that_are_proposed_exist() -> None:
         "Detections": detmap.read_detections(A, truth),
     }
     known = {"detmap": detmap} | {name.lower(): thing for name, thing in things.items()}
-    for name in ATTRIBUTES:
-        for right in ATTRIBUTES[name]:
+    for name in words("attributes"):
+        for right in words("attributes")[name]:
             whole = right.startswith(("detmap.", f"{name.lower()}["))
             code = right if whole else f"{name.lower()}.{right}"
             eval(code.replace("(...)", f"({str(TRUTH)!r}, {str(A)!r})"), known)

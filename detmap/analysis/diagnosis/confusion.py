@@ -17,13 +17,13 @@ from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import pairs
 from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
+from detmap.analysis.row_overlaps import edges
 from detmap.core.base import memory, pair_limits
 from detmap.core.base.arguments import fraction
 from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.curves.operating_points import require_score
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
-from detmap.core.overlaps.row_overlaps import edges
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
 from detmap.errors import CrowdedError, DataError

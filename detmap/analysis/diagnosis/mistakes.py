@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from detmap.analysis.diagnosis.analysis import BEYOND, BKG, CLS, KINDS, TP, Diagnosis
 from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import some_pairs
+from detmap.analysis.row_overlaps import edges, ious
 from detmap.core.output.cell_text import or_none
-from detmap.core.overlaps.row_overlaps import edges, ious
 from detmap.core.tables import Detections, Truth
 
 TINY, NEARLY_ALL, LONG = 2.0, 0.98, 20.0  # pixels; share of the image; one side over the other

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
 from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.analysis.diagnosis.shape_overlaps import overlap_of_pairs
+from detmap.analysis.row_overlaps import edges, ious
 from detmap.core.base.grids import Grid
 from detmap.core.output.cell_text import or_none
-from detmap.core.overlaps.row_overlaps import edges, ious
 
 LRP_GRID = Grid("0:0.01:1")
 """The score thresholds of LRP-Error."""

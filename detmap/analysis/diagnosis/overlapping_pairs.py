@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.analysis.row_overlaps import edges, ious
 from detmap.core.base.pair_limits import limit_compared, limit_listed
-from detmap.core.overlaps.row_overlaps import edges, ious
 from detmap.core.tables import Detections, Truth
 
 CHUNK = 1 << 16  # pairs that are looked at together

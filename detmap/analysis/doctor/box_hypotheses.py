@@ -20,8 +20,8 @@ from detmap.analysis.doctor.quick_checks import (
 from detmap.analysis.doctor.raw_rows import Raw, best_objects
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Sample
+from detmap.analysis.row_overlaps import Met
 from detmap.core.adapters.voc import xml_boxes
-from detmap.core.overlaps.row_overlaps import Met
 from detmap.core.results.findings import Finding
 from detmap.core.tables import Truth, boxes_as, reversed_boxes
 from detmap.core.tables.notes import ODD

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.overlaps.row_overlaps import edges, ious
+from detmap.analysis.row_overlaps import edges, ious
 from detmap.core.tables.grouping import labels
 
 SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection

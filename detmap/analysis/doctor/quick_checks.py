@@ -17,9 +17,9 @@ from detmap.analysis.doctor.duplicates import doubled
 from detmap.analysis.doctor.repeated_rows import SHARE as REPEATED
 from detmap.analysis.doctor.repeated_rows import repeated, tail_repeats
 from detmap.analysis.doctor.truth_checks import contradicts, is_many, shape_boxes
+from detmap.analysis.row_overlaps import Met, best_overlaps
 from detmap.core.base.locks import cached_property
 from detmap.core.base.sums import add_integers
-from detmap.core.overlaps.row_overlaps import Met, best_overlaps
 from detmap.core.tables import Detections, Truth, apart, boxes_as
 
 BEYOND = 1.0 + 1e-6  # a score above is no probability

@@ -15,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.analysis.row_overlaps import Met, best_overlaps
 from detmap.core.adapters.joining import join as joining
 from detmap.core.adapters.joining.image_lookup import STEM_IS_ID
 from detmap.core.overlaps import KINDS
-from detmap.core.overlaps.row_overlaps import Met, best_overlaps
 from detmap.core.tables import MAX_PIXEL, BoxFormat, Detections, Shapes, Truth, reversed_boxes
 from detmap.errors import DataError
 

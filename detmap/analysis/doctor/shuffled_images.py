@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.trial import Sample
-from detmap.core.overlaps.row_overlaps import edges, ious
+from detmap.analysis.row_overlaps import edges, ious
 from detmap.core.results.findings import Finding
 from detmap.core.tables import boxes_as
 from detmap.errors import few

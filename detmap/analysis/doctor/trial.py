@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from detmap.analysis.doctor.clock import Clock
 from detmap.analysis.doctor.raw_rows import Raw, best_objects, joined, readable, restricted, table
+from detmap.analysis.row_overlaps import Met
 from detmap.core.base.locks import cached_property
 from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
 from detmap.core.matching.engine import match
 from detmap.core.matching.subset_by_subset import times_matched
-from detmap.core.overlaps.row_overlaps import Met
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import choose_protocol
 from detmap.core.tables import Categories, Truth

@@ -21,7 +21,7 @@ from detmap.analysis.html_report.figures import BROWSER, letters
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.image_files import Pictures, name_of
 from detmap.analysis.html_report.what_changed import one_only
-from detmap.core.overlaps.row_overlaps import edges, ious
+from detmap.analysis.row_overlaps import edges, ious
 from detmap.core.tables import boxes_as
 
 SIDE, MARGIN, QUALITY = 220, 0.35, 60  # pixels of a crop; share of the box around it

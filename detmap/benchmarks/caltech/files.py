@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared import result_lines
 from detmap.core.adapters import folder_files, text_fields
 from detmap.core.adapters.joining import image_names, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
@@ -59,7 +60,7 @@ def read_truth(path: Path) -> Truth:
     listed = np.ones(len(lines), dtype=bool)
     listed[first] = False
     rows = lines.take(np.flatnonzero(listed))
-    label_files.require_columns(
+    result_lines.require_columns(
         rows, (1 + len(FIELDS),), "label x y w h occluded xv yv wv hv ignore angle"
     )
     labels = np.array(rows.column(0), dtype=object)
@@ -128,14 +129,14 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     """Reads a folder of results. Raises `DataError` for an invalid line."""
     files = label_files.required(path)
     rows = label_files.read(files)
-    label_files.require_columns(rows, (5,), "x y w h score")
+    result_lines.require_columns(rows, (5,), "x y w h score")
     numbers = rows.numbers(("x", "y", "w", "h", "score"))
     stems = [file.stem for file in files]
     image_of = join.images_by_stem(truth, stems, shown(path), policy.file_key)
     label = np.full(len(rows), 0 if len(truth.categories) else -1, dtype=np.int32)
     if len(truth.categories) > 1:
         label[:] = join.classes_by_id(truth, ["person"] * len(rows), shown(path), policy)
-    notes = label_files.result_file_notes(
+    notes = result_lines.result_file_notes(
         truth.images.stems,
         image_of,
         stems,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.benchmarks.dota import patches
+from detmap.benchmarks.shared import result_lines
 from detmap.core.adapters import box_conventions, folder_files, text_fields
 from detmap.core.adapters.coded_names import CodedNames, coded
 from detmap.core.adapters.joining import image_names, join
@@ -149,7 +150,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
             what = f"two files of results of class {text_fields.short(name)}"
             raise DataError(shown(file), what, "remove one")
     label = join.classes_by_id(truth, classes, shown(path), policy)
-    notes += label_files.result_file_notes(
+    notes += result_lines.result_file_notes(
         truth.categories.names, label, classes, lines, shown(path), noun="classes"
     )
     shapes = rotated_boxes(corners, lines.place)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared import result_lines
 from detmap.benchmarks.shared.mat_file import read_variables
 from detmap.core.adapters import text_fields
 from detmap.core.adapters.format_rows import begins_as_json
@@ -126,7 +127,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     Raises `DataError` for invalid lines, unknown images and classes.
     """
     lines = label_files.read([path])
-    label_files.require_columns(lines, (len(COLUMNS),), " ".join(COLUMNS))
+    result_lines.require_columns(lines, (len(COLUMNS),), " ".join(COLUMNS))
     values = lines.numbers(COLUMNS)
     image, label = (_whole(lines, values, place) for place in (0, 1))
     classes = positions(truth.categories.ids, label)

@@ -14,7 +14,7 @@ Source: readme.txt of KITTI's object development kit; datumaro 1.13 kitti/export
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared import result_lines
 from detmap.core.adapters import box_conventions, folder_files, text_fields
 from detmap.core.adapters.coded_names import CodedNames, coded
 from detmap.core.adapters.joining import image_names, image_sizes, join
@@ -50,6 +51,8 @@ SECOND_SCORE = (
     "the score as the last number"
 )
 FORM = "a line is: class truncated occluded alpha left top right bottom and 7 numbers of the 3D box"
+OCCLUDED = (-1, 0, 1, 2, 3)  # states
+UNKNOWN_ANGLE = -10
 
 
 def truth_looks(path: Path) -> int:
@@ -133,6 +136,30 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     )
 
 
+def _require_score_last(
+    numbers: NDArray[np.float64], score: NDArray[np.float64], place: Callable[[int], str], fix: str
+) -> None:
+    """Raises `DataError` for KITTI rows with the score before the other numbers.
+
+    Parameters
+    ----------
+    numbers : (n, 7) truncated, occluded, alpha and the box, by the layout of the format
+    score : (n,) the last number of each row
+    """
+    first, occluded, angle = numbers[:, 0], numbers[:, 2], numbers[:, 3]
+    angles = (np.abs(angle) <= np.pi + column_layouts.SLACK) | (angle == UNKNOWN_ANGLE)
+    moved = _are_fractions(first) and np.isin(occluded, OCCLUDED).all() and angles.all()
+    if moved and not _are_fractions(score):
+        what = f"the score is {score[0]:g}, and the number after the class is {first[0]:g}"
+        raise DataError(place(0), what, fix)
+
+
+def _are_fractions(values: NDArray[np.float64]) -> bool:
+    """Checks for numbers from 0 to 1, not all whole."""
+    within = ((values >= 0) & (values <= 1)).all()
+    return bool(within and (values != np.floor(values)).any())
+
+
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """Reads a folder of results, or the folder with ``data``. Raises `DataError` for invalid files
     and lines.
@@ -145,7 +172,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         raise _wrong_line(lines, int(np.argmax(numbers_at < 1)), f"{FORM}, and the score")
     numbers = replace(lines, first=lines.first + numbers_at).numbers(READ)
     score = replace(lines, first=lines.first + numbers_at + NUMBERS).numbers(("score",))[:, 0]
-    column_layouts.require_score_last(numbers, score, lines.place, SECOND_SCORE)
+    _require_score_last(numbers, score, lines.place, SECOND_SCORE)
     last_ids = column_layouts.LAST_TRACK_IDS
     column_layouts.require_confidences(score, lines.file, lines.place, last_ids)
     names, name_notes = _known_names(truth, _names(lines, numbers_at), shown(path))
@@ -337,7 +364,7 @@ def _found_images(
     if not all(frames) or known & {file.stem for file in files}:
         stems = [file.stem for file in files]
         image_of = join.images_by_stem(truth, stems, source, policy.file_key)
-        return image_of[lines.file], label_files.result_file_notes(
+        return image_of[lines.file], result_lines.result_file_notes(
             truth.images.stems, image_of, stems, lines, source
         )
     numbers = [int(frame[2]) for frame in frames if frame]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared import result_lines
 from detmap.core.adapters import box_conventions, folder_files
 from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
@@ -148,7 +149,7 @@ def _read(
 ) -> tuple[label_files.Lines, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Returns lines, frames, boxes, and the n-th numbers."""
     lines = label_files.read(files, b",")
-    label_files.require_columns(lines, WIDTHS[n], f"{','.join(COLUMNS[:n])},...")
+    result_lines.require_columns(lines, WIDTHS[n], f"{','.join(COLUMNS[:n])},...")
     values = lines.numbers(COLUMNS[:n])
     frame = values[:, 0]
     bad = ~((frame == np.round(frame)) & (frame >= 1) & (frame <= MOST_FRAMES))

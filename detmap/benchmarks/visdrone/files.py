@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared import result_lines
 from detmap.core.adapters import box_conventions, folder_files, text_fields
 from detmap.core.adapters.joining import image_sizes, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
@@ -123,7 +124,9 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         origin=join.Origin(shown(path), lines.place, stems, category),
         policy=policy,
         notes=(
-            *label_files.result_file_notes(truth.images.stems, image_of, names, lines, shown(path)),
+            *result_lines.result_file_notes(
+                truth.images.stems, image_of, names, lines, shown(path)
+            ),
             *label_files.unread(path),
         ),
     )
@@ -137,7 +140,7 @@ def _read(
     `also` are the allowed numbers of columns besides all eight.
     """
     lines = label_files.read(files, b",")
-    label_files.require_columns(lines, (len(LINE.split(",")), *also), LINE)
+    result_lines.require_columns(lines, (len(LINE.split(",")), *also), LINE)
     values = lines.numbers(COLUMNS)
     odd = (values[:, 5] != np.round(values[:, 5])) | (np.abs(values[:, 5]) >= join.EXACT)
     if (row := first_true(odd)) is not None:

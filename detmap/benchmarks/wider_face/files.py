@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared import result_lines
 from detmap.benchmarks.shared.mat_file import read_variables
 from detmap.core.adapters import box_conventions, folder_files, text_fields
 from detmap.core.adapters.coded_names import CodedNames
@@ -187,7 +188,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     listed[first], listed[first + 1] = False, False
     rows = lines.take(np.flatnonzero(listed))
     more = rows.count > len(NUMBERS)  # the evaluation code does not read them
-    label_files.require_columns(
+    result_lines.require_columns(
         rows.take(np.flatnonzero(~more)), (len(NUMBERS),), " ".join(NUMBERS)
     )
     numbers = rows.numbers(NUMBERS)
@@ -214,7 +215,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         ),
         policy=policy,
         notes=(
-            *label_files.result_file_notes(
+            *result_lines.result_file_notes(
                 list(known),
                 image_of,
                 names,

@@ -11,12 +11,6 @@ MOST_COMPARED, COMPARED_PER_ROW = 3_000_000_000, 10_000
 """Pairs whose overlap is computed: about 10 s of processor time."""
 MOST_POLYGONS, POLYGONS_PER_ROW = 5_000_000, 200
 """Pairs of polygons whose shared area is computed: about 10 s."""
-MOST_ASSIGNED = 16_000_000
-"""Values of an assignment of rows to columns, in memory."""
-MOST_STEPS, STEPS_PER_ROW = 2_000_000_000, 40_000
-"""Steps of all assignments together, see `detmap.core.base.assignment`: about 10 s of processor
-time.
-"""
 WAY_OUT = "evaluate fewer images or classes, or remove detections of low score"
 
 
@@ -69,32 +63,3 @@ def limit_polygons(where: str, n_pairs: int, n_rows: int) -> None:
     if n_pairs > most:
         what = f"the polygons are too crowded: more than {most:,} pairs of them may overlap"
         raise CrowdedError(where, what, WAY_OUT)
-
-
-class Effort:
-    """What assignments cost that are made one after the other.
-
-    Parameters
-    ----------
-    n_rows : detections and objects of all of them
-    """
-
-    def __init__(self, n_rows: int) -> None:
-        self.where, self.left = "evaluate", max(MOST_STEPS, STEPS_PER_ROW * n_rows)
-
-    def begin(self, where: str) -> None:
-        """Takes the place of errors from here on."""
-        self.where = where
-
-    def limit(self, n_rows: int, n_columns: int) -> None:
-        """Raises `CrowdedError` if boxes are too many to be assigned one-to-one."""
-        if n_rows * n_columns > MOST_ASSIGNED:
-            what = f"{n_rows:,} and {n_columns:,} boxes are too many to be assigned one-to-one"
-            raise CrowdedError(self.where, what, WAY_OUT)
-
-    def spend(self, n_steps: int) -> None:
-        """Raises `CrowdedError` if no steps are left."""
-        self.left -= n_steps
-        if self.left < 0:
-            what = "the boxes are too crowded: assigning them one-to-one takes too long"
-            raise CrowdedError(self.where, what, WAY_OUT)

@@ -22,7 +22,7 @@ def points(
     judged: NDArray[np.int64],
     weight: Floats | None = None,
 ) -> dict[int, Floats]:
-    """(3, 1 + J) precision, recall and F1 of all classes and of each, by position of the IoU.
+    """(3, 1 + J) the numbers of `POINT` of all classes and of each, by position of the IoU.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _best_mean_f1(
     Source: yolov5 and Ultralytics utils/metrics.py, ap_per_class and smooth.
     """
     if not len(judged):
-        return np.full((3, 1), np.nan)
+        return np.full((len(POINT), 1), np.nan)
     operating = matches.protocol.operating
 
     def curves(begin: int) -> Floats:

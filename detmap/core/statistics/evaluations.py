@@ -20,7 +20,7 @@ from detmap.core.curves import scores as curves
 from detmap.core.curves.scores import Scores
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import AveragePrecision, Protocol
-from detmap.core.protocol.metric_rows import MetricRow
+from detmap.core.protocol.metric_rows import POINT, MetricRow
 from detmap.core.statistics import refusals
 from detmap.core.statistics.estimates import Estimates, Rule, rule_of_ap, rule_of_best, rule_of_one
 from detmap.core.statistics.sampling_units import Units
@@ -30,7 +30,7 @@ from detmap.core.tables.grouping import labels
 from detmap.errors import DataError
 
 Floats = NDArray[np.float64]
-RATIOS = ("AR", "P", "R", "F1")
+RATIOS = ("AR", *POINT)
 MANY_POINTS = 101  # of recall: their AP is the area under the envelope but for a step
 
 

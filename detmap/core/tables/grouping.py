@@ -112,25 +112,6 @@ def runs(*keys: NDArray[Any]) -> NDArray[np.int64]:
     return np.append(np.flatnonzero(new), len(new)).astype(np.int64)
 
 
-def sort_groups(key: NDArray[Any], off: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Returns (n,) the rows of each group by ascending key; equal keys keep their order.
-
-    Parameters
-    ----------
-    key : (n,) uint64, or float64 that is not negative, whose bits are in the same order; 2**63 and
-        the number before it count as equal
-    off : (C + 1,) where each group begins
-    """
-    from detmap.kernels import grouping
-    from detmap.kernels.ranked import rank_lists
-
-    bits, sign = key.view(np.uint64), np.uint64(1 << 63)
-    words = np.where(bits < sign, bits ^ (sign - np.uint64(1)), bits)  # descend as numbers
-    order = np.arange(len(key), dtype=np.int32)
-    rank_lists(words, off, order, grouping.sorter(int(np.diff(off).max(initial=0))))
-    return order
-
-
 def sizes(off: NDArray[np.int64]) -> NDArray[np.int64]:
     """Returns (K,) the number of rows of each class, as `np.diff`, which takes five times as long
     for few classes.

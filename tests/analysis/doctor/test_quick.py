@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.analysis import row_overlaps
 from detmap.analysis.commands import doctor_consultation
 from detmap.analysis.doctor import ROWS, clock, examine_quickly, quick_checks, repeated_rows, trial
 from detmap.analysis.doctor.clock import CROWD_PAIRS, Clock, OutOfTimeError
@@ -18,13 +19,12 @@ from detmap.analysis.doctor.trial import trial_of
 from detmap.cli import doctor_notes, evaluation_inputs
 from detmap.core.base.resources import folder
 from detmap.core.matching.engine import match
-from detmap.core.overlaps import row_overlaps
 from detmap.core.protocol import load
 from detmap.core.results.findings import Findings
 from detmap.core.tables import boxes_as, selection
 from tests.analysis.diagnosis.troublesome_tables import tables as troublesome
 from tests.support.running import run
-from tools.doctor_battery import MISTAKES, good
+from tools.doctor_battery import MISTAKES
 
 SHAPES = folder("datasets") / "shapes"
 
@@ -225,6 +225,50 @@ def test_partly_shuffled_images_are_found(tables: Any, share: float) -> None:
 def test_a_tenth_of_the_images_without_detections_is_found(tables: Any) -> None:
     (finding,) = detmap.doctor(*MISTAKES["half"][0](*tables, 0.1))
     assert finding.name == "images-without-detections"
+
+
+def good(seed: int) -> tuple[detmap.Truth, detmap.Detections]:
+    """A data set without a mistake, and detections of a random detector."""
+    rng = np.random.default_rng(seed)
+    n_images, n_classes = int(rng.integers(20, 300)), int(rng.integers(1, 21))
+    per_image, side = rng.uniform(1, 8), rng.uniform(0.1, 0.4)
+    image = np.repeat(np.arange(n_images), rng.poisson(per_image, n_images))
+    weight = rng.dirichlet(np.full(n_classes, 2.0))
+    label = rng.choice(n_classes, len(image), p=weight)
+    size = np.array([640.0, 480.0])
+
+    def some(n: int) -> np.ndarray:
+        sides = np.clip(size * side * rng.lognormal(0, 0.6, (n, 2)), 4, 0.95 * size)
+        return np.hstack([rng.uniform(0, 1, (n, 2)) * (size - sides), sides])
+
+    boxes = some(len(image))
+    if rng.random() < 0.5:
+        boxes = np.maximum(np.round(boxes), [0, 0, 1, 1])
+    truth = detmap.truth_from_arrays(
+        image + 1,
+        label + 1,
+        boxes,
+        images=np.arange(1, n_images + 1),
+        categories={k + 1: f"class {k + 1}" for k in range(n_classes)},
+    )
+    hard, off = rng.uniform(-1, 2), rng.uniform(0.01, 0.08)
+    ease = rng.normal(size=len(image))
+    right = np.flatnonzero(ease > rng.normal(hard - 2, 0.5, len(image)))
+    moved = boxes[right] + rng.normal(0, off, (len(right), 4)) * np.tile(boxes[right, 2:], 2)
+    moved[:, 2:] = np.maximum(moved[:, 2:], 1)
+    n_wrong = rng.poisson(rng.lognormal(1, 1), n_images)
+    wrong = np.repeat(np.arange(n_images), n_wrong)
+    other = rng.random(len(right)) < rng.uniform(0, 0.1)
+    found = np.where(other, rng.integers(0, n_classes, len(right)), label[right])
+    logit = np.concatenate([ease[right] + 1 - hard / 2, rng.normal(-3, 1, len(wrong))])
+    score = 1 / (1 + np.exp(-rng.uniform(0.8, 1.5) * (logit + rng.normal(0, 0.5, len(logit)))))
+    return truth, detmap.detections_from_arrays(
+        truth,
+        np.concatenate([image[right], wrong]) + 1,
+        np.concatenate([found, rng.choice(n_classes, len(wrong), p=weight)]) + 1,
+        np.vstack([moved, some(len(wrong))]),
+        np.round(score, int(rng.integers(3, 7))),
+    )
 
 
 @pytest.mark.slow

@@ -16,8 +16,6 @@ SLACK = 0.01  # of an image: rounding moves a side by less
 SHARE = 0.05  # of the boxes that leave their image in the layout of the format
 
 LAST_TRACK_IDS = "the last column looks like track ids: write the confidence in its place"
-OCCLUDED = (-1, 0, 1, 2, 3)  # states of KITTI
-UNKNOWN_ANGLE = -10  # of KITTI
 
 
 def require_confidences(
@@ -63,30 +61,6 @@ def is_score_first(score: NDArray[np.float64], last: NDArray[np.float64]) -> boo
     if not len(score) or score.max() <= 1 or last.min() < 0 or last.max() > 1:
         return True
     return bool((last == np.floor(last)).all())
-
-
-def require_score_last(
-    numbers: NDArray[np.float64], score: NDArray[np.float64], place: Callable[[int], str], fix: str
-) -> None:
-    """Raises `DataError` for KITTI rows with the score before the other numbers.
-
-    Parameters
-    ----------
-    numbers : (n, 7) truncated, occluded, alpha and the box, by the layout of the format
-    score : (n,) the last number of each row
-    """
-    first, occluded, angle = numbers[:, 0], numbers[:, 2], numbers[:, 3]
-    angles = (np.abs(angle) <= np.pi + SLACK) | (angle == UNKNOWN_ANGLE)
-    moved = _are_fractions(first) and np.isin(occluded, OCCLUDED).all() and angles.all()
-    if moved and not _are_fractions(score):
-        what = f"the score is {score[0]:g}, and the number after the class is {first[0]:g}"
-        raise DataError(place(0), what, fix)
-
-
-def _are_fractions(values: NDArray[np.float64]) -> bool:
-    """Checks for numbers from 0 to 1, not all whole."""
-    within = ((values >= 0) & (values <= 1)).all()
-    return bool(within and (values != np.floor(values)).any())
 
 
 def require_centers(
