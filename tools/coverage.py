@@ -17,6 +17,7 @@ if __name__ == "coverage":  # numba looks for the package of this name, in a too
 
 import argparse
 import json
+import math
 import re
 import tarfile
 import tempfile
@@ -39,6 +40,7 @@ from detmap.core.matching.matches import Matches
 from detmap.core.statistics.comparison import Comparison, Maker
 from detmap.core.statistics.estimates import Difference, Interval
 from detmap.core.statistics.evaluations import Evaluated, evaluate_matches
+from detmap.core.statistics.formulas.quantiles import incomplete_beta
 from detmap.core.statistics.gate import Gate, judge
 from detmap.core.statistics.random_words import random_words
 from detmap.core.statistics.refusals import LEAST_OF_TEST
@@ -53,8 +55,8 @@ LEVEL = 0.95
 FEWEST = 60  # intervals that a share is computed of
 NONE = "-"
 COCO = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100")
-SHOWN = ("samples", *COCO, "AP of classes")
-TESTS = ("samples", "difference", "equal rejected", "fail-if-drop", "require-within", "power")
+SHOWN = (*COCO, "AP of classes")
+TESTS = ("difference", "equal rejected", "fail-if-drop", "require-within", "power")
 MARKS = "<!-- tools/coverage.py: begin -->", "<!-- tools/coverage.py: end -->"
 DRAWN, COIN, LOST = 1, 2, 3  # tags of the random words
 FIXED = 0.5  # score of precision, recall and F1 at a fixed threshold
@@ -83,8 +85,15 @@ class World:
 
 
 VOC = ("yolov2-voc", "tiny-yolov2-voc", "detector-8603")
-W1 = {"W1": 0.0, "W1-weak": 0.45, "W1-15": 0.15, "W1-19.5": 0.195}
-"""Detectors of W1, and the share of the true positives that they lose."""
+WEAKER = {
+    "W1-weak": ("W1", 0.45, 0),
+    "W1-15": ("W1", 0.15, 0),
+    "W1-19.5": ("W1", 0.195, 0),
+    "W1-19.5-other": ("W1", 0.195, 1),
+    "yolov2-voc-10": ("yolov2-voc", 0.1, 0),
+    "yolov2-voc-15": ("yolov2-voc", 0.15, 1),
+}
+"""Detector to another that loses this share of its true positives, and which random ones."""
 QUALITY = {"strong": (0.97, 9.0, 0.3), "medium": (0.8, 5.0, 2.0), "perfect": (0.9995, 25.0, 0.1)}
 """Generated detectors: rate of found objects, shape of their overlaps, false positives an image."""
 BOTH = ("strong", "medium")
@@ -95,6 +104,9 @@ WORLDS = {
     "W1": World("coco-bbox", ("W1",), (500, 1000)),
     "W1 weak": World("coco-bbox", ("W1-weak",), (500, 1000)),
     "W1 pair": World("coco-bbox", ("W1-15", "W1-19.5"), (500,)),
+    "W1 close": World("coco-bbox", ("W1-15", "W1-19.5-other"), (500,)),
+    "W1 far": World("coco-bbox", ("W1", "W1-weak"), (500,)),
+    "VOC close": World("coco-bbox", ("yolov2-voc-10", "yolov2-voc-15"), (200, 500)),
     "one": World("coco-bbox", BOTH, (100, 300, 1000)),
     "one, AP50 .98": World("coco-bbox", ("perfect",), (100, 300, 1000)),
     "three": World("coco-bbox", BOTH, (60,)),
@@ -119,9 +131,10 @@ N_CLASSES = {"one": 1, "zipf": 40, "own": 8}
 def population(name: str, arguments: argparse.Namespace) -> list[Any]:
     """The detectors of a world on the whole population: `Matches`, or tables."""
     world = WORLDS[name]
-    if world.detectors[0] in VOC:
-        tables = [of_voc(arguments.data)[VOC.index(each)] for each in world.detectors]
-    elif world.detectors[0] in W1:
+    whole = [WEAKER.get(each, (each, 0.0, 0))[0] for each in world.detectors]
+    if whole[0] in VOC:
+        tables = [of_voc(arguments.data)[VOC.index(each)] for each in whole]
+    elif whole[0] == "W1":
         tables = [of_w1(arguments.workloads)] * len(world.detectors)
     else:
         base = re.split(r"\W", name)[0]
@@ -132,7 +145,8 @@ def population(name: str, arguments: argparse.Namespace) -> list[Any]:
     found = []
     for detector, each in zip(world.detectors, tables, strict=True):
         matches = detmap.match(*each, world.rule)
-        lost = random_words(0, LOST, 0, (1, len(matches)))[0] < int(W1.get(detector, 0) * 2**64)
+        _, share, stream = WEAKER.get(detector, ("", 0.0, 0))
+        lost = random_words(0, LOST, stream, (1, len(matches)))[0] < int(share * 2**64)
         found.append(replace(matches, tp=np.where(lost[:, None], 0, matches.tp).astype(np.uint16)))
     return found
 
@@ -461,17 +475,38 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
 
 # --- tables ---------------------------------------------------------------------------------------
 
-Shares = dict[tuple[str, int], dict[str, str]]
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A percentage of intervals or tests.
+
+    Parameters
+    ----------
+    percent : rounded as it is printed
+    n : independent ones that would have the same standard error: those of a sample depend on
+        each other
+    """
+
+    percent: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.percent:.1f}"
+
+
+Shares = dict[tuple[str, int], dict[str, Share]]
 
 
 def table(arguments: argparse.Namespace) -> None:
     """Print the tables in Markdown, or write them between the marks of a page."""
     found: Shares = {}
+    samples: dict[tuple[str, int], str] = {}
     for name, world in WORLDS.items():
         for n in world.sizes:
             done = list(lines(cell(arguments.state, name, n)))
             if done:
-                found[name, n] = {"samples": str(len(done))} | shares(done)
+                found[name, n] = shares(done)
+                samples[name, n] = str(len(done))
     diagnoses = {key: of for key, of in found.items() if WORLDS[key[0]].by == "diagnosis"}
     plain = {key for key in found if WORLDS[key[0]].rule in ("coco-bbox", "voc2007", "voc2012")}
     numbers = {key: of for key, of in found.items() if key in plain and key not in diagnoses}
@@ -479,18 +514,20 @@ def table(arguments: argparse.Namespace) -> None:
     tested = {key: of for key, of in found.items() if "power" in of}
     names = ["number", *(f"{name.split()[0]} {n}" for name, n in diagnoses)]
     kinds = dict.fromkeys(kind for of in diagnoses.values() for kind in of)
-    by_kind = [[kind, *(of.get(kind, NONE) for of in diagnoses.values())] for kind in kinds]
+    by_kind = [["samples", *(samples[key] for key in diagnoses)]]
+    by_kind += [[kind, *(str(of.get(kind, NONE)) for of in diagnoses.values())] for kind in kinds]
     listed = []
     for (name, n), of in others.items():
         each = ", ".join(f"{kind} {share}" for kind, share in of.items() if kind not in TESTS)
-        listed.append([name, str(n), of["samples"], each])
+        listed.append([name, str(n), samples[name, n], each])
     text = "\n\n".join(
         (
-            markdown(["population", "n", *SHOWN], by_cell(numbers, SHOWN)),
-            markdown(["population", "n", *TESTS], by_cell(tested, TESTS)),
+            markdown(["population", "n", "samples", *SHOWN], by_cell(numbers, SHOWN, samples)),
+            markdown(["population", "n", "samples", *TESTS], by_cell(tested, TESTS, samples)),
             markdown(["protocol", "n", "samples", "held"], listed),
             markdown(names, by_kind),
             outside(found),
+            levels(found),
         )
     )
     if arguments.docs is None:
@@ -502,37 +539,79 @@ def table(arguments: argparse.Namespace) -> None:
     arguments.docs.write_text(page, encoding="utf-8")
 
 
-def shares(done: list[dict[str, Any]]) -> dict[str, str]:
+def shares(done: list[dict[str, Any]]) -> dict[str, Share]:
     """The percentage of each kind of outcome; that of few intervals is left out."""
-    total: dict[str, list[bool]] = {}
-    for line in done:
-        for kind, each in line.items():
-            if kind != "b":
-                total.setdefault(re.sub("^m(?=AP)", "", kind), []).extend(each)
-    every = {kind: each for kind, each in total.items() if len(each) >= FEWEST}
-    return {kind: f"{100 * sum(each) / len(each):.1f}" for kind, each in every.items()}
+    found = {}
+    for kind in dict.fromkeys(kind for line in done for kind in line if kind != "b"):
+        by_sample = [np.array(line[kind]) for line in done if line.get(kind)]
+        total = sum(map(len, by_sample))
+        if total >= FEWEST:
+            p = float(np.concatenate(by_sample).mean())
+            variance = sum(float((each - p).sum()) ** 2 for each in by_sample) / total**2
+            n = round(p * (1 - p) / variance) if variance else total
+            n = min(max(n, len(by_sample)), total)
+            found[re.sub("^m(?=AP)", "", kind)] = Share(round(100 * p, 1), n)
+    return found
+
+
+def by_chance(
+    listed: Sequence[Share], asked: float, low: float, high: float
+) -> tuple[float, float]:
+    """How many of so many shares chance alone puts below and above limits, if each has the asked
+    probability; in percent.
+    """
+    below = above = 0.0
+    for n in (each.n for each in listed):
+        most, least = math.ceil(low * n / 100) - 1, math.floor(high * n / 100) + 1
+        below += 1 - incomplete_beta(most + 1, n - most, asked / 100)
+        above += incomplete_beta(least, n - least + 1, asked / 100)
+    return below, above
 
 
 def outside(found: Shares) -> str:
     """The shares of intervals below 92 % and above 98 %, in a sentence each."""
     listed = [
-        (float(share), f"{name} {n} {kind} {share}")
+        (share, f"{name} {n} {kind} {share}")
         for (name, n), of in found.items()
         for kind, share in of.items()
         if kind not in TESTS or kind == "difference"
     ]
-    low = [text for share, text in sorted(listed) if share < 92]
-    high = [text for share, text in sorted(listed) if share > 98]
+    listed.sort(key=lambda each: (each[0].percent, each[1]))
+    low = [text for share, text in listed if share.percent < 92]
+    high = [text for share, text in listed if share.percent > 98]
+    below, above = by_chance([share for share, _ in listed], 100 * LEVEL, 92, 98)
     return (
-        f"Of {len(listed)} shares {len(low)} are below 92 % and {len(high)} above 98 %.\n\n"
+        f"Of {len(listed)} shares {len(low)} are below 92 % and {len(high)} above 98 %. If each "
+        f"interval held with a probability of 95 %, chance alone would put about {below:.0f} below "
+        f"and {above:.0f} above.\n\n"
         f"Below: {'; '.join(low) or 'none'}.\n\nAbove: {'; '.join(high) or 'none'}."
     )
 
 
-def by_cell(found: Shares, kinds: Sequence[str]) -> list[list[str]]:
+def levels(found: Shares) -> str:
+    """The levels of tests that are far from 5 %, in a sentence each."""
+    told = []
+    for kinds, low, high in (("equal rejected",), 3, 7), (("fail-if-drop", "require-within"), 2, 8):
+        listed = [of[kind] for of in found.values() for kind in kinds if kind in of]
+        if listed:
+            below, above = by_chance(listed, 100 * (1 - LEVEL), low, high)
+            mean = sum(share.percent for share in listed) / len(listed)
+            told.append(
+                f"{' and '.join(kinds)}: mean {mean:.1f} %; of {len(listed)} levels "
+                f"{sum(share.percent < low for share in listed)} are below {low} % and "
+                f"{sum(share.percent > high for share in listed)} above {high} %, by chance alone "
+                f"{below:.0f} and {above:.0f}."
+            )
+    return "\n\n".join(told)
+
+
+def by_cell(
+    found: Shares, kinds: Sequence[str], samples: dict[tuple[str, int], str]
+) -> list[list[str]]:
     """A row per population and size."""
     return [
-        [name, str(n), *(of.get(kind, NONE) for kind in kinds)] for (name, n), of in found.items()
+        [name, str(n), samples[name, n], *(str(of.get(kind, NONE)) for kind in kinds)]
+        for (name, n), of in found.items()
     ]
 
 

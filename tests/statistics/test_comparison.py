@@ -57,7 +57,7 @@ def test_a_comparison_is_that_of_plain_loops(integrator: str) -> None:
         _, bias = reference.errors(whole, apart[:25], apart[25:], rate)
         step = math.sqrt(2) / (101 * math.sqrt(12 * 3 * n_thresholds))
         step = step if area and metric == "AP50" else 0.0
-        error = reference.error_of_difference(apart[:25], apart[25:], step)
+        error = reference.error_of_difference(apart[:25], apart[25:], bias, step)
         assert (pair.se, pair.bias) == pytest.approx((error, bias), abs=1e-12)
         half = reference.T24[0.975] * error
         expected = pair.difference - half, pair.difference + half

@@ -76,7 +76,7 @@ def test_a_difference_is_that_of_plain_loops() -> None:
     apart = (after.parts - before.parts)[:, 0].tolist()
     value = float(after.value[0] - before.value[0])
     _, bias = reference.errors(value, apart[:25], apart[25:], 2 / 3)
-    error = reference.error_of_difference(apart[:25], apart[25:])
+    error = reference.error_of_difference(apart[:25], apart[25:], bias)
     half = reference.T24[0.975] * error
     assert (one.value, one.se, one.bias) == pytest.approx((value, error, bias), rel=1e-9)
     assert (one.low, one.high) == pytest.approx((value - half, value + half))
@@ -94,7 +94,10 @@ def test_the_share_of_an_unknown_bias_is_larger_for_few_classes() -> None:
     ratio = estimates(squared(VALUES), 100, Rule())
     assert (ratio.rules[0].wider, ratio.rules[0].rate) == (1.08, 1.0)
     assert ratio.errors()[1][0] < many.errors()[1][0]
-    assert ratio.minus(many).rules[0] == Rule(1.0, 1.12, many.rules[0].of_bias, 0.0)
+    stepped = replace(ratio, rules=(Rule(step=0.3, why_not="few", alone=9),))
+    assert stepped.minus(replace(ratio, rules=(Rule(step=0.4),))).rules == (
+        Rule(step=0.5, why_not="few"),
+    )
 
 
 def test_the_error_of_a_mean_is_that_of_parts_and_of_halves() -> None:
@@ -112,8 +115,7 @@ def test_what_moves_the_means_of_halves_is_taken_off_once() -> None:
     for _ in range(60):
         u, v = rng.choice([-1.0, 1.0], (2, 200))
         own = estimates(lambda some, u=u, v=v: float(u[some].mean() * v[some].mean()), 200)
-        (one,) = own.differences(estimates(lambda some: 0.0, 200))
-        ratio.append((one.se**2, own.errors()[0][0] ** 2))
+        ratio.append((own.spread()[0] ** 2, own.errors()[0][0] ** 2))
     se, of_parts = np.mean(ratio, axis=0)
     assert se < 0.75 * of_parts
     assert se == pytest.approx(200.0**-2, rel=0.3)

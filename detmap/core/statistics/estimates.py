@@ -10,8 +10,9 @@ few images is too high. The error of x - b is hypot(w se, c b, step), and Studen
 G - 1 degrees of freedom gives the bounds, on the logit scale for fractions. The constants were
 chosen by simulation (docs/statistics.md).
 
-The bias of a difference of two detectors is far below its standard error, and subtracting it would
-add noise, so the bounds lie around the difference itself.
+The bias of a difference of two detectors is mostly far below its standard error, and subtracting
+its estimate would add noise. So the bounds lie around the difference itself, and its error has the
+bias as a part: hypot(s, b).
 
 Source: Kott 2001, The delete-a-group jackknife, J. Official Statistics 17(4).
 """
@@ -60,14 +61,9 @@ class Rule(NamedTuple):
     alone: int = 0
 
     def minus(self, other: Rule) -> Rule:
-        """The rule of a difference."""
-        return Rule(
-            self.rate,
-            max(self.wider, other.wider),
-            max(self.of_bias, other.of_bias),
-            math.hypot(self.step, other.step),
-            why_not=self.why_not or other.why_not,
-        )
+        """The rule of a difference from the same number of another detector."""
+        step, why_not = math.hypot(self.step, other.step), self.why_not or other.why_not
+        return self._replace(step=step, why_not=why_not, alone=0)
 
 
 def rule_of_ap(n_classes: int, step: float = 0.0) -> Rule:
@@ -139,7 +135,8 @@ class Difference(Numbers):  # as `Interval`
 
     Parameters
     ----------
-    value, se, low, high, why_not : as in `Interval`
+    value, low, high, why_not : as in `Interval`
+    se : standard error, of which the bias is a part
     bias : as in `Interval`; it is not subtracted
     p : two-sided p-value of no difference, from Student's t
     mdd : minimum detectable difference: the test detects it with a power of 0.8
@@ -275,7 +272,7 @@ class Estimates:
         df = max(1, apart.subsets.n_parts - 1)
         found = []
         for k, (value, off, se) in enumerate(
-            zip(apart.value.tolist(), bias.tolist(), spread.tolist(), strict=True)
+            zip(apart.value.tolist(), bias.tolist(), np.hypot(spread, bias).tolist(), strict=True)
         ):
             why = apart.refused(k, int(undefined[k]))
             low = high = p = mdd = math.nan
