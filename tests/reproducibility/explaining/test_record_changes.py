@@ -148,6 +148,7 @@ def test_links_in_a_folder_are_followed_once_and_never_out_of_it(tmp_path: Path)
         receipt.digest_of(tmp_path / "D")
 
 
+@pytest.mark.slow
 def test_a_number_that_is_undefined(tmp_path: Path) -> None:
     truth = json.loads(COCO.read_text())
     for each in truth["annotations"]:  # crowds alone: no object has to be found
