@@ -139,6 +139,7 @@ def test_detmap_evaluates_for_both_backends() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*is deprecated. Please switch to:FutureWarning")  # torch 2.14
 def test_the_metric_can_be_scripted() -> None:
     torch.jit.script(ours())
     torch.jit.script(ours(iou_type=("bbox", "segm")))  # which has no `result`
