@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HOMES = {
+    "detmap.annotation_tools.conversion": ("convert",),
     "detmap.core.adapters": ("read_detections", "read_truth"),
     "detmap.core.adapters.in_memory.arrays": ("detections_from_arrays", "truth_from_arrays"),
     "detmap.core.adapters.tabular.slice_lists": ("read_slices",),
@@ -28,7 +29,7 @@ _HOMES = {
     "detmap.analysis.report": ("report",),
     "detmap.errors": ("DataError", "DetmapError", "MergeError", "ProtocolError"),
     "detmap.evaluate": ("evaluate", "match", "summarize"),
-    "detmap.files": ("convert", "inspect", "show"),
+    "detmap.files": ("inspect", "show"),
     "detmap.reproducibility.explaining": ("explain",),
     "detmap.reproducibility.reproducing.search": ("reproduce",),
     "detmap.reproducibility.tool_numbers": ("tools",),
@@ -42,7 +43,7 @@ _HOMES = {
     "detmap.version": ("__version__",),
 }
 """Module -> its public names. `__init__.pyi` has the same names for type checkers."""
-_MODULES = {"distributed": "detmap.core.streaming.distributed", "ranking": "detmap.ranking"}
+_MODULES = {"distributed": "detmap.integrations.distributed", "ranking": "detmap.ranking"}
 _HOME = {
     public or name: (module, name)
     for module, names in _HOMES.items()

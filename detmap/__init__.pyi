@@ -6,6 +6,7 @@ from detmap.analysis.diagnosis import diagnose as diagnose
 from detmap.analysis.doctor import Finding as Finding
 from detmap.analysis.doctor import doctor as doctor
 from detmap.analysis.report import report as report
+from detmap.annotation_tools.conversion import convert as convert
 from detmap.compare import compare as compare
 from detmap.core.adapters import read_detections as read_detections
 from detmap.core.adapters import read_truth as read_truth
@@ -17,7 +18,6 @@ from detmap.core.protocol import Protocol as Protocol
 from detmap.core.protocol import load as _load
 from detmap.core.results.curve_plots import plot as plot
 from detmap.core.results.result import Result as Result
-from detmap.core.streaming import distributed as distributed
 from detmap.core.streaming.evaluator import Evaluator as Evaluator
 from detmap.core.tables import Categories as Categories
 from detmap.core.tables import Detections as Detections
@@ -31,9 +31,9 @@ from detmap.errors import ProtocolError as ProtocolError
 from detmap.evaluate import evaluate as evaluate
 from detmap.evaluate import match as match
 from detmap.evaluate import summarize as summarize
-from detmap.files import convert as convert
 from detmap.files import inspect as inspect
 from detmap.files import show as show
+from detmap.integrations import distributed as distributed
 from detmap.reproducibility.explaining import explain as explain
 from detmap.reproducibility.reproducing.search import reproduce as reproduce
 from detmap.reproducibility.tool_numbers import tools as tools

@@ -26,8 +26,10 @@ HOOKS = {
     "consult": "detmap.analysis.commands.doctor_consultation:consult",
     "confusion_matrix": "detmap.analysis.diagnosis.confusion:confusion_matrix",
     "write_errors": "detmap.analysis.commands.diagnose:write_errors",
+    "write_receipt": "detmap.reproducibility.receipt_files:write",
+    "make_receipt": "detmap.reproducibility.receipt_files:made",
 }
-"""Functions of wings that the core calls while it evaluates."""
+"""Functions of wings that the core, or another wing, calls while it evaluates."""
 
 
 def package(place: str) -> str:

@@ -36,7 +36,7 @@ LAYERS = (
     ("evaluate",),
     ("compare", "streaming"),
     ("files",),
-    ("distributed", "warmup"),
+    ("warmup",),
     ("cli",),
     ("annotation_tools", "benchmarks", "compat", "ranking"),
     ("analysis",),

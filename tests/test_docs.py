@@ -148,7 +148,7 @@ def test_a_module_opens_with_an_example_that_runs(name: str) -> None:
 def resolved(name: str) -> Any:
     """What a dotted name stands for; modules go before what a package shows under their name."""
     module, parts = None, name.split(".")
-    for end in range(1, len(parts)):
+    for end in range(1, len(parts) + 1):
         with contextlib.suppress(ModuleNotFoundError):
             module, rest = importlib.import_module(".".join(parts[:end])), parts[end:]
     return functools.reduce(getattr, rest, module)

@@ -47,10 +47,7 @@ ELSEWHERE = (
     *("detmap.core.tables.regions", "detmap.core.curves.operating_points"),
     *(f"detmap.core.matching.{name}" for name in ("assignments", "matches_file", "matches_header")),
     *("detmap.core.matching.selected_classes", "detmap.core.results.own_rules"),
-    *(
-        f"detmap.core.results.{name}"
-        for name in ("curve_plots", "json_content", "receipt", "slices")
-    ),
+    *(f"detmap.core.results.{name}" for name in ("curve_plots", "json_content", "slices")),
     *(f"detmap.core.adapters.{name}" for name in ("in_memory", "tabular", "text_per_image", "voc")),
     *(f"detmap.core.adapters.{name}" for name in ("pieces", "text_fields")),
     *(f"detmap.core.adapters.coco.{name}" for name in ("named_columns", "records")),
@@ -73,7 +70,7 @@ ELSEWHERE = (
     *(
         "detmap.analysis.commands.report",
         "detmap.analysis.commands.doctor_consultation",
-        "detmap.cli.receipt_files",
+        "detmap.reproducibility.receipt_files",
     ),
     *(f"detmap.core.output.{name}" for name in ("data_frames", "plot_panels", "plots")),
 )

@@ -7,8 +7,8 @@ import pytest
 
 import detmap
 from detmap.cli import dispatch
-from detmap.core.results.receipt import OPTIONS
 from detmap.files import DETECTION_OPTIONS, TRUTH_OPTIONS
+from detmap.reproducibility.receipt import OPTIONS
 from tests.support import builders as make
 
 PRINTED = {"help", "format", "table", "digits", "percent", "output", "run"}

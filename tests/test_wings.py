@@ -12,7 +12,7 @@ from tests.support import builders as make
 
 WINGS = {
     "analysis": ("analysis", "doctor"),
-    "annotation_tools": ("annotation_tools", ""),
+    "annotation_tools": ("annotation_tools", "convert"),
     "benchmarks": ("benchmarks", "suite"),
     "compat": ("compat", ""),
     "integrations": ("integrations", ""),

@@ -4,8 +4,7 @@
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 lvis --runs 3 --readme  # the tables of docs/performance.md
-    python tools/bench.py small linear batches voc ranking cells lvis cluster
-    python tools/bench.py ranking --scale 0.1 --demand 2    # exit 1 unless twice as fast
+    python tools/bench.py small linear batches voc ranking lvis
 
 | job of a workload | |
 |---|---|
@@ -21,16 +20,13 @@
 |---|---|
 | linear | 1, 2, 4 and 8 million detections with W1's statistics, beside the peers |
 | small | two files of 236 kB, 50 calls in a process |
-| voc | detmap: VOC 2007 test, XML and text to mAP, and the slow twin of its tests |
+| voc | detmap: VOC 2007 test, XML and text to mAP |
 | ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | batches | W1 in 313 batches of 16: the peers that stream, and torchmetrics' backends |
 | lvis | 5,000 images, 1,203 classes, 300 boxes an image, beside the peers that evaluate LVIS |
-| cells | the drop-in where a client reads ``evalImgs``, beside pycocotools |
-| cluster | detmap on Dask: how much memory the driver grows by, and with a worker killed |
-| growth | detmap: processor time by detections, images, classes and thresholds |
 
 Every run is a process of its own (`bench_jobs.py`); the tools take turns, and the median of the
-runs is shown (`--statistic min` on a busy machine) with half of their range. All tools get the same
+runs is shown with half of their range. All tools get the same
 processors and threads. A time counts only if the numbers are those of the reference: of
 pycocotools' last run on the same files, which is kept beside them; where it never ran, of the first
 tool, and the report says so. How each tool is called stands in `peers.py`.
@@ -56,7 +52,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import growth
 import lvis_peers
 from peers import BY_NAME, PEERS, Peer
 
@@ -72,7 +67,7 @@ SECOND = {"call": "files to numbers, second call", "cpu": "the same, processor t
 THREADS = ("RAYON", "OMP", "OPENBLAS", "MKL", "NUMBA", "ARROW")  # ..._NUM_THREADS
 CACHES = ("NUMBA_CACHE_DIR",)
 KINDS = {"seconds": ("call", "median"), "cpu": ("cpu", "median cpu")}
-BYTES = ("rss", "driver", "worker")  # values in bytes; all others are seconds
+BYTES = ("rss",)  # values in bytes; all others are seconds
 
 Task = dict[str, Any]
 Run = dict[str, Any]
@@ -90,7 +85,7 @@ class Line:
     tasks : column to what its process is told; the first is the reference where there is no other
     shows : value of a run to its meaning: `call` (the last one), `median` (of the calls), `cpu` and
         `median cpu` (their processor time), `process`, `rss`, or what the job measures besides
-    tolerance : within which all numbers must be the reference's; None where data differ
+    tolerance : within which all numbers must be the reference's
     """
 
     table: str
@@ -98,7 +93,7 @@ class Line:
     label: str
     tasks: dict[str, Task]
     shows: dict[str, str]
-    tolerance: float | None = 1e-9
+    tolerance: float = 1e-9
 
 
 # --- the table of jobs ----------------------------------------------------------------------------
@@ -193,20 +188,12 @@ def voc_job(bench: Bench) -> Iterator[Line]:
                 file.extractall(folder, filter="data")
     paths = {"truth": str(folder / "VOCdevkit"), "detections": str(folder / "yolov2-voc")}
     bench.warm_up(paths, job="voc")
-    for columns, meaning in (
-        ({"detmap": {"job": "voc"}}, "XML and text to mAP, second call"),
-        (
-            {"detmap": {"job": "tables", "protocol": "voc2007"}, "slow twin": {"job": "voc twin"}},
-            "tables to mAP, second call",
-        ),
-    ):
-        tasks = {name: {**paths, "calls": 2, **task} for name, task in columns.items()}
-        yield Line("VOC", "VOC 2007", "voc", tasks, {"call": meaning})
+    tasks = {"detmap": {**paths, "job": "voc", "calls": 2}}
+    yield Line("VOC", "VOC 2007", "voc", tasks, {"call": "XML and text to mAP, second call"})
 
 
 def ranking_job(bench: Bench) -> Iterator[Line]:
-    scale = bench.options.scale
-    one, many = [round(1_000_000 * scale)], [round(100_000 * scale), 80]
+    one, many = [1_000_000], [100_000, 80]
     for shape, dtype, digits in (
         (one, "float64", 0),
         (one, "float32", 0),
@@ -242,15 +229,6 @@ def batches_job(bench: Bench) -> Iterator[Line]:
             yield Line(title, "W1", "batches", tasks, shows, tolerance=0.0)
 
 
-def cells_job(bench: Bench) -> Iterator[Line]:
-    tasks = {
-        name: {"job": "cells", "tool": name, "images": 600, "calls": 2}
-        for name in ("detmap.compat", "pycocotools")
-    }
-    shows = {"call": "evaluate, read evalImgs, accumulate", "rss": "peak memory of the process"}
-    yield Line("The drop-in, evalImgs read", "600 x 147", "cells", tasks, shows, tolerance=0.0)
-
-
 def lvis_job(bench: Bench) -> Iterator[Line]:
     """lvis-api and faster-coco-eval take minutes and 8 GB: only with --slow."""
     files = {**bench.workload("W5", LVIS_QUARTER), "job": "lvis", "calls": 2}
@@ -265,32 +243,6 @@ def lvis_job(bench: Bench) -> Iterator[Line]:
     }
     shows = {"call": "files to numbers, second call", "rss": "peak memory of the process"}
     yield Line("LVIS, a quarter of its size", "W5", "lvis", tasks, shows)
-
-
-def compare_job(bench: Bench) -> Iterator[Line]:
-    """The jackknife of detmap, and twenty replicates of hotcoco, which takes minutes for more."""
-    files = {**bench.workload("W1"), "job": "compare", "calls": 1}
-    tasks = {
-        "detmap": {**files, "tool": "detmap"},
-        "hotcoco": {**files, "tool": "hotcoco", "replicates": 20},
-    }
-    shows = {"call": "two detectors to differences with intervals", "rss": "peak memory"}
-    yield Line("Comparison of two detectors", "W1", "compare", tasks, shows, tolerance=None)
-
-
-def cluster_job(bench: Bench) -> Iterator[Line]:
-    task = {"job": "cluster", "calls": 1, "shards": 20, "images": 500, "memory": 0}
-    tasks = {f"{20 * 500 * n:,} detections": {**task, "per_image": n} for n in (30, 300)}
-    shows = {"evaluate": "shards to numbers, two workers", "driver": "the driver grows by"}
-    tasks["a worker of 1.5 GB killed"] = {**task, "per_image": 300, "limit": "1.5GB", "kill": True}
-    shows["worker"] = "peak memory of a worker"
-    yield Line("Dask", "20 shards", "cluster", tasks, shows, tolerance=None)
-
-
-def growth_job(bench: Bench) -> Iterator[Line]:
-    for axis in growth.AXES:
-        shows = {"processor": f"by {axis}: processor time"}
-        yield Line(f"Growth by {axis}", "drawn", "growth", growth.tasks(axis), shows, None)
 
 
 OF_WORKLOAD: dict[str, Callable[[Bench, str], Iterator[Line]]] = {
@@ -309,11 +261,7 @@ OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "ranking": ranking_job,
     "small": small_job,
     "batches": batches_job,
-    "cells": cells_job,
     "lvis": lvis_job,
-    "compare": compare_job,
-    "cluster": cluster_job,
-    "growth": growth_job,
 }
 WORKLOADS = ("W1", "W2", "W3", "W4")
 
@@ -427,7 +375,7 @@ class Bench:
         """Give every run its distance from the reference, and a failure where it is too far."""
         for at, line in enumerate(self.lines):
             runs = [run for run in self.runs if run["line"] == at and run["stats"]]
-            if line.tolerance is None or not runs:
+            if not runs:
                 continue
             reference, source = self.reference(line, runs)
             for run in runs:
@@ -459,18 +407,16 @@ class Bench:
         return [run["values"][key] for run in runs]
 
     def value(self, at: int, column: str, key: str) -> float | None:
-        """The median of a value's runs, or the smallest; None where one failed or there is none."""
+        """The median of a value's runs; None where one failed or there is none."""
         found = self.found(at, column, key)
-        if not found:
-            return None
-        return min(found) if self.options.statistic == "min" else statistics.median(found)
+        return statistics.median(found) if found else None
 
-    def rows(self, table: str) -> tuple[list[str], list[tuple[str, ...]], list[float]]:
-        """Columns, cells and detmap's ratios to the best other tool of a table."""
+    def rows(self, table: str) -> tuple[list[str], list[tuple[str, ...]]]:
+        """Columns and cells of a table."""
         lines = [(at, line) for at, line in enumerate(self.lines) if line.table == table]
         columns = list(dict.fromkeys(name for _, line in lines for name in line.tasks))
         peers = [name for name in columns if name in RIVALS]
-        rows, ratios = [], []
+        rows = []
         for at, line in lines:
             for key, meaning in line.shows.items():
                 values = {name: self.value(at, name, key) for name in columns}
@@ -482,10 +428,9 @@ class Bench:
                 ]
                 if peers:
                     own = values.get("detmap")
-                    ratios += [own / best] if own and best else []
                     cells.append(f"{own / best:.2f}" if own and best else "-")
                 rows.append((line.data, meaning, *cells))
-        return columns + ["detmap / best peer"] * bool(peers), rows, ratios
+        return columns + ["detmap / best peer"] * bool(peers), rows
 
     def remarks(self, table: str) -> list[str]:
         """Who agrees with whom in every bit, and what did not count."""
@@ -611,19 +556,15 @@ def parse() -> argparse.Namespace:
     add("--only", nargs="+", choices=[*OF_WORKLOAD], help="jobs of the workloads")
     add("--tools", nargs="+", choices=[*BY_NAME], help="peers to measure (default all)")
     add("--runs", type=int, default=5, help="runs of each measurement (default 5)")
-    add("--statistic", choices=("median", "min"), default="median", help="shown of the runs")
     add("--slow-runs", type=int, default=1, help="runs of what is slower than --patience")
     add("--patience", type=float, default=20.0, metavar="S", help="what is slow (default 20)")
     add("--slow", action="store_true", help="the slow tools on W2 and W4 as well")
     add("--threads", type=int, default=2, help="threads and processors of a tool (default 2)")
     add("--timeout", type=float, default=600.0, metavar="S", help="end a run (default 600)")
     add("--memory", type=int, default=12, metavar="GB", help="address space of a run, 0: no limit")
-    add("--scale", type=float, default=1.0, help="size of the ranking data (default 1)")
-    add("--demand", type=float, metavar="X", help="exit 1 unless X times as fast as every peer")
     add("--cache", type=Path, default=CACHE, help=f"folder of the workloads (default {CACHE})")
     add("--data", type=Path, default=DATA, help="folder of the real data, for W3 and voc")
     add("--json", type=Path, help="write every run and the environment to this file")
-    add("--figure", type=Path, help="write the figure of the job growth to this file")
     add("--readme", action="store_true", help="rewrite the tables of docs/performance.md")
     options = parser.parse_args()
     if wrong := [name for name in options.what if name not in names]:
@@ -631,7 +572,7 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def main() -> int:
+def main() -> None:
     """Measure, judge, report."""
     options = parse()
     bench = Bench(options, installed(options.tools))
@@ -648,41 +589,26 @@ def main() -> int:
     if options.json:
         found = {"environment": known, "runs": bench.runs}
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
-    if options.figure:
-        growth.draw(grown(bench), options.figure)
-    return report(bench, known)
+    report(bench, known)
 
 
-def grown(bench: Bench) -> dict[str, dict[int, float]]:
-    """The seconds of the job growth, by axis and size."""
-    found: dict[str, dict[int, float]] = {axis: {} for axis in growth.AXES}
-    for at, line in enumerate(bench.lines):
-        axis = line.table.removeprefix("Growth by ")
-        for column in line.tasks if axis in found else ():
-            seconds = bench.value(at, column, "processor")
-            if seconds is not None:
-                found[axis][int(column.replace(",", ""))] = seconds
-    return found
-
-
-def report(bench: Bench, known: dict[str, Any]) -> int:
-    """Print the tables, write them into the pages where asked; 1 where a demand is not met."""
+def report(bench: Bench, known: dict[str, Any]) -> None:
+    """Print the tables, write them into the pages where asked."""
     sys.path.insert(0, str(HERE.parent))
     from detmap.core.output import formats
     from detmap.core.output.table import Table
 
     options = bench.options
-    tables, worst = [], 0.0
+    tables = []
     for title in dict.fromkeys(line.table for line in bench.lines):
-        columns, rows, ratios = bench.rows(title)
+        columns, rows = bench.rows(title)
         remarks = tuple(bench.remarks(title))
         tables.append(Table(title, ("", "", *columns), tuple(rows), remarks))
-        worst = max([worst, *ratios])
     versions = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
-    how = f"{options.statistic.capitalize()} of {options.runs} runs, each in a process of its own"
     about = [
-        f"{how}; ±: half of the range of the runs; {options.threads} threads; in brackets the ratio"
-        " to the best peer, or to the first column; - was not run or does not count.",
+        f"Median of {options.runs} runs, each in a process of its own; ±: half of the range of the"
+        f" runs; {options.threads} threads; in brackets the ratio to the best peer, or to the first"
+        " column; - was not run or does not count.",
         f"{known['cpu']}, {known['cores']} cores, Python {known['python']}; {versions}.",
     ]
     print(formats.text(tables), end="")
@@ -690,8 +616,7 @@ def report(bench: Bench, known: dict[str, Any]) -> int:
     if options.readme:
         text = formats.markdown(tables).strip() + "\n\n" + "\n".join(f"- {line}" for line in about)
         write_block(PAGE, text)
-    return int(options.demand is not None and worst * options.demand > 1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -11,7 +11,6 @@ functions: what a process measures includes them.
 import json
 import os
 import resource
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -23,7 +22,7 @@ from peers import BY_NAME, numbers
 
 Task = dict[str, Any]
 Call = Callable[[], Iterable[float]]
-EXTRA: dict[str, float] = {}  # what a job measured beside its calls, seconds or bytes
+EXTRA: dict[str, float] = {}  # what a job measured beside its calls, in seconds
 
 
 # --- boxes, masks, keypoints: COCO's numbers ------------------------------------------------------
@@ -56,10 +55,10 @@ def tables(task: Task) -> Call:
 
 
 def voc(task: Task) -> Call:
-    """From a VOC tree and text files, or those of another protocol, to mAP."""
+    """From a VOC tree and text files to mAP."""
     import detmap
 
-    how = task["truth"], task["detections"], task.get("protocol", "voc2007")
+    how = task["truth"], task["detections"], "voc2007"
     return lambda: [detmap.evaluate(*how, threads=task["threads"]).metrics["mAP"]]
 
 
@@ -69,127 +68,6 @@ def lvis(task: Task) -> Call:
 
     paths = task["truth"], task["detections"]
     return lambda: lvis_peers.evaluate(task["tool"], *paths, task["threads"])
-
-
-def voc_twin(task: Task) -> Call:
-    """The same mAP by the slow twin, from plain Python objects: it reads no files."""
-    import detmap
-    from detmap.core.protocol import Grid
-    from tests.reference import voc as twin
-
-    truth = detmap.read_truth(task["truth"])
-    found = detmap.read_detections(task["detections"], truth, unknown="drop")  # as the peers do
-    names, stems = truth.categories.names, truth.images.ids.tolist()
-    objects: Any = {name: {stem: [] for stem in stems} for name in names}
-    detections: Any = {name: [] for name in names}
-    columns = truth.label, truth.image, truth.boxes, truth.difficult
-    for k, i, box, difficult in zip(*(column.tolist() for column in columns), strict=True):
-        objects[names[k]][stems[i]].append((*box, difficult))
-    columns = found.label, found.image, found.score, found.boxes
-    for k, i, score, box in zip(*(column.tolist() for column in columns), strict=True):
-        detections[names[k]].append((stems[i], score, *box))
-    points = Grid("arange 0:0.1:1").values().tolist()
-
-    def eleven(recall: Any, precision: Any) -> float:
-        return twin.eleven_point(recall, precision, points)
-
-    return lambda: [twin.mean_ap(detections, objects, integrate=eleven)]
-
-
-def cells(task: Task) -> Call:
-    """Evaluate, read ``evalImgs`` and accumulate from it, as torchvision's references do; 80
-    classes, `images` of 7 objects and 147 detections, most of these near an object.
-    """
-    import contextlib
-
-    import numpy as np
-
-    if task["tool"] == "detmap.compat":
-        from detmap.compat import COCO, COCOeval
-    else:
-        from pycocotools.coco import COCO
-        from pycocotools.cocoeval import COCOeval
-    rng, n_images, n_classes = np.random.default_rng(0), task["images"], 80
-    annotations: list[Any] = []
-    results: list[Any] = []
-    for image in range(n_images):
-        boxes = np.column_stack([rng.uniform(0, 400, (7, 2)), rng.uniform(20, 150, (7, 2))])
-        labels, near = rng.integers(0, n_classes, 7), rng.integers(0, 7, 147)
-        for box, label in zip(boxes.tolist(), labels.tolist(), strict=True):
-            record = {"id": len(annotations) + 1, "image_id": image, "category_id": label}
-            annotations.append({**record, "bbox": box, "area": box[2] * box[3], "iscrowd": 0})
-        found = np.abs(boxes[near] + rng.normal(0, 8, (147, 4)))
-        others = np.where(rng.random(147) < 0.1, rng.integers(0, n_classes, 147), labels[near])
-        for box, label, score in zip(
-            found.tolist(), others.tolist(), rng.random(147).tolist(), strict=True
-        ):
-            record = {"image_id": image, "category_id": label}
-            results.append({**record, "bbox": box, "score": score})
-    truth = COCO()
-    truth.dataset = {
-        "images": [{"id": i, "width": 640, "height": 480} for i in range(n_images)],
-        "categories": [{"id": k, "name": str(k)} for k in range(n_classes)],
-        "annotations": annotations,
-    }
-
-    def read() -> Iterable[float]:
-        run = COCOeval(truth, in_coco, "bbox")
-        run.evaluate()
-        shape = n_classes, 4, n_images
-        run.evalImgs = list(np.asarray(run.evalImgs, dtype=object).reshape(shape).flatten())
-        run.accumulate()
-        run.summarize()
-        return list(run.stats)
-
-    with contextlib.redirect_stdout(None):
-        truth.createIndex()
-        in_coco = truth.loadRes(results)
-    return read
-
-
-def compare(task: Task) -> Call:
-    """From loaded truth and the records of two detectors to their differences with intervals, by
-    detmap's jackknife, or `replicates` of hotcoco's bootstrap: AP's difference, and the ends of its
-    interval.
-
-    The second detector lacks every tenth record of the first. hotcoco drops images that are drawn
-    twice, so its interval is too narrow; that is its answer, and it is shown beside.
-    """
-    import numpy as np
-
-    if task["tool"] == "detmap":
-        import detmap
-
-        truth = detmap.read_truth(task["truth"])
-        first = detmap.read_detections(task["detections"], truth)
-        second = first.take(np.flatnonzero(np.arange(len(first)) % 10 != 0))
-
-        def own() -> Iterable[float]:
-            found = detmap.compare(
-                truth, first, second, protocol="coco-bbox", threads=task["threads"]
-            )
-            one = found.pairs[0]
-            return [one.difference, one.low, one.high]
-
-        return own
-    import hotcoco
-
-    annotated = hotcoco.COCO(task["truth"])
-    with open(task["detections"]) as file:
-        records = json.load(file)
-    lists = records, [each for i, each in enumerate(records) if i % 10]
-    loaded = [annotated.load_res(each) for each in lists]
-
-    def its() -> Iterable[float]:
-        runs = [hotcoco.COCOeval(annotated, each, "bbox") for each in loaded]
-        for run in runs:
-            run.evaluate()
-        found = hotcoco.compare(runs[0], runs[1], n_bootstrap=task["replicates"])
-        interval = found["ci"]["AP"]
-        ends = (interval["lower"], interval["upper"]) if isinstance(interval, dict) else interval
-        return [found["deltas"]["AP"], *ends]
-
-    return its
 
 
 # --- image-level classifiers ----------------------------------------------------------------------
@@ -406,109 +284,14 @@ def metric_stream(truth: Task, found: list[Task], task: Task) -> Stream:
     return lambda i: metric.update(*ready[i]), lambda: [float(metric.compute()["map"])]
 
 
-# --- a cluster ------------------------------------------------------------------------------------
-
-
-def draw_shard(shard: int, n_images: int, n_detections: int, n_classes: int = 80) -> Any:
-    """Truth and detections of random boxes, half of the detections near an object."""
-    import numpy as np
-
-    import detmap
-
-    rng = np.random.default_rng(shard)
-    image = np.repeat(np.arange(n_images), 7)
-    boxes = np.hstack([rng.uniform(0, 500, (len(image), 2)), rng.uniform(10, 150, (len(image), 2))])
-    label = rng.integers(0, n_classes, len(image))
-    first = shard * n_images
-    truth = detmap.truth_from_arrays(
-        image + first,
-        label,
-        boxes,
-        images=(first + np.arange(n_images)).tolist(),
-        categories={k: str(k) for k in range(n_classes)},
-    )
-    found = np.repeat(np.arange(n_images), n_detections)
-    near = found * 7 + rng.integers(0, 7, len(found))
-    moved = boxes[near] + rng.normal(0, 5, (len(found), 4))
-    moved[:, 2:] = np.abs(moved[:, 2:])
-    other = rng.integers(0, n_classes, len(found))
-    labels = np.where(rng.random(len(found)) < 0.5, label[near], other)
-    score = rng.random(len(found))
-    return truth, detmap.detections_from_arrays(truth, found + first, labels, moved, score)
-
-
-def cluster(task: Task) -> Call:
-    """Shards matched on two workers, scores of classes back to a driver; how much memory the
-    driver grows by. With `kill` a worker is killed after the first shard.
-    """
-    from distributed import Client, LocalCluster
-
-    from detmap.core.streaming import distributed
-
-    sizes = task["images"], task["per_image"]
-    shards = [partial(draw_shard, s, *sizes) for s in range(task["shards"])]
-
-    def call() -> Iterable[float]:
-        limit = task.get("limit", "auto")
-        with (
-            LocalCluster(
-                n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=limit
-            ) as workers,
-            Client(workers) as client,
-        ):
-            pids = list(client.run(os.getpid).values()) if task.get("kill") else []
-
-            def kill(done: int, of: int) -> None:
-                if pids:
-                    os.kill(pids.pop(), signal.SIGKILL)
-                    pids.clear()
-
-            before, begin = own_peak(), time.perf_counter()
-            result = distributed.evaluate(shards, "coco-bbox", client, rows=False, progress=kill)
-            EXTRA["evaluate"] = time.perf_counter() - begin
-            EXTRA["driver"] = own_peak() - before
-            EXTRA["worker"] = max(client.run(own_peak).values())
-        return result.metrics.values()
-
-    return call
-
-
-def growth(task: Task) -> Call:
-    """Tables of random boxes to numbers; the processor time of the fastest call."""
-    import detmap
-
-    truth, found = draw_shard(0, task["images"], task["per_image"], task["classes"])
-    thresholds = [round(0.5 + 0.45 * i / task["thresholds"], 6) for i in range(task["thresholds"])]
-    settings = {"iou.thresholds": thresholds, "metrics": ["AP"]}
-    EXTRA["processor"] = float("inf")
-
-    def call() -> Iterable[float]:
-        begin = time.process_time()
-        result = detmap.evaluate(truth, found, "coco-bbox", settings=settings, threads=1)
-        EXTRA["processor"] = min(EXTRA["processor"], time.process_time() - begin)
-        return result.metrics.values()
-
-    return call
-
-
-def own_peak() -> int:
-    """Bytes of this process' resident memory at its highest."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 JOBS = {
     "files": files,
     "lvis": lvis,
     "arrays": arrays,
     "tables": tables,
     "voc": voc,
-    "voc twin": voc_twin,
     "ranking": ranking,
     "batches": batches,
-    "cells": cells,
-    "compare": compare,
-    "cluster": cluster,
-    "growth": growth,
 }
 
 

@@ -110,8 +110,7 @@ def record(work: Any) -> list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]]:
         outermost = not getattr(within, "kernel", False)
         if outermost:
             shape: list[object] = []
-            for arg in args:
-                self._flatten(arg, shape, [])
+            self._flatten(args, shape, [])
             key = tuple(shape)
             uses.setdefault((self.__module__, self.__name__, key), (self, key, args))
         within.kernel = True

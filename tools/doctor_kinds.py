@@ -13,6 +13,7 @@ from tools.doctor_sets import Set
 
 Boxes = np.ndarray
 COCO_IDS = [n for n in range(1, 91) if n not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)]
+BOXES, PLACES, AREAS = ("boxes",), ("boxes", "keypoints"), ("boxes", "masks")
 ALL = ("boxes", "masks", "keypoints")
 
 
@@ -391,117 +392,93 @@ def _transposed(mask: np.ndarray) -> np.ndarray:
 
 
 KINDS: dict[str, Kind] = {
-    "corners": Kind(_boxes(lambda b, s: _corners(b)), ("boxes-xyxy",), ("boxes",)),
-    "centers": Kind(_boxes(lambda b, s: _centers(b)), ("boxes-cxcywh",), ("boxes",)),
-    "fractions": Kind(_affine(lambda p, s: p / s), ("boxes-normalised",), ("boxes", "keypoints")),
+    "corners": Kind(_boxes(lambda b, s: _corners(b)), ("boxes-xyxy",), BOXES),
+    "centers": Kind(_boxes(lambda b, s: _centers(b)), ("boxes-cxcywh",), BOXES),
+    "fractions": Kind(_affine(lambda p, s: p / s), ("boxes-normalised",), PLACES),
     "fractions, corners": Kind(
-        _boxes(lambda b, s: _corners(b) / _two(s)), ("boxes-normalised",), ("boxes",)
+        _boxes(lambda b, s: _corners(b) / _two(s)), ("boxes-normalised",), BOXES
     ),
     "fractions, centers": Kind(
-        _boxes(lambda b, s: _centers(b) / _two(s)), ("boxes-normalised",), ("boxes",)
+        _boxes(lambda b, s: _centers(b) / _two(s)), ("boxes-normalised",), BOXES
     ),
-    "fractions of 640": Kind(
-        _affine(lambda p, s: p / 640), ("boxes-normalised",), ("boxes", "keypoints"), 0.02
-    ),
+    "fractions of 640": Kind(_affine(lambda p, s: p / 640), ("boxes-normalised",), PLACES, 0.02),
     "fractions of a padded square": Kind(
-        _affine(lambda p, s: p / s.max(axis=1, keepdims=True)),
-        ("boxes-normalised",),
-        ("boxes", "keypoints"),
+        _affine(lambda p, s: p / s.max(axis=1, keepdims=True)), ("boxes-normalised",), PLACES
     ),
-    "x and y swapped": Kind(
-        _affine(lambda p, s: p[:, ::-1]), ("boxes-xy-swapped",), ("boxes", "keypoints")
-    ),
+    "x and y swapped": Kind(_affine(lambda p, s: p[:, ::-1]), ("boxes-xy-swapped",), PLACES),
     "corners, x and y swapped": Kind(
-        _boxes(lambda b, s: _corners(b)[:, [1, 0, 3, 2]]), ("boxes-xy-swapped",), ("boxes",)
+        _boxes(lambda b, s: _corners(b)[:, [1, 0, 3, 2]]), ("boxes-xy-swapped",), BOXES
     ),
-    "half the size": Kind(
-        _affine(lambda p, s: p / 2), ("boxes-resized",), ("boxes", "keypoints"), 0.02
-    ),
-    "1.28 times": Kind(
-        _affine(lambda p, s: p * 1.28), ("boxes-resized",), ("boxes", "keypoints"), 0.02
-    ),
-    "stretched to 416": Kind(
-        _affine(lambda p, s: p / s * 416), ("boxes-resized",), ("boxes", "keypoints"), 0.02
-    ),
-    "0 to 1000": Kind(
-        _affine(lambda p, s: p / s * 1000), ("boxes-resized",), ("boxes", "keypoints"), 0.02
-    ),
+    "half the size": Kind(_affine(lambda p, s: p / 2), ("boxes-resized",), PLACES, 0.02),
+    "1.28 times": Kind(_affine(lambda p, s: p * 1.28), ("boxes-resized",), PLACES, 0.02),
+    "stretched to 416": Kind(_affine(lambda p, s: p / s * 416), ("boxes-resized",), PLACES, 0.02),
+    "0 to 1000": Kind(_affine(lambda p, s: p / s * 1000), ("boxes-resized",), PLACES, 0.02),
     "0 to 1000, top first": Kind(
         _boxes(lambda b, s: (_corners(b) / _two(s) * 1000)[:, [1, 0, 3, 2]]),
         ("boxes-resized",),
-        ("boxes",),
+        BOXES,
         0.02,
     ),
     "short side 800": Kind(
         _affine(lambda p, s: p * 800 / s.min(axis=1, keepdims=True)),
         ("boxes-resized",),
-        ("boxes", "keypoints"),
+        PLACES,
         0.02,
     ),
-    "letterboxed to 640": Kind(
-        _affine(_letterboxed), ("boxes-letterboxed",), ("boxes", "keypoints"), 0.02
-    ),
+    "letterboxed to 640": Kind(_affine(_letterboxed), ("boxes-letterboxed",), PLACES, 0.02),
     "padded square of 640": Kind(
         _affine(lambda p, s: p * 640 / s.max(axis=1, keepdims=True)),
         ("boxes-resized",),
-        ("boxes", "keypoints"),
+        PLACES,
         0.02,
     ),
     "width and height exchanged": Kind(
-        _affine(lambda p, s: p * s[:, ::-1] / s), ("boxes-sizes-swapped",), ("boxes", "keypoints")
+        _affine(lambda p, s: p * s[:, ::-1] / s), ("boxes-sizes-swapped",), PLACES
     ),
     "portrait images turned by 90": Kind(
-        _affine(_turned_if(1, _portrait)), ("boxes-turned",), ("boxes", "keypoints")
+        _affine(_turned_if(1, _portrait)), ("boxes-turned",), PLACES
     ),
     "portrait images turned by 270": Kind(
-        _affine(_turned_if(3, _portrait)), ("boxes-turned",), ("boxes", "keypoints")
+        _affine(_turned_if(3, _portrait)), ("boxes-turned",), PLACES
     ),
-    "a third turned by 180": Kind(_third_turned, ("boxes-turned",), ("boxes", "keypoints"), 0.03),
+    "a third turned by 180": Kind(_third_turned, ("boxes-turned",), PLACES, 0.03),
     "mirrored": Kind(
         _affine(lambda p, s: np.stack([s[:, 0] - p[:, 0], p[:, 1]], axis=1)),
         ("boxes-mirrored",),
-        ("boxes", "keypoints"),
+        PLACES,
     ),
-    "shifted by 12": Kind(
-        _affine(lambda p, s: p + 12), ("boxes-shifted",), ("boxes", "keypoints"), 0.03
-    ),
+    "shifted by 12": Kind(_affine(lambda p, s: p + 12), ("boxes-shifted",), PLACES, 0.03),
     "classes from 0": Kind(_classes(lambda k, ids, names: ids[k] - 1), ("classes-zero-based",)),
     "classes from 2": Kind(_classes(lambda k, ids, names: ids[k] + 1), ("classes-one-based",)),
     "classes numbered from 0": Kind(
-        _classes(lambda k, ids, names: k),
-        ("classes-contiguous", "classes-zero-based"),
-        ("boxes", "masks"),
+        _classes(lambda k, ids, names: k), ("classes-contiguous", "classes-zero-based"), AREAS
     ),
     "classes numbered from 1": Kind(
-        _classes(lambda k, ids, names: k + 1), ("classes-contiguous",), ("boxes", "masks")
+        _classes(lambda k, ids, names: k + 1), ("classes-contiguous",), AREAS
     ),
-    "classes in another order": Kind(_classes(_cycled), ("classes-permuted",), ("boxes", "masks")),
+    "classes in another order": Kind(_classes(_cycled), ("classes-permuted",), AREAS),
     "two classes swapped": Kind(
-        _classes(lambda k, ids, names: ids[{0: 1, 1: 0}.get(k, k)]),
-        ("classes-permuted",),
-        ("boxes", "masks"),
+        _classes(lambda k, ids, names: ids[{0: 1, 1: 0}.get(k, k)]), ("classes-permuted",), AREAS
     ),
     "classes in alphabetical order": Kind(
-        _classes(_alphabetical), ("classes-alphabetical", "classes-contiguous"), ("boxes", "masks")
+        _classes(_alphabetical), ("classes-alphabetical", "classes-contiguous"), AREAS
     ),
     "class ids as text": Kind(_classes(lambda k, ids, names: str(ids[k])), ("classes-as-text",)),
     "class names, case and plural": Kind(
-        _named(lambda name: name.upper().replace(" ", "_") + "S"), ("classes-spelling",), ("boxes",)
+        _named(lambda name: name.upper().replace(" ", "_") + "S"), ("classes-spelling",), BOXES
     ),
     "class names, blanks": Kind(
-        _named(lambda name: f" {name.title()} "), ("classes-spelling",), ("boxes",)
+        _named(lambda name: f" {name.title()} "), ("classes-spelling",), BOXES
     ),
     "one class for all": Kind(
-        _classes(lambda k, ids, names: ids[0]), ("classes-agnostic",), ("boxes", "masks"), None
+        _classes(lambda k, ids, names: ids[0]), ("classes-agnostic",), AREAS, None
     ),
-    "only the commonest class": Kind(
-        _commonest, ("classes-without-detections",), ("boxes", "masks"), None
-    ),
+    "only the commonest class": Kind(_commonest, ("classes-without-detections",), AREAS, None),
     "COCO model, ids to 90": Kind(
-        _coco_model(COCO_IDS), ("classes-coco-model",), ("boxes",), 0.001, _three_classes
+        _coco_model(COCO_IDS), ("classes-coco-model",), BOXES, 0.001, _three_classes
     ),
     "COCO model, ids to 79": Kind(
-        _coco_model(list(range(80))), ("classes-coco-model",), ("boxes",), 0.001, _three_classes
+        _coco_model(list(range(80))), ("classes-coco-model",), BOXES, 0.001, _three_classes
     ),
     "file stems": Kind(_images(_stem), ("images-by-stem",)),
     "file names": Kind(_images(lambda i, x: x[i]["file_name"]), ("images-by-stem",)),
@@ -541,59 +518,55 @@ KINDS: dict[str, Kind] = {
         lambda given, rng: given._replace(rows=given.rows * 2), ("rows-repeated",)
     ),
     "a sampler's padding": Kind(_padded, ("rows-repeated",)),
-    "no suppression": Kind(_piled, ("duplicates",), ("boxes",), 0.05),
+    "no suppression": Kind(_piled, ("duplicates",), BOXES, 0.05),
     "ground truth: fractions": Kind(
-        _truth_boxes(lambda b, s: b / _two(s)), ("truth-boxes",), ("boxes",)
+        _truth_boxes(lambda b, s: b / _two(s)), ("truth-boxes",), BOXES
     ),
     "ground truth: fractions, centers": Kind(
-        _truth_boxes(lambda b, s: _centers(b) / _two(s)), ("truth-boxes",), ("boxes",)
+        _truth_boxes(lambda b, s: _centers(b) / _two(s)), ("truth-boxes",), BOXES
     ),
     "ground truth: fractions, corners": Kind(
-        _truth_boxes(lambda b, s: _corners(b) / _two(s)), ("truth-boxes",), ("boxes",)
+        _truth_boxes(lambda b, s: _corners(b) / _two(s)), ("truth-boxes",), BOXES
     ),
-    "ground truth: corners": Kind(
-        _truth_boxes(lambda b, s: _corners(b)), ("truth-boxes",), ("boxes",)
-    ),
-    "ground truth: centers": Kind(
-        _truth_boxes(lambda b, s: _centers(b)), ("truth-boxes",), ("boxes",)
-    ),
+    "ground truth: corners": Kind(_truth_boxes(lambda b, s: _corners(b)), ("truth-boxes",), BOXES),
+    "ground truth: centers": Kind(_truth_boxes(lambda b, s: _centers(b)), ("truth-boxes",), BOXES),
     "ground truth: half the size": Kind(
-        _truth_boxes(lambda b, s: b / 2), ("truth-boxes",), ("boxes",), 0.02
+        _truth_boxes(lambda b, s: b / 2), ("truth-boxes",), BOXES, 0.02
     ),
     "ground truth: x and y swapped": Kind(
-        _truth_boxes(lambda b, s: b[:, [1, 0, 3, 2]]), ("truth-boxes",), ("boxes",)
+        _truth_boxes(lambda b, s: b[:, [1, 0, 3, 2]]), ("truth-boxes",), BOXES
     ),
     "ground truth: width and height of images exchanged": Kind(
-        _sizes_exchanged, ("truth-image-sizes",), ("boxes", "keypoints"), None
+        _sizes_exchanged, ("truth-image-sizes",), PLACES, None
     ),
     "ground truth: area 0": Kind(_objects(lambda a, s: {"area": 0}), ("truth-area",), ALL, None),
     "ground truth: area in fractions": Kind(
         _objects(lambda a, s: {"area": a["area"] / s.prod()}), ("truth-area",), ALL, None
     ),
     "ground truth: all crowd": Kind(
-        _objects(lambda a, s: {"iscrowd": 1}), ("truth-crowd",), ("boxes", "keypoints"), None
+        _objects(lambda a, s: {"iscrowd": 1}), ("truth-crowd",), PLACES, None
     ),
     "ground truth: 40 % crowd": Kind(
-        _objects(lambda a, s: {"iscrowd": 1}, 0.4), ("truth-crowd",), ("boxes", "keypoints"), None
+        _objects(lambda a, s: {"iscrowd": 1}, 0.4), ("truth-crowd",), PLACES, None
     ),
     "ground truth: objects twice": Kind(_twice, ("truth-duplicates",), ALL, None),
     "ground truth: objects nearly twice": Kind(
-        _near_twice, ("truth-near-duplicates",), ("boxes",), None
+        _near_twice, ("truth-near-duplicates",), BOXES, None
     ),
     "ground truth: labels missing": Kind(_no_labels, ("truth-labels-missing",), ALL, None),
-    "ground truth: unlisted images": Kind(_orphans, ("truth-unlisted",), ("boxes",), None),
-    "ground truth: unlisted categories": Kind(_unlisted, ("truth-unlisted",), ("boxes",), None),
+    "ground truth: unlisted images": Kind(_orphans, ("truth-unlisted",), BOXES, None),
+    "ground truth: unlisted categories": Kind(_unlisted, ("truth-unlisted",), BOXES, None),
     "ground truth: ids restart": Kind(_restarting, ("truth-ids-twice",), ALL, None),
     "ground truth: boxes without size": Kind(
         _objects(lambda a, s: {"bbox": [*a["bbox"][:2], 0, 0]}, 0.1),
         ("truth-empty-boxes",),
-        ("boxes",),
+        BOXES,
         None,
     ),
     "ground truth: boxes outside": Kind(
         _objects(lambda a, s: {"bbox": [9000, 9000, *a["bbox"][2:]]}, 0.1),
         ("truth-outside",),
-        ("boxes",),
+        BOXES,
         None,
     ),
     "ground truth: polygons x x y y": Kind(_objects(_crossed), ("truth-shapes",), ("masks",), None),

@@ -15,7 +15,6 @@ from detmap.analysis.html_report.image_folders import find_folder
 from detmap.core.base import atomic_files
 from detmap.core.base.display_names import detector_names
 from detmap.core.protocol import Protocol
-from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
 from detmap.core.tables.extension import extended
@@ -184,7 +183,7 @@ def write(
     wanted: Wanted,
     threads: int | None,
     figure: tuple[Path, str] | None,
-    receipt_of: Callable[[Detections, Result], Receipt] | None = None,
+    receipt_of: Callable[[Detections, Result], Any] | None = None,
     findings: Sequence[Any] = (),
     progress: Say | None = None,
     count: Count | None = None,

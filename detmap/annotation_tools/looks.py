@@ -9,27 +9,28 @@ from pathlib import Path
 
 from detmap.core.adapters import folder_files
 from detmap.core.adapters.coco import record_errors
-from detmap.core.base.open_files import is_file, is_folder, plain_head
+from detmap.core.base.open_files import has, is_file, is_folder, plain_head
 from detmap.errors import DataError
 
 FIFTYONE, CREATEML = "labels.json", "_annotations.createml.json"
 SUPERVISELY, MMDET = "ann", "preds"  # folders
 METADATA, PARQUET = "metadata.jsonl", (".parquet", ".pq")
-FILES_LOOKED_AT = 40
+LOOKED_AT, FILES_LOOKED_AT = 1 << 12, 40  # bytes, files
 _FIFTYONE = rb'\{\s*("classes"\s*:\s*(null|\[\s*[\]"])|"labels"\s*:\s*\{\s*"[^"]*"\s*:\s*(null|\[))'
 _VIA = re.compile(
     rb'\{\s*("_via_|"[^"]*"\s*:\s*\{\s*"(filename|fileref|size|base64_img_data|regions)"\s*:)'
 )
-_VOTT = re.compile(rb'"(videoSettings|activeLearningSettings|assets)"\s*:\s*\{')
+VOTT = b'"videoSettings"', b'"activeLearningSettings"', b'"assets"'
+_VOTT = re.compile(rb"(%s)\s*:\s*\{" % b"|".join(VOTT))
 
 
 MAY_BE: Mapping[str, Callable[[Path], bool]] = {
     "roboflow": lambda path: path.name.startswith("_annotations."),
     "retinanet_csv": lambda path: path.suffix.lower() == ".csv",
     "cvat": lambda path: path.suffix.lower() == ".xml",
-    "labelme": lambda path: b'"shapes"' in plain_head(path),
-    "darknet_json": lambda path: b'"frame_id"' in plain_head(path),
-    "label_studio": lambda path: _is_list_of_others(plain_head(path)[:4096]),
+    "labelme": lambda path: b'"shapes"' in plain_head(path)[:LOOKED_AT],
+    "darknet_json": lambda path: has(plain_head(path), b'"frame_id"'),
+    "label_studio": lambda path: _is_list_of_others(plain_head(path)[:LOOKED_AT]),
 }
 
 
@@ -79,7 +80,8 @@ def via(path: Path) -> int:
 def vott(path: Path) -> int:
     """Matches an export of VoTT."""
     begin = b"" if is_folder(path) else plain_head(path)
-    return 3 * bool(begin[:1] == b"{" and _VOTT.search(begin))
+    may_be = begin[:1] == b"{" and any(has(begin, key) for key in VOTT)
+    return 3 * bool(may_be and _VOTT.search(begin))
 
 
 def supervisely(path: Path) -> int:

@@ -91,7 +91,7 @@ ALL_COMMANDS = {
         "detmap.cli.commands.inspect", "describe a file or folder: format, images, classes, boxes"
     ),
     "convert": Command(
-        "detmap.cli.commands.convert",
+        "detmap.annotation_tools.commands.convert",
         "convert ground truth or detections to COCO, VOC, YOLO or CSV",
     ),
     "completion": Command("detmap.cli.commands.completion", "print a shell completion script"),
@@ -114,9 +114,8 @@ def dispatch(words: Sequence[str]) -> int:
             text = error.without_paths(*_truth_path(words))
             streams.say(f"detmap: error: {_single_line(text)}\n")
             return 2
-        streams.say(
-            f"detmap: error: {_single_line(error.where)}: {_shortened(_single_line(error.what))}\n"
-        )
+        where = _single_line(re.sub(r"^settings\b", "--set", error.where))
+        streams.say(f"detmap: error: {where}: {_shortened(_single_line(error.what))}\n")
         if error.fix:
             streams.say(f"  fix: {_single_line(error.fix)}\n")
         return 2

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from detmap.core.base.open_files import read_bytes
-from detmap.core.results import receipt, receipt_contradictions
 from detmap.errors import require
 from detmap.integrations.host_errors import HostError, value_errors
+from detmap.reproducibility import receipt, receipt_contradictions
 
 _hub = require("huggingface_hub", "huggingface")
 

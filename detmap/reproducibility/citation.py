@@ -1,8 +1,8 @@
 """Citations for a paper: a methods sentence, a table caption and BibTeX entries."""
 
 from detmap.core.protocol import tools
-from detmap.core.results.receipt import Receipt
 from detmap.errors import counted
+from detmap.reproducibility.receipt import Receipt
 from detmap.version import __version__
 
 BENCHMARKS = {

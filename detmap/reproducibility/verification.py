@@ -4,15 +4,15 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from detmap.cli import receipt_files
 from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.protocol.metric_rows import BY_NAME
-from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
 from detmap.errors import counted
+from detmap.reproducibility import receipt_files
 from detmap.reproducibility.commands import replay
 from detmap.reproducibility.explaining import record_changes
 from detmap.reproducibility.explaining.record_changes import Part
+from detmap.reproducibility.receipt import Receipt
 
 
 @dataclass(frozen=True, slots=True)

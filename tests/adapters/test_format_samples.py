@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap.core.adapters import conversion, recognition, registry
+from detmap.annotation_tools.conversion import writers
+from detmap.core.adapters import recognition, registry
 from tests.support.format_samples import SAMPLES, all_samples
 from tests.support.running import run
 
@@ -80,7 +81,7 @@ def test_inspect_names_a_sample(tmp_path: Path, plain: tuple[Path, Path], kind: 
     assert recognition.recognized(truth or plain[0]) is None
 
 
-@pytest.mark.parametrize("target", conversion.TARGETS)
+@pytest.mark.parametrize("target", writers.TARGETS)
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_a_sample_is_converted(
     tmp_path: Path, plain: tuple[Path, Path], kind: str, target: str

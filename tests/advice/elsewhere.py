@@ -43,7 +43,7 @@ TESTED = {
     "core/streaming/evaluator: call reset() before the next round": "tests/streaming/"
     "test_evaluator_state.py::"
     "test_a_second_gathering_of_the_ranks_is_refused_until_the_reset",
-    "files: detections need their ground truth: --truth": GUESSES
+    "annotation_tools/conversion/__init__: detections need their ground truth: --truth": GUESSES
     + "test_detections_are_converted_with_their_ground_truth",
     "analysis/html_report/report_tables: save the receipt below as run.json,": "tests/analysis/"
     "html_report/test_page.py::test_the_receipt_in_a_page_is_verified",

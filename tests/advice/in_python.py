@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import detmap
-from detmap.core.streaming import shards
+from detmap.integrations import shards
 from tests.advice import wrong_files as wrong
 from tests.advice.situations import Place, Row, answer
 
@@ -163,7 +163,7 @@ ROWS = (
         lambda p, name: updated(p, detmap.Evaluator(**{name: named(p)})),
     ),
     Row(
-        CLASSES + "shards: give a list of parts: reduce([part])",
+        "integrations/shards: give a list of parts: reduce([part])",
         lambda p: lambda: shards.reduce(matched_parts(p)),
         r"(reduce\(\[part\]\)) or",
         lambda p, call: eval(call, {"reduce": shards.reduce, "part": matched_parts(p)}),

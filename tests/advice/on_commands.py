@@ -155,7 +155,7 @@ ROWS = (
         "add (--ci)",
     ),
     Row(
-        "core/results/receipt: give a file that `detmap eval",
+        "reproducibility/receipt: give a file that `detmap eval",
         lambda p: ["verify", p.truth],
         "that `(detmap eval --receipt)` wrote",
         lambda p, _: answer(["verify", receipt(p), p.truth, p.found]),

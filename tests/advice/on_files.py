@@ -123,7 +123,7 @@ ROWS = (
         ),
     ),
     Row(
-        f"{READ}conversion: give them: --image-sizes PATH (in Python",
+        "annotation_tools/conversion/writers: give them: --image-sizes PATH (in Python",
         lambda p: ["convert", wrong.without_sizes(p), p.folder / "made", "--to", "yolo"],
         "(--image-sizes) PATH",
         after_converting,
@@ -472,7 +472,7 @@ ROWS = (
         0,
     ),
     Row(
-        "files: classes are written as ids, and",
+        "annotation_tools/conversion/__init__: classes are written as ids, and",
         lambda p: [
             *("convert", wrong.voc_text(p), p.folder / "made.json"),
             *("--truth", wrong.voc(p), "--to", "coco"),
@@ -484,7 +484,7 @@ ROWS = (
         lambda p: answer(["eval", p.folder / "voc", p.folder / "voc text", *COCO]),
     ),
     Row(
-        "files: choose another path, or --force (in",
+        "annotation_tools/conversion/__init__: choose another path, or --force (in",
         lambda p: ["convert", p.truth, p.write("old.csv", "x"), "--to", "csv"],
         "or (--force)",
         lambda p, option: (

@@ -51,12 +51,12 @@ except detmap.DetmapError as error:
 ABANDONED = """
 import os, sys, threading, time
 from pathlib import Path
-from detmap.core.adapters import conversion
+from detmap.core.base import atomic_files
 from detmap.core.base import atomic_files
 
 files = {f"labels/{number}": "x" for number in range(1_000_000)}
 place = Path(sys.argv[1]) / "folder"
-threading.Thread(target=conversion.write_folder, args=(place, files), daemon=True).start()
+threading.Thread(target=atomic_files.write_folder, args=(place, files), daemon=True).start()
 time.sleep(float(sys.argv[2]))
 sys.stderr = open(os.devnull, "w")  # the writer fails
 atomic_files.abandon()

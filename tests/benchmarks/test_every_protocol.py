@@ -297,7 +297,7 @@ def test_dask_gives_the_same_numbers_or_a_refusal_by_name(folder: Path) -> None:
 
 def dask_agrees(name: str, folder: Path, client: Any) -> bool:
     """Checks one protocol; False if it is refused by name."""
-    from detmap.core.streaming.distributed import evaluate
+    from detmap.integrations.distributed import evaluate
 
     given = case(name, folder)
     shards = [partial(given.part, ids) for ids in halves(given)]

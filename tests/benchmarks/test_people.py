@@ -12,7 +12,7 @@ import detmap
 from detmap.benchmarks.crowdhuman import jaccard_index
 from detmap.core.adapters import read_truth_for
 from detmap.core.base.pair_limits import Effort
-from detmap.core.results import receipt
+from detmap.reproducibility import receipt
 from tests.protocol.test_keys import FAR, PLAIN, A, B, data
 from tests.reference import people
 from tests.support.real_data import data_files, data_path

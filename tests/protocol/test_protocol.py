@@ -541,9 +541,9 @@ def test_a_protocol_without_a_metric_that_it_evaluates_is_refused(asked: list[st
 
 
 def test_a_subset_that_is_not_legal_is_named() -> None:
-    with pytest.raises(ProtocolError, match=r"^--set: subsets\.tiny: .*256.* is not legal"):
+    with pytest.raises(ProtocolError, match=r"^settings: subsets\.tiny: .*256.* is not legal"):
         COCO.override({"subsets.tiny.area": [256, 0]})
-    with pytest.raises(ProtocolError, match=r"^--set: limits\.max_dets: \[1\.0\] is not legal"):
+    with pytest.raises(ProtocolError, match=r"^settings: limits\.max_dets: \[1\.0\] is not legal"):
         COCO.override({"limits.max_dets": [1.0]})
 
 

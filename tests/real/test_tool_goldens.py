@@ -12,7 +12,7 @@ from numpy._core._multiarray_umath import __cpu_features__
 
 import detmap
 from detmap.reproducibility.parity.restated_tools import MatchedOnce
-from tools.tool_goldens import LIMIT, TOOLS, compared, tables
+from tests.real.tool_goldens import LIMIT, TOOLS, compared, tables
 
 pytestmark = pytest.mark.slow
 

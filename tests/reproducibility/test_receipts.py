@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap.core.results import receipt, receipt_contradictions
+from detmap.reproducibility import receipt, receipt_contradictions
 from tests.support import builders as make
 from tests.support.running import run
 

@@ -5,7 +5,7 @@ import random
 
 import detmap
 from detmap.core.base.resources import folder
-from detmap.core.results import receipt, receipt_contradictions
+from detmap.reproducibility import receipt, receipt_contradictions
 from tools.fuzzing import _bounds
 
 PIECES = [b"0", b"1", b'"', b",", b"{", b"[", b"e9", b"null", b'"digest": "",', b'"AP": 0.9,']

@@ -8,8 +8,8 @@ import random
 import shutil
 
 import detmap
+from detmap.annotation_tools.conversion import writers
 from detmap.core import protocol
-from detmap.core.adapters import conversion
 from detmap.errors import DetmapError
 from tests.support.format_samples import SAMPLES, all_samples
 from tests.support.mutation import damaged
@@ -60,8 +60,8 @@ def case(seed: int) -> str | None:
 def _converted(truth: detmap.Truth, found: detmap.Detections) -> float | None:
     """AP of the tables as COCO JSON; None where COCO's reader refuses what they hold."""
     files = SCRATCH / "truth.json", SCRATCH / "found.json"
-    conversion.write(truth, files[0], "coco")
-    conversion.write(found, files[1], "coco")
+    writers.write(truth, files[0], "coco")
+    writers.write(found, files[1], "coco")
     try:
         table = detmap.read_truth(files[0])
         rows = detmap.read_detections(files[1], table)

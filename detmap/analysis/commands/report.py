@@ -3,25 +3,18 @@ shows every image. Both open from disk and need no network and no server.
 """
 
 import argparse
-import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from detmap import wings
 from detmap.analysis import chromium
 from detmap.analysis.browse.pictures import LARGEST, SIDE, SMALLEST, Wanted
 from detmap.analysis.browse.writer import INDEX
-from detmap.cli import (
-    command_output,
-    doctor_notes,
-    evaluation_inputs,
-    options,
-    receipt_files,
-    streams,
-)
+from detmap.cli import command_output, doctor_notes, evaluation_inputs, options, streams
 from detmap.core.base.display_names import detector_names
-from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
 from detmap.core.tables.extension import extended
@@ -121,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         kind=kind,
         title=arguments.title,
         wanted=Wanted(folder, arguments.link, arguments.image_size or SIDE),
-        receipt_of=functools.partial(_receipt, arguments, truth, places),
+        receipt_of=_receipts(arguments, truth, places),
         threads=arguments.threads,
         findings=getattr(arguments, "findings", ()),
         progress=streams.progress,
@@ -142,26 +135,28 @@ def _pixels(text: str) -> int:
     return number
 
 
-def _receipt(
-    arguments: argparse.Namespace,
-    truth: Truth,
-    places: Sequence[tuple[Detections, str]],
-    detections: Detections,
-    result: Result,
-) -> Receipt:
-    """Return the receipt of a detector as `detmap eval` writes it, without -o."""
-    place = next(path for table, path in places if table is detections)
-    one_run = {**vars(arguments), "detections": place, "images": None}
+def _receipts(
+    arguments: argparse.Namespace, truth: Truth, places: Sequence[tuple[Detections, str]]
+) -> Callable[[Detections, Result], Any] | None:
+    """Returns a function that makes the receipt of a detector as `detmap eval` writes it, without
+    -o; None if receipts are not installed.
+    """
+    make = wings.hook("make_receipt")
     command = list(sys.argv[1:])
     for option in ("-o", "--output"):
         if option in command:
             del command[command.index(option) : command.index(option) + 2]
-    own = extended(truth, detections)
-    made = receipt_files.made(own, detections, result, argparse.Namespace(**one_run))
-    inputs = {
-        role: {key: value for key, value in one.items() if key != "members"}
-        for role, one in made.content["inputs"].items()
-    }
-    return replace(
-        made, content={**made.content, "command": ["detmap", *command], "inputs": inputs}
-    )
+
+    def receipt_of(detections: Detections, result: Result) -> Any:
+        place = next(path for table, path in places if table is detections)
+        one_run = {**vars(arguments), "detections": place, "images": None}
+        own = extended(truth, detections)
+        made = make(own, detections, result, argparse.Namespace(**one_run))
+        inputs = {
+            role: {key: value for key, value in one.items() if key != "members"}
+            for role, one in made.content["inputs"].items()
+        }
+        content = {**made.content, "command": ["detmap", *command], "inputs": inputs}
+        return replace(made, content=content)
+
+    return receipt_of if make else None

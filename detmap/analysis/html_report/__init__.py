@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from detmap.core.base.display_names import data_set_name
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Finding
-from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.extension import extended, extended_by_all
@@ -62,7 +61,7 @@ def report(
     title: str | None = None,
     images: Path | None = None,
     kind: str = "html",
-    receipt_of: Callable[[Detections, Result], Receipt] | None = None,
+    receipt_of: Callable[[Detections, Result], Any] | None = None,
     threads: int | None = None,
     findings: Sequence[Finding] = (),
     progress: Callable[[str], None] | None = None,
@@ -146,7 +145,7 @@ def render(
     seen: Analyzed,
     *,
     images: Path | None = None,
-    receipt_of: Callable[[Detections, Result], Receipt] | None = None,
+    receipt_of: Callable[[Detections, Result], Any] | None = None,
     findings: Sequence[Finding] = (),
     progress: Callable[[str], None] | None = None,
     linked: bool = False,

@@ -20,7 +20,6 @@ from detmap.analysis.html_report.verdict import better, decide
 from detmap.analysis.html_report.what_changed import changed
 from detmap.core.base.printable import shown
 from detmap.core.results.findings import Finding
-from detmap.core.results.receipt import Receipt
 from detmap.core.tables import Note
 from detmap.errors import counted
 from detmap.version import __version__
@@ -56,7 +55,7 @@ def html(
     title: str,
     inputs: Sequence[tuple[str, str]],
     pictures: Pictures,
-    receipts: Mapping[str, Receipt],
+    receipts: Mapping[str, Any],
     findings: Sequence[Finding] = (),
     remarks: Sequence[Note] = (),
     linked: bool = False,

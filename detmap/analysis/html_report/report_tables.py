@@ -19,7 +19,6 @@ from detmap.analysis.html_report.gather import Run, listed_classes
 from detmap.analysis.html_report.image_files import named
 from detmap.analysis.html_report.numbers import Number, interval_at, known, moved
 from detmap.analysis.html_report.what_changed import class_differences, difference
-from detmap.core.results.receipt import Receipt
 from detmap.core.statistics.estimates import Difference, Interval
 from detmap.core.statistics.refusals import LEAST_OF_TEST
 from detmap.errors import few
@@ -319,7 +318,7 @@ def images(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def method(
-    runs: Sequence[Run], inputs: Sequence[tuple[str, str]], receipts: Mapping[str, Receipt]
+    runs: Sequence[Run], inputs: Sequence[tuple[str, str]], receipts: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """Inputs, rules and versions of the numbers."""
     rules, drawn = runs[0].result.protocol, runs[0].uncertainty

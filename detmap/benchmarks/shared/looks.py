@@ -16,7 +16,7 @@ def scalabel(path: Path) -> int:
     if path.suffix.lower() != ".json" or open_files.is_folder(path):
         return 0
     begin = open_files.plain_head(path)
-    if b'"box2d"' in begin:
+    if open_files.has(begin, b'"box2d"'):
         return 2
     other = any(word in begin for word in (b'"image_id"', b'"images"', b'"annotations"'))
     return -2 if other else int(any(word in begin for word in (b'"name"', b'"frames"')))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from detmap.cli import command_output, options, streams
 from detmap.core.adapters import read_detections, read_truth
-from detmap.core.adapters.conversion import write_folder
+from detmap.core.base.atomic_files import write_folder
 from detmap.core.base.resources import folder
 from detmap.core.output.table import Table
 from detmap.evaluate import evaluate

@@ -88,9 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
             write_errors = wings.required_hook("write_errors")
             write_errors(truth, detections, result.protocol, arguments)
         if arguments.receipt is not None:
-            from detmap.cli import receipt_files
-
-            receipt_files.write(truth, detections, result, arguments)
+            write_receipt = wings.required_hook("write_receipt")
+            write_receipt(truth, detections, result, arguments)
         slices = result.slices(ids)
     code = command_output.write_result(result, arguments, slices)
     if not least_values.judge(result, least):

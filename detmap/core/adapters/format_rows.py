@@ -45,11 +45,14 @@ class Format(NamedTuple):
 
 def lazy(place: str) -> Callable[..., Any]:
     """Returns a function that imports ``module:function`` when it is called."""
-    module, _, names = place.partition(":")
+    module, _, text = place.partition(":")
+    names, loaded = text.split("."), list[Any]()
 
     def call(*given: Any, **told: Any) -> Any:
-        function: Any = import_module(module)
-        for name in names.split("."):
+        if not loaded:
+            loaded.append(import_module(module))
+        function = loaded[0]
+        for name in names:
             function = getattr(function, name)
         return function(*given, **told)
 

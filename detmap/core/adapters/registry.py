@@ -137,21 +137,22 @@ def choose_noted(
             )
         return row, ()
     with open_files.looking():
-        sure = [looks(row)(path) for row in rows]
         is_folder = open_files.is_folder(path)
-    here = "a folder" if is_folder else "a file"
+        asked = (is_folder or row.place != "a folder" for row in rows)
+        sure = [looks(row)(path) if ask else 0 for row, ask in zip(rows, asked, strict=True)]
+    here, most = "a folder" if is_folder else "a file", max(sure)
     for row, each in zip(rows, sure, strict=True):
-        fits = each or (max(sure) <= 1 and here in row.place)
+        fits = each or (most <= 1 and here in row.place)
         if row.name == preferred and fits and each != FOREIGN:
             return row, ()
     alone = is_folder or path.suffix.lower() == ".txt"  # one label file is no JSON
-    for row in rows if alone and max(sure) < MARKED else ():
+    for row in rows if alone and most < MARKED else ():
         if row.name == preferred:  # and it is a file, or for one label file a folder
             what = f"{here}, but the benchmark's format {row.name} is {row.place}"
             files = {each.name: each.what for each in FORMATS}[row.name]
             other = "for other files, name the format: --truth-format or --detections-format"
             raise DataError(shown(path), what, f"give {row.place} ({files}); {other}")
-    best = [row for row, each in zip(rows, sure, strict=True) if each and each == max(sure)]
+    best = [row for row, each in zip(rows, sure, strict=True) if each and each == most]
     if len(best) != 1:
         like = [row.name for row in best]
         protocols = [f"-p {name}" for name in _protocols_of(like)]
@@ -179,14 +180,14 @@ def _protocols_of(formats: Sequence[str]) -> list[str]:
 
 def _rivals(chosen: str, others: Sequence[str], path: Path) -> tuple[Note, ...]:
     """Returns a note if there are other formats than the chosen one."""
+    if not others:
+        return ()
     text = (
         f"formats have files in the folder too, which is read as {chosen}: "
         "{names} (--truth-format, --detections-format)"
     )
-    note = Note(
-        "format-chosen", text, len(others), shown(path), listed_names(others), adding="names"
-    )
-    return (note,) if others else ()
+    names = listed_names(others)
+    return (Note("format-chosen", text, len(others), shown(path), names, adding="names"),)
 
 
 SHAPES = {

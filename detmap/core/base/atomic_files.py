@@ -8,14 +8,14 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from detmap.core.base import open_files
-from detmap.errors import DetmapError
+from detmap.errors import DataError, DetmapError
 
 try:
     import fcntl
@@ -227,6 +227,34 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 def write_text(path: str | Path, content: str) -> None:
     """Writes a whole file in UTF-8 atomically."""
     write_bytes(path, content.encode())
+
+
+def write_folder(path: Path, files: Mapping[str, str | bytes]) -> None:
+    """Writes a folder that appears whole or not at all.
+
+    Raises `DataError` if it exists and is not empty, or cannot be written.
+    """
+    if os.path.lexists(path) and not (path.is_dir() and not any(path.iterdir())):
+        raise DataError(str(path), "exists", "name a new folder")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(path.parent) as draft:
+            for folder in {(draft / name).parent for name in files}:
+                folder.mkdir(parents=True, exist_ok=True)
+            for name, content in files.items():  # creates no folder: an abandoned draft stays away
+                data = content if isinstance(content, bytes) else content.encode()
+                (draft / name).write_bytes(data)
+            os.chmod(draft, 0o777 & ~_umask())
+            rename(draft, path)
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise DataError(str(path), what, "write to another place, or make room") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 class _Draft(io.FileIO):

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 Kind = TypeVar("Kind")
 
-LARGE_PAGE = 2 << 20  # bytes
+SMALL = 1 << 16  # bytes: to copy them takes less time than to hand them over
+LARGE_PAGE = 2 << 20
 MOST_IN_LARGE_PAGES = 48 << 20  # for more, the system moves other memory while we wait
 
 
@@ -40,7 +41,8 @@ class Value:
     ``slots=True, eq=False, repr=False``.
     """
 
-    __slots__ = ()
+    __slots__ = ("_hash",)  # of the values, which are immutable too; once it was asked for
+    _hash: int
     __match_args__: ClassVar[tuple[str, ...]]
 
     def _values(self) -> tuple[Any, ...]:
@@ -63,7 +65,11 @@ class Value:
         return self._values() == other._values()
 
     def __hash__(self) -> int:
-        return hash(self._values())
+        try:
+            return self._hash
+        except AttributeError:
+            object.__setattr__(self, "_hash", hash(self._values()))
+            return self._hash
 
     def __repr__(self) -> str:
         pairs = zip(self.__match_args__, self._values(), strict=True)
@@ -139,15 +145,16 @@ class _Blank:
 
 
 def blank(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """Returns zeros to overwrite. `own` then takes their memory without a copy, and the caller must
-    not use them again.
+    """Returns zeros to overwrite. `own` then takes their memory, without a copy if they are many,
+    and the caller must not use them again.
 
     Memory that is never written is never allocated by the system.
     """
     shape = (shape,) if isinstance(shape, int) else shape
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = _Blank(max(size, 64))  # the bytes of length 0 and 1 are Python's own
-    array: NDArray[Any] = np.asarray(memory)[:size].view(dtype).reshape(shape)
+    if size < SMALL:
+        return np.zeros(shape, dtype)
+    array: NDArray[Any] = np.asarray(_Blank(size)).view(dtype).reshape(shape)
     return array
 
 

@@ -52,10 +52,12 @@ def _mean(scores: Scores, row: MetricRow, protocol: Protocol, categories: Catego
         return math.nan
     cells, classes = first
     defined = ~np.isnan(cells)  # the same at every threshold
+    n = int(np.count_nonzero(defined))
     more = (chosen(block()) for block in blocks[1:])
-    parts = chain([cells[defined]], (part[0][defined] for part in more if part))
-    n = len(blocks) * int(defined.sum())
-    del first
+    numbers = cells[defined] if n < cells.size else cells.reshape(-1)
+    parts = chain([numbers], (part[0][defined] for part in more if part))
+    n *= len(blocks)
+    del first, numbers
     if protocol.mean.weights != "equal":
         of_class = (
             scores.n_images
@@ -78,14 +80,15 @@ def _chosen(
     cells: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
     """The averaged cells (..., C) and their classes (C,); None for no mean."""
+    filling = protocol.mean.undefined != "skip" or protocol.mean.undetected
+    filling = filling and not row.metric.module
+    if not row.group and not filling:
+        return cells, scores.judged
     everyone = np.arange(len(categories))
     members = classes_of(row.group, protocol, categories) if row.group else everyone
-    filling = protocol.mean.undefined != "skip" or protocol.mean.undetected
-    if filling and not row.metric.module:
+    if filling:
         filled = _with_undefined(scores, row, protocol, cells, members)
         return None if filled is None else (filled, members)
-    if not row.group:
-        return cells, scores.judged
     wanted = np.isin(scores.judged, members)
     return cells[..., wanted], scores.judged[wanted]
 

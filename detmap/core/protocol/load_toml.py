@@ -233,12 +233,12 @@ def override(protocol: Protocol, settings: Mapping[str, Any]) -> Protocol:
     for key, value in settings.items():
         if key in ("name", "version", "summary", "source"):
             raise ProtocolError(
-                f"--set: {key}",
+                f"settings: {key}",
                 "identifies the protocol and is not a rule",
                 "write a TOML file of your own",
             )
         _put(tree, str(key), deepcopy(_from_text(value)))
-    changed = from_dict(tree, where="--set")
+    changed = from_dict(tree, where="settings")
     stock = load(protocol.name) if protocol.stock and protocol.changes else None
     known = stock is not None and stock.version == protocol.version
     changes = _differences(stock if known and stock is not None else protocol, changed)
@@ -352,7 +352,7 @@ def _put(tree: dict[str, Any], dotted: str, value: Any) -> None:
             else (node.get(part) if isinstance(node, dict) else None)
         )
     if not isinstance(node, dict) or (node is tree and last not in tree):
-        raise _unknown(f"--set: {dotted}", dotted, [*keys(), "subsets.NAME.ATTRIBUTE"])
+        raise _unknown(f"settings: {dotted}", dotted, [*keys(), "subsets.NAME.ATTRIBUTE"])
     node[last] = value
 
 

@@ -1,1 +1,1 @@
-"""Results of an evaluation: metrics, tables, signature, receipt, citation."""
+"""Results of an evaluation: metrics, tables, signature."""

@@ -1,6 +1,7 @@
 """Digests of tables: one number per image, and one text per data set."""
 
 import json
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,7 @@ def content_digests(truth: Truth, detections: Detections) -> tuple[str, str]:
     return one, other
 
 
+@cache
 def _word_of(name: str) -> np.uint64:
     return np.uint64(int.from_bytes(sha256(name.encode()).digest()[:8]))
 

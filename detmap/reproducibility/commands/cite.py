@@ -5,14 +5,13 @@ receipt. Verifies the receipt first, as `detmap verify`; exits with 2 if that fa
 import argparse
 from pathlib import Path
 
-from detmap.cli import options, receipt_files, streams
+from detmap.cli import options, streams
 from detmap.core.base.printable import shown
-from detmap.core.results import receipt_contradictions
-from detmap.core.results.receipt import Receipt
 from detmap.errors import DataError, few
-from detmap.reproducibility import citation
+from detmap.reproducibility import citation, receipt_contradictions, receipt_files
 from detmap.reproducibility.commands import replay
 from detmap.reproducibility.explaining import record_changes
+from detmap.reproducibility.receipt import Receipt
 
 EXAMPLES = (
     "detmap cite run.json",

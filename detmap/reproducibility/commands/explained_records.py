@@ -5,18 +5,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from detmap.cli import command_output, evaluation_inputs, options, receipt_files, streams
+from detmap.cli import command_output, evaluation_inputs, options, streams
 from detmap.core.base.open_files import read_bytes
 from detmap.core.output.table import Table
-from detmap.core.results import receipt
-from detmap.core.results.receipt import Receipt
 from detmap.errors import DataError, DetmapError
+from detmap.reproducibility import receipt, receipt_files
 from detmap.reproducibility.commands import replay
 from detmap.reproducibility.explaining import record_changes, records
 from detmap.reproducibility.explaining.record_changes import Part
 from detmap.reproducibility.explaining.records import Record
 from detmap.reproducibility.explaining.steps import Explanation
 from detmap.reproducibility.explaining.waypoints import Waypoint, explained
+from detmap.reproducibility.receipt import Receipt
 
 FOLLOWING = ("signature", "short")
 """Parts that differ only because others do; not shown."""

@@ -81,21 +81,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(entry: Published, arguments: argparse.Namespace) -> int:
     """Compare the numbers of an entry with those of two files."""
-    from detmap.core.adapters import read_detections, read_images, read_truth
+    from detmap.core.adapters import options_of, read_detections, read_images, read_truth_for
     from detmap.core.adapters.truth_by_protocol import truth_by_protocol
     from detmap.core.overlaps import kind_of
-    from detmap.core.protocol import load
     from detmap.core.tables import selection
     from detmap.reproducibility.reproducing import published
 
     streams.progress(f"reading {arguments.truth}")
-    compared = {number.rules().iou.of for number in entry.numbers}
-    shapes = next((of for of in compared if kind_of(of).reader is not None), "boxes")
     form, split = entry.box_format or None, arguments.split
-    truth = read_truth(arguments.truth, split=split, shapes=shapes, box_format=form)
-    detections = read_detections(arguments.detections, truth, box_format=form)
-    plain = load("coco-bbox")  # reads no flags or attributes by name, as `read_truth`
-    truths = truth_by_protocol(arguments.truth, truth, plain, split=split, box_format=form)
+    compared = [number.rules() for number in entry.numbers]
+    shaped = (rules for rules in compared if kind_of(rules.iou.of).reader is not None)
+    rules = next(shaped, compared[0])  # boxes are read beside other shapes
+    truth = read_truth_for(arguments.truth, rules, split=split, box_format=form)
+    detections = read_detections(arguments.detections, truth, box_format=form, **options_of(rules))
+    truths = truth_by_protocol(arguments.truth, truth, rules, split=split, box_format=form)
     if arguments.images is not None:
         ids = truth.images.ids[read_images(arguments.images, truth)]
         places = selection.image_places(truth, ids)

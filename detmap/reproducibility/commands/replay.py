@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from detmap.cli import options, receipt_files
+from detmap.cli import options
 from detmap.cli.commands import eval as command
-from detmap.core.results import receipt
-from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
+from detmap.reproducibility import receipt, receipt_files
 from detmap.reproducibility.explaining import record_changes, records
 from detmap.reproducibility.explaining.record_changes import Part
+from detmap.reproducibility.receipt import Receipt
 
 POSITIONAL = ("truth", "detections")
 INPUTS = (*POSITIONAL, *receipt_files.FILES)

@@ -5,7 +5,8 @@ receipt cannot be verified.
 import argparse
 from contextlib import suppress
 
-from detmap.cli import receipt_files, streams
+from detmap.cli import streams
+from detmap.reproducibility import receipt_files
 from detmap.reproducibility.commands import replay
 from detmap.reproducibility.explaining import record_changes
 from detmap.reproducibility.explaining.record_changes import Part

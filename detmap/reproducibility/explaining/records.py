@@ -6,10 +6,10 @@ from typing import Any
 
 from detmap.core.protocol import Protocol, from_dict, load
 from detmap.core.protocol.protocol_digest import protocol_digest
-from detmap.core.results.receipt import Receipt
-from detmap.core.results.receipt_contradictions import contradictions
 from detmap.core.results.signature import current
 from detmap.errors import DataError, ProtocolError
+from detmap.reproducibility.receipt import Receipt
+from detmap.reproducibility.receipt_contradictions import contradictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Record:
     name : shown to users
     content : parts of a receipt
     rules : the whole protocol; None if unknown
-    contradictions : of a receipt, as `detmap.core.results.receipt_contradictions`
+    contradictions : of a receipt, as `detmap.reproducibility.receipt_contradictions`
     """
 
     name: str

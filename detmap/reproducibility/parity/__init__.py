@@ -120,12 +120,12 @@ def rules_of(
         attributes != {"area"} or any(len(subset.ranges) != 1 for subset in rules.subsets)
     ):
         what = f"{peer.name} knows ranges of area only"
-        raise ProtocolError("--set: subsets", what, "give each subset one area")
+        raise ProtocolError("settings: subsets", what, "give each subset one area")
     for key, value in rules.changes:
         if not settable or not key.startswith(settable):
             what = f"{peer.name} has no setting for {value}"
             it_has = ", ".join(settable) or "none that detmap tells it"
-            raise ProtocolError(f"--set: {key}", what, f"it has {it_has}")
+            raise ProtocolError(f"settings: {key}", what, f"it has {it_has}")
     return rules
 
 

@@ -13,7 +13,7 @@ import detmap
 from detmap.core import protocol
 from detmap.core.base.resources import folder
 from detmap.core.protocol import load_toml as reading
-from detmap.core.results import receipt
+from detmap.reproducibility import receipt
 from detmap.reproducibility.explaining.records import signature_record
 from tests.support import builders as make
 from tests.support.running import Outcome, run

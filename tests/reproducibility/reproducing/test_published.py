@@ -1,6 +1,7 @@
 """The registry of published results: every entry is whole, and those whose files are here hold."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,16 +79,35 @@ def test_an_entry_has_settings_and_a_box_format(
     assert run("published", "one", *files).code == code
 
 
-def flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """Files with `difficult`, and an entry with numbers of two protocols, named ``two``."""
-    files = draw(tmp_path, FLAGGED)
+def test_files_are_read_in_the_format_of_the_protocol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "seriesuid,coordX,coordY,coordZ,"
+    truth = make.write(tmp_path / "annotations.csv", f"{head}diameter_mm\na,1,2,3,4\n")
+    make.write(tmp_path / "annotations_excluded.csv", f"{head}diameter_mm\n")
+    make.write(tmp_path / "seriesuids.csv", "a\n")
+    marks = make.write(tmp_path / "marks.csv", f"{head}probability\na,1,2,4,0.5\n")
+    list_of_one(tmp_path, monkeypatch, (("froc-luna16", "CPM"),))
+    assert run("published", "two", "--truth", truth, "--detections", marks).code == 0
+
+
+def list_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: Iterable[tuple[str, str]]
+) -> None:
+    """A list with one entry ``two``, whose numbers are all 1.00."""
     (tmp_path / "published").mkdir()
     texts = ("title", "who", "where", "split", "files", "number_source", "truth", "detections")
     entry = "".join(f'{key} = ""\n' for key in (*texts, "verified"))
-    for protocol, metric in TWO:
+    for protocol, metric in numbers:
         entry += f'[[numbers]]\nprotocol = "{protocol}"\nmetric = "{metric}"\nnumber = "1.00"\n'
     (tmp_path / "published" / "two.toml").write_text(entry)
     monkeypatch.setattr(published, "folder", lambda name: tmp_path)
+
+
+def flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Files with `difficult`, and an entry with numbers of two protocols, named ``two``."""
+    files = draw(tmp_path, FLAGGED)
+    list_of_one(tmp_path, monkeypatch, TWO)
     return files
 
 

@@ -80,8 +80,9 @@ def check_stored(path: Path, ids: list[str]) -> None:
 
 def refuse_twice(path: Path, group: str, ids: NDArray[Any]) -> None:
     """Raises `DataError` if two records have the same id."""
-    unique, count = np.unique(ids, return_counts=True)
-    if (count > 1).any():
+    ordered = np.sort(ids)
+    if (ordered[1:] == ordered[:-1]).any():
+        unique, count = np.unique(ids, return_counts=True)
         twice = unique[count > 1]
         first, second = np.flatnonzero(ids == twice[0])[:2].tolist()
         raise DataError(

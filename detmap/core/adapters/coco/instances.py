@@ -258,8 +258,11 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
         ),
         *(lvis.incomplete(file.image_records, file.categories) if scope is not None else ()),
     ]
-    every = (Note(*(*row[:3], shown(path), *row[3:])) for row in notes)
-    return tuple(note for note in every if note.count)
+    return tuple(
+        Note(code, template, count, shown(path), *more)
+        for code, template, count, *more in notes
+        if count
+    )
 
 
 def _repeats(ids: Any) -> int:

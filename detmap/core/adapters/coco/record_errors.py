@@ -16,6 +16,7 @@ Check = Callable[[Any], str]
 """Returns what is wrong with a value, or "" if it is valid."""
 
 LF = b"\n"
+JSON = json.JSONDecoder()
 
 
 def _is_number(value: Any) -> str:
@@ -278,7 +279,7 @@ def first_of_list(data: bytes) -> Mapping[str, Any] | None:
     if not text.startswith("[") or text[1 : max(begin, 1)].strip():
         return {}
     try:
-        record = json.JSONDecoder().raw_decode(text, begin)[0]
+        record = JSON.raw_decode(text, begin)[0]
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else {}

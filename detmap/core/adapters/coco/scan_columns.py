@@ -138,10 +138,12 @@ class GrowingColumns:
         if masks:
             kinds |= {"size": (np.int64, 2), "end": (np.int64,), "counts": (np.uint32,)}
             kinds |= {"labelled": (np.int64,), "numbers": (np.float64,)}
-        self.whole = {name: blank((0, *shape), kind) for name, (kind, *shape) in kinds.items()}
+        self.whole = {name: np.empty((0, *shape), kind) for name, (kind, *shape) in kinds.items()}
 
     def append(self, piece: Piece, n: int, read: float) -> None:
-        """Copies the first n rows of a piece, with which this share of the file is read."""
+        """Copies the first n rows of a piece, with which this share of the file is read: 1 if
+        these are the last.
+        """
         n_runs = int(piece.masks.end[n - 1]) if self.masks and n else 0
         self._require(self.n + n, read, "seen", *(self.whole.keys() - {"counts", "numbers"}))
         rows = slice(self.n, self.n + n)
@@ -168,10 +170,11 @@ class GrowingColumns:
         """Makes room for n rows, and for the rest of the file if its records are about alike."""
         if n <= len(self.whole[measure]):
             return
+        room = n if read == 1 else n + int(1.05 * n / read)
         for name in names:
             old = self.whole[name]
             used = {"counts": self.n_runs, "numbers": self.n_numbers}.get(name, self.n)
-            self.whole[name] = blank((n + int(1.05 * n / read), *old.shape[1:]), old.dtype)
+            self.whole[name] = blank((room, *old.shape[1:]), old.dtype)
             self.whole[name][:used] = old[:used]
 
     def columns(self, *, more: bool) -> Columns:

@@ -287,7 +287,7 @@ def scan_list(
 
     more = 0
     for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, size)):
-        whole.append(buffer, n, (end - at) / (file.size - at))
+        whole.append(buffer, n, 1 if last else (end - at) / (file.size - at))
         more += int(buffer.state[scan.MORE])
         free.put(buffer)
         if last:

@@ -1,4 +1,4 @@
-"""Names of images and classes in the files that `detmap.core.adapters.conversion` writes, and the
+"""Names of images and classes in the files that `writers` writes, and the
 ids and the order that images have when these files are read again.
 """
 

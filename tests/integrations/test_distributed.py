@@ -17,8 +17,8 @@ import pytest
 import detmap
 from detmap import DataError, DetmapError, MergeError
 from detmap.core.matching.matches import Matches
-from detmap.core.streaming.distributed import evaluate
 from detmap.core.tables import Detections, Truth
+from detmap.integrations.distributed import evaluate
 from tests.streaming.test_evaluator import by_image
 from tests.support import builders
 from tests.support.drawing import draw_coco, draw_voc

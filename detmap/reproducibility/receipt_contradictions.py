@@ -6,7 +6,8 @@ from typing import Any
 
 from detmap.core import protocol as protocols
 from detmap.core.protocol import Protocol
-from detmap.core.results.receipt import (
+from detmap.core.results.signature import current, environment, signature
+from detmap.reproducibility.receipt import (
     FORMAT,
     INPUT_KEYS,
     LATER,
@@ -18,7 +19,6 @@ from detmap.core.results.receipt import (
     sealed,
     short,
 )
-from detmap.core.results.signature import current, environment, signature
 from detmap.version import __version__
 
 

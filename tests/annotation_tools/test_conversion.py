@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap.core.adapters import conversion
+from detmap.annotation_tools.conversion import writers
 from detmap.core.tables import Categories, Detections, Images, Truth, boxes_as
 from detmap.errors import DataError
 from tests.support import builders as make
@@ -61,7 +61,7 @@ def tables(seed: int, step: float, spaces: bool, whole: float = 0) -> tuple[Trut
     spaces=st.booleans(),
     whole=st.sampled_from([0, 0.4, 0.6, 0.97]),
 )
-@pytest.mark.parametrize("target", conversion.TARGETS)
+@pytest.mark.parametrize("target", writers.TARGETS)
 def test_what_is_written_is_read_again(
     tmp_path_factory: pytest.TempPathFactory,
     target: str,
@@ -80,7 +80,7 @@ def test_what_is_written_is_read_again(
     suffix = {"coco": ".json", "csv": ".csv"}.get(target, "")
     places = folder / f"truth{suffix}", folder / f"found{suffix}"
     for table, place in zip((truth, found), places, strict=True):
-        conversion.write(table, place, target)
+        writers.write(table, place, target)
     sizes = places[0] / "sizes.csv" if target == "yolo" else None
     again = detmap.read_truth(places[0], image_sizes=sizes)
     rows = detmap.read_detections(places[1], again)
@@ -95,10 +95,8 @@ def test_what_is_written_is_read_again(
 def test_losses_are_counted_and_files_are_kept(tmp_path: Path) -> None:
     truth, _ = tables(7, 0.125, False)
     codes = {
-        target: {
-            note.code: note.count for note in conversion.write(truth, tmp_path / target, target)
-        }
-        for target in conversion.TARGETS
+        target: {note.code: note.count for note in writers.write(truth, tmp_path / target, target)}
+        for target in writers.TARGETS
     }
     flags = truth.crowd | truth.difficult
     assert codes["yolo"]["lost-flags"] == flags.sum()
@@ -107,13 +105,13 @@ def test_losses_are_counted_and_files_are_kept(tmp_path: Path) -> None:
     assert codes["coco"]["lost-difficult"] == (truth.difficult & ~truth.crowd).sum()
     assert codes["csv"] == {}
     with pytest.raises(DataError, match=r"exists .*name a new folder"):
-        conversion.write(truth, tmp_path / "voc", "voc")
+        writers.write(truth, tmp_path / "voc", "voc")
     assert not list(tmp_path.glob(".detmap-*"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("target", conversion.TARGETS)
+@pytest.mark.parametrize("target", writers.TARGETS)
 def test_every_format_is_converted_to_every_target(tmp_path: Path, kind: str, target: str) -> None:
     if "parquet" in kind:
         pytest.importorskip("pyarrow")
@@ -125,7 +123,7 @@ def test_every_format_is_converted_to_every_target(tmp_path: Path, kind: str, ta
     suffix = {"coco": ".json", "csv": ".csv"}.get(target, "")
     places = tmp_path / f"truth{suffix}", tmp_path / f"found{suffix}"
     for table, place in zip((truth, found), places, strict=True):
-        conversion.write(table, place, target)
+        writers.write(table, place, target)
     again = detmap.read_truth(
         places[0], image_sizes=places[0] / "sizes.csv" if target == "yolo" else None
     )
@@ -164,7 +162,7 @@ def test_voc_declares_what_its_boxes_mean(
         *(box_format, "coco"),  # type: ignore[arg-type]
     )
     folder = tmp_path_factory.mktemp("voc")
-    conversion.write(truth, folder, "voc")
+    writers.write(truth, folder, "voc")
     again = detmap.read_truth(folder)
     if box_format == "voc":
         assert (again.boxes == boxes).all()
@@ -179,9 +177,9 @@ def test_yolo_is_not_written_without_sizes(tmp_path: Path) -> None:
     empty = truth.take(np.zeros(0, dtype=np.int64))
     for table in (truth, empty):
         with pytest.raises(DataError, match=r"unknown size.*--image-sizes"):
-            conversion.write(table, tmp_path / "new", "yolo")
+            writers.write(table, tmp_path / "new", "yolo")
     file = tmp_path / "t.json"
-    conversion.write(truth, file, "coco")
+    writers.write(truth, file, "coco")
     sizes = make.write(tmp_path / "sizes.csv", "image,width,height\na.jpg,64,32\n")
     options = ("--to", "yolo", "--image-sizes", sizes)
     assert run("convert", file, tmp_path / "new", *options).code == 0
@@ -191,7 +189,7 @@ def test_yolo_is_not_written_without_sizes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["coco", "csv", "yolo"])
 def test_boxes_of_negative_width_are_refused(tmp_path: Path, target: str) -> None:
     with pytest.raises(DataError, match="1 box of negative width or height"):
-        conversion.write(one_box("a", [9.0, 1, -2, 9]), tmp_path / "new", target)
+        writers.write(one_box("a", [9.0, 1, -2, 9]), tmp_path / "new", target)
 
 
 @pytest.mark.parametrize("stem", ["a.b", "v1.2.3", "x.", "a"])
@@ -201,7 +199,7 @@ def test_dots_of_names_are_kept(tmp_path: Path, stem: str) -> None:
     sizes = make.write(tmp_path / "sizes.csv", f"image,width,height\n{stem},64,32\n")
     file = make.write(tmp_path / "labels.json", json.dumps(tree))
     truth = detmap.read_truth(file, image_sizes=sizes)
-    conversion.write(truth, tmp_path / "t.json", "coco")
+    writers.write(truth, tmp_path / "t.json", "coco")
     assert detmap.read_truth(tmp_path / "t.json").images.stems == (stem,)
 
 
@@ -222,7 +220,7 @@ def test_an_existing_file_is_replaced_with_force_only(tmp_path: Path) -> None:
 
 
 def test_new_class_ids_are_reported(tmp_path: Path) -> None:
-    notes = conversion.write(one_box("a", [1.0, 1, 9, 9]), tmp_path / "new", "yolo")
+    notes = writers.write(one_box("a", [1.0, 1, 9, 9]), tmp_path / "new", "yolo")
     assert "lost-class-ids" in {note.code for note in notes}
 
 
@@ -230,7 +228,7 @@ def test_new_class_ids_are_reported(tmp_path: Path) -> None:
 def test_names_that_no_file_can_have_are_refused(tmp_path: Path, target: str) -> None:
     truth = one_box("a/b", [1.0, 1, 9, 9])
     with pytest.raises(DataError, match=r"1 image with names .*a/b.*write coco or csv"):
-        conversion.write(truth, tmp_path / "new", target)
+        writers.write(truth, tmp_path / "new", target)
     assert not (tmp_path / "new").exists()
 
 
@@ -312,14 +310,14 @@ def test_names_and_ids_of_images_that_change_are_counted(
     tmp_path: Path, target: str, codes: set[str]
 ) -> None:
     truth = detmap.read_truth(make.write(tmp_path / "t.json", SEGMENTED))
-    notes = conversion.write(truth, tmp_path / "new", target)
+    notes = writers.write(truth, tmp_path / "new", target)
     assert {note.code for note in notes} & {"lost-image-ids", "lost-folders"} == codes
 
 
 def test_ids_of_tables_are_kept_in_coco_if_they_are_numbers(tmp_path: Path) -> None:
     for name, kept in (("12.jpg", True), ("x.jpg", False)):
         file = make.write(tmp_path / "t.csv", f"image,class,x,y,w,h\n{name},cat,1,1,5,5\n")
-        notes = conversion.write(detmap.read_truth(file), tmp_path / "new.json", "coco")
+        notes = writers.write(detmap.read_truth(file), tmp_path / "new.json", "coco")
         assert ("lost-image-ids" in {note.code for note in notes}) is not kept
         image_id = json.loads((tmp_path / "new.json").read_text())["images"][0]["id"]
         assert image_id == (12 if kept else 1)
@@ -330,7 +328,7 @@ def test_lost_names_of_images_are_counted(tmp_path: Path) -> None:
     content = make.instances(images=images, annotations=[])
     truth = detmap.read_truth(make.write(tmp_path / "t.json", content))
     for target, lost in (("csv", False), ("voc", True)):
-        notes = conversion.write(truth, tmp_path / target, target)
+        notes = writers.write(truth, tmp_path / target, target)
         assert ("lost-image-names" in {note.code for note in notes}) is lost
 
 
@@ -344,7 +342,7 @@ def tied_pair(folder: Path, stems: tuple[str, ...]) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("stems", [("b", "a"), ("10", "9"), ("a", "b")])
-@pytest.mark.parametrize("target", conversion.TARGETS)
+@pytest.mark.parametrize("target", writers.TARGETS)
 def test_another_order_of_images_is_a_note_or_the_number_is_equal(
     tmp_path: Path, target: str, stems: tuple[str, ...]
 ) -> None:
@@ -354,7 +352,7 @@ def test_another_order_of_images_is_a_note_or_the_number_is_equal(
     suffix = {"coco": ".json", "csv": ".csv"}.get(target, "")
     places = tmp_path / f"truth{suffix}", tmp_path / f"found{suffix}"
     notes = [
-        {note.code: note.count for note in conversion.write(table, place, target)}
+        {note.code: note.count for note in writers.write(table, place, target)}
         for table, place in zip((truth, found), places, strict=True)
     ]
     sizes = places[0] / "sizes.csv" if target == "yolo" else None
@@ -378,7 +376,7 @@ def test_rows_in_another_order_are_a_note_if_scores_are_equal(
     make.write(found_file, json.loads(found_file.read_text())[::-1])
     truth = detmap.read_truth(truth_file)
     found = detmap.read_detections(found_file, truth)
-    notes = conversion.write(found, tmp_path / "found.csv", target)
+    notes = writers.write(found, tmp_path / "found.csv", target)
     assert [note.count for note in notes if note.code == "image-order"] == counts
     again = detmap.read_detections(tmp_path / "found.csv", truth)
     before, after = (
@@ -396,7 +394,7 @@ def test_ids_of_images_are_kept_in_csv(tmp_path: Path) -> None:
     assert len(detmap.read_detections(found_file, truth)) == 2
 
 
-@pytest.mark.parametrize("target", conversion.TARGETS)
+@pytest.mark.parametrize("target", writers.TARGETS)
 @pytest.mark.parametrize(
     ("stem", "name"), [("end ", "cat"), (" a", "cat"), ("a", "person "), ("a", "\tcat")]
 )
@@ -410,12 +408,12 @@ def test_white_space_at_the_end_of_names_is_kept_or_refused(
     )
     place = tmp_path / {"coco": "t.json", "csv": "t.csv"}.get(target, "t")
     if target == "coco" or (target == "yolo" and stem == "a"):
-        conversion.write(truth, place, target)
+        writers.write(truth, place, target)
         sizes = place / "sizes.csv" if target == "yolo" else None
         again = detmap.read_truth(place, image_sizes=sizes)
         assert (again.images.stems, again.categories.names) == ((stem,), (name,))
         return
     with pytest.raises(DataError, match=r"1 (image|class) with names that .*rename them") as raised:
-        conversion.write(truth, place, target)
+        writers.write(truth, place, target)
     assert repr(stem if stem != "a" else name)[1:-1].strip() in str(raised.value)
     assert not place.exists()

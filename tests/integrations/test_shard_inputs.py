@@ -7,7 +7,7 @@ import pytest
 
 import detmap
 from detmap import DataError, Matches
-from detmap.core.streaming import distributed
+from detmap.integrations import distributed
 
 BOX: dict[str, Any] = {"bbox": [1, 1, 20, 20], "category_id": 1}
 FOUND = {**BOX, "score": 0.5}

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from detmap.core.base.open_files import read_bytes
-from detmap.core.results import receipt
-from detmap.core.results.receipt import Receipt
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
 from detmap.core.tables.digests import content_digests
+from detmap.reproducibility import receipt
+from detmap.reproducibility.receipt import Receipt
 
 FILES = receipt.ROLES[2:]
 """Options that name input files."""

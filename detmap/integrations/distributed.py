@@ -28,10 +28,10 @@ from detmap.core.matching.matches_overview import Overview, RowSummary, overview
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import prepare
 from detmap.core.results.result import Result
-from detmap.core.streaming.shards import match_shard as match_shard
-from detmap.core.streaming.shards import reduce as reduce
 from detmap.core.tables import MAX_ROWS, Detections, Truth
 from detmap.errors import DataError, require
+from detmap.integrations.shards import match_shard as match_shard
+from detmap.integrations.shards import reduce as reduce
 
 if TYPE_CHECKING:
     from distributed import Client

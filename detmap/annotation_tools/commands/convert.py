@@ -4,11 +4,11 @@ what the target cannot hold.
 
 import argparse
 
+from detmap.annotation_tools.conversion import convert, writers
 from detmap.cli import command_output, options, streams
-from detmap.core.adapters import conversion
 from detmap.core.tables import Detections
 from detmap.errors import counted
-from detmap.files import DETECTION_OPTIONS, TRUTH_OPTIONS, convert
+from detmap.files import DETECTION_OPTIONS, TRUTH_OPTIONS
 
 EXAMPLES = (
     "detmap convert VOCdevkit/VOC2007 instances.json --to coco",
@@ -30,7 +30,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--to",
-        choices=tuple(conversion.TARGETS),
+        choices=tuple(writers.TARGETS),
         help="Choose the format of DST (default: by its suffix, .json or .csv).",
     )
     command.add_argument("--force", action="store_true", help="Replace the file DST if it exists.")

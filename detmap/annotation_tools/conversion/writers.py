@@ -9,7 +9,6 @@ Source: the readers of `detmap.core.adapters`, and the formats that they name.
 import csv
 import io
 import json
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.adapters import written_names
+from detmap.annotation_tools.conversion import written_names
 from detmap.core.adapters.coco import decode
 from detmap.core.adapters.text_per_image.yolo import FAR_OUTSIDE, OUTSIDE
 from detmap.core.adapters.voc import xml_boxes
@@ -65,7 +64,7 @@ def write(
     _refuse_reversed(table, target)
     files = _coco(table, shapes) if target == "coco" else TARGETS[target](table)
     if target in FOLDERS:
-        write_folder(path, files)
+        atomic_files.write_folder(path, files)
     else:
         atomic_files.write_text(path, files[""])
     left_out = {} if target == "coco" else shapes
@@ -78,34 +77,6 @@ def _refuse_reversed(table: Table, target: str) -> None:
     if count and target != "voc":
         what = f"{counted(count, 'box')} of negative width or height, which {target} cannot hold"
         raise DataError(table.source, what, "fix the boxes, or write voc")
-
-
-def write_folder(path: Path, files: Mapping[str, str | bytes]) -> None:
-    """Writes a folder that appears whole or not at all.
-
-    Raises `DataError` if it exists and is not empty, or cannot be written.
-    """
-    if os.path.lexists(path) and not (path.is_dir() and not any(path.iterdir())):
-        raise DataError(str(path), "exists", "name a new folder")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_files.temporary_folder(path.parent) as draft:
-            for folder in {(draft / name).parent for name in files}:
-                folder.mkdir(parents=True, exist_ok=True)
-            for name, content in files.items():  # creates no folder: an abandoned draft stays away
-                data = content if isinstance(content, bytes) else content.encode()
-                (draft / name).write_bytes(data)
-            os.chmod(draft, 0o777 & ~_umask())
-            atomic_files.rename(draft, path)
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise DataError(str(path), what, "write to another place, or make room") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # --- what formats lose ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 import detmap
 from detmap import DataError, MergeError
-from detmap.core.streaming.shards import images_from_table, match_shard, reduce
+from detmap.integrations.shards import images_from_table, match_shard, reduce
 
 arrow = pytest.importorskip("pyarrow")
 cloudpickle = pytest.importorskip("cloudpickle")

@@ -1,21 +1,8 @@
-"""Compare detmap's numbers with those that the original codes of named tools printed.
+"""detmap's numbers beside those that the original codes of tools printed."""
 
-    python tools/tool_goldens.py [--data ../shared/data] [--detectors FOLDER] [TOOL ...]
-
-Prints a row a tool: on how many sets and real detectors it was compared, the largest difference of
-a mean and of a class's AP, and how often an unstable sort decided. FOLDER holds VOCdevkit and a
-folder a detector. Exit 1 where a difference is above 1e-14.
-"""
-
-import argparse
-import json
 import math
-import os
-import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +12,6 @@ from detmap.core.tables import Categories, Detections, Images, Truth
 from detmap.reproducibility.parity.restated_tools import MatchedOnce
 
 LIMIT = 1e-14
-DATA = Path(os.environ.get("DETMAP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 YOLO = {"mAP50": "mAP50", "mAP50_95": "mAP50-95", "P": "P", "R": "R"}
 COCO = {name: name for name in ("AP", "AP50", "AP75", "APs", "APm", "APl")}
@@ -172,12 +158,12 @@ def crashed(golden: dict[str, Any]) -> bool:
 
 
 def compared(
-    name: str, known: MatchedOnce, goldens: dict[str, Any], only: tuple[str, ...] = ()
+    name: str, known: MatchedOnce, goldens: dict[str, Any]
 ) -> Iterator[tuple[str, list[Difference], list[str]]]:
     """For each tool with a golden on this data: its differences, and the codes of its notes."""
     for tool, (protocol, rows) in TOOLS.items():
         golden = goldens[tool].get(name)
-        if golden is None or (only and protocol not in only):
+        if golden is None:
             continue
         result = known.result(detmap.load_protocol(protocol))
         codes = [note.code for note in result.notes]
@@ -209,50 +195,3 @@ def _class_numbers(
         if expected is not None:
             value = row["AP50"] if at_50 and "AP50" in row else row.get("mAP50", row.get("AP"))
             yield Difference(tool, name, f"class {row['name']}", value, expected)
-
-
-def main() -> int:
-    command = argparse.ArgumentParser(description=__doc__)
-    command.add_argument("tools", nargs="*", help="protocols; all when left out")
-    command.add_argument("--data", type=Path, default=DATA)
-    command.add_argument("--detectors", type=Path)
-    given = command.parse_args()
-    goldens = json.loads((given.data / "tools" / "goldens.json").read_text())["tools"]
-    sources = [
-        (path.stem, MatchedOnce(*tables(json.loads(path.read_text()))))
-        for path in sorted((given.data / "tools" / "sets").glob("*.json"))
-    ]
-    if given.detectors:
-        truth = detmap.read_truth(given.detectors / "VOCdevkit")
-        for folder in sorted(given.detectors.iterdir()):
-            if folder.name != "VOCdevkit" and any(folder.name in of for of in goldens.values()):
-                found = detmap.read_detections(folder, truth)
-                sources.append((folder.name, MatchedOnce(truth, found)))
-    seen: dict[str, list[tuple[str, list[Difference], list[str]]]] = defaultdict(list)
-    for name, known in sources:
-        for tool, found, codes in compared(name, known, goldens, tuple(given.tools)):
-            seen[tool].append((name, found, codes))
-    print(
-        f"{'tool':26} {'data':>4} {'crash':>5} {'numbers':>7} {'mean':>8} {'class':>8} {'sort':>4}"
-    )
-    worst = 0.0
-    for tool, runs in seen.items():
-        every = [each for _, found, _ in runs for each in found]
-        means = max((x.size for x in every if not x.what.startswith("class ")), default=0.0)
-        classes = max((x.size for x in every if x.what.startswith("class ")), default=0.0)
-        stopped = sum(not found for _, found, _ in runs)
-        by_sort = sum(any("undecided" in code for code in codes) for _, _, codes in runs)
-        print(
-            f"{TOOLS[tool][0]:26} {len(runs):4} {stopped:5} {len(every):7} "
-            f"{means:8.1e} {classes:8.1e} {by_sort:4}"
-        )
-        worst = max(worst, means, classes)
-        for each in every:
-            if each.size > LIMIT:
-                print(f"    {each.data} {each.what}: {each.found!r}, not {each.golden!r}")
-    print(f"largest difference {worst:.1e}")
-    return int(worst > LIMIT)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

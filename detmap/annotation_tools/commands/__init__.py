@@ -1,0 +1,1 @@
+"""Commands of annotation tools; see `detmap.cli.dispatch`."""
