@@ -1,5 +1,6 @@
 """Subsets and roles as words: bit a is the role in subset a."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,13 +176,15 @@ def attribute_values(truth: Truth, name: str, protocol: Protocol) -> Floats:
     )
 
 
+@lru_cache(256)
 def _ranges(protocol: Protocol, attribute: str) -> Floats:
-    """(A, 2) the range of an attribute in each subset; -inf to inf if none."""
+    """(A, 2) the range of an attribute in each subset, read-only; -inf to inf if none."""
     bounds = np.tile([-np.inf, np.inf], (len(protocol.subsets), 1))
     for a, subset in enumerate(protocol.subsets):
         for r in subset.ranges:
             if r.attribute == attribute:
                 bounds[a] = r.low, r.high
+    bounds.setflags(write=False)
     return bounds
 
 
