@@ -184,35 +184,50 @@ def plan(rows: Sequence[Row]) -> str:
     """The table of a billion detections, from what was measured."""
     named = {name.partition(",")[0]: row for name, *row in rows}
     scale = PLANNED / MILLION
-    million, seconds, shard_peak, size = named["match"]
+    million, seconds, _, size = named["match"]
     matching = seconds / million * scale
     of_largest, largest_seconds, largest_peak, _ = named["largest class"]
     share = of_largest / million
     ranking = largest_seconds / of_largest * scale
     moved = named["rows by class"][3] / named["rows by class"][0] * scale
+    few, many = (row for row in rows if row[0].startswith("Dask"))
+    held = (many[3] - few[3]) / ((many[1] - few[1]) / 2)  # bytes per million of a worker
     lines = [
-        "| workers | match | move | largest class | other classes | in all |",
-        "|---:|---:|---:|---:|---:|---:|",
+        "| workers | match | move | largest class | other classes | in all | memory of a worker |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for n in WORKERS:
         move = max(moved / n, moved * share) / LINK
         others = ranking * (1 - share) / (n - 1)
-        parts = (matching / n, move, ranking * share, others)
-        total = parts[0] + parts[1] + max(parts[2:])
-        lines.append(f"| {n} | " + " | ".join(f"{x / 60:.1f} min" for x in (*parts, total)) + " |")
+        times = (matching / n, move, ranking * share, others)
+        total = times[0] + times[1] + max(times[2:])
+        memory = (few[3] + held * (scale / n - few[1] / 2)) / GB
+        cells = [f"{each / 60:.1f} min" for each in (*times, total)]
+        lines.append(f"| {n} | " + " | ".join([*cells, f"{memory:.1f} GB"]) + " |")
     driver = named["images"][3] / named["images"][0] * scale
     merged = named["merge"][2] / named["merge"][0] * scale  # of all parts, the last of its rows
-    memory = largest_peak / of_largest * scale * share / GB
+    largest = largest_peak / of_largest * scale * share / GB
     facts = [
-        f"- memory: {shard_peak / MILLION:,.0f} MB per worker; {memory:,.0f} GB on the "
-        f"worker of the largest class, which has {100 * share:.0f} % of the rows; "
-        f"{driver / GB:.1f} GB on the driver",
+        f"- the worker of the largest class, which has {100 * share:.0f} % of the rows, takes "
+        f"{largest:.0f} GB more; the driver {driver / GB:.1f} GB",
         f"- network: {moved / GB:.0f} GB in all, {moved * share / GB:.1f} GB to that worker, at "
         f"{LINK / MILLION:.0f} MB/s for each worker",
         f"- without a framework: {size / million * scale / GB:.0f} GB of parts on disk; `detmap "
         f"merge` would take {merged / GB:.0f} GB on one machine",
     ]
     return "\n".join([*lines, "", *facts])
+
+
+def read(block: str) -> list[Row]:
+    """The measured rows of a page's block."""
+    found = re.findall(r"^\| (\D.*?) \| ([\d.]+) \| ([\d.]+) s \| (.*?) \| (.*?) ?\|$", block, re.M)
+    rows: list[Row] = []
+    for name, million, rate, peak, size in found:
+        number = float(million)
+        memory = float(peak.removesuffix(" MB").replace(",", "") or 0) * MILLION
+        moved = float(size.strip() or 0) * number * MILLION
+        rows.append((name, number, float(rate) * number, memory, moved))
+    return rows
 
 
 def main() -> int:
