@@ -5,6 +5,7 @@ from detmap.analysis.diagnosis import Diagnosis as Diagnosis
 from detmap.analysis.diagnosis import diagnose as diagnose
 from detmap.analysis.doctor import Finding as Finding
 from detmap.analysis.doctor import doctor as doctor
+from detmap.analysis.inspection import inspect as inspect
 from detmap.analysis.report import report as report
 from detmap.annotation_tools.conversion import convert as convert
 from detmap.compare import compare as compare
@@ -31,7 +32,6 @@ from detmap.errors import ProtocolError as ProtocolError
 from detmap.evaluate import evaluate as evaluate
 from detmap.evaluate import match as match
 from detmap.evaluate import summarize as summarize
-from detmap.files import inspect as inspect
 from detmap.files import show as show
 from detmap.integrations import distributed as distributed
 from detmap.reproducibility.explaining import explain as explain

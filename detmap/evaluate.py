@@ -1,9 +1,8 @@
 """Evaluation: files or tables in, a Result out."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ def evaluate(
         would not fit
 
     A protocol whose ``evaluation.rule`` is not ``matching`` gives a
-    `detmap.core.results.benchmark_result.BenchmarkResult`.
+    `detmap.benchmarks.shared.benchmark_result.BenchmarkResult`.
 
     Raises
     ------
@@ -116,31 +115,20 @@ def evaluate(
     tables = _read(truth, detections, protocol, settings, images, classes, how)
     inputs = (truth, detections, tables[2], how)
     if tables[2].evaluation.rule != "matching":
-        from detmap.core.results import own_rules
-
-        own: Any = own_rules.evaluate(*tables, inputs=inputs)
-        return own  # type: ignore[no-any-return]
+        own: Result = wings.required_hook("evaluate_by_rule")(*tables, inputs=inputs)
+        return own
     matches = engine.match(*tables, threads=threads)
-    extra, part = _extra_metrics(tables)
-    result = summarize(matches, threads=threads)
-    return replace(result, matched=tables[:2], inputs=inputs, extra=extra, extra_part=part)
+    result = replace(summarize(matches, threads=threads), matched=tables[:2], inputs=inputs)
+    if not tables[2].evaluation.extra:
+        return result
+    extra, part = wings.required_hook("extra_metrics")(*tables)
+    return replace(result, extra=extra, extra_part=part)
 
 
 def _is_empty(chosen: Any) -> bool:
     if isinstance(chosen, np.ndarray):
         return bool(chosen.shape == (0,))
     return isinstance(chosen, Sequence) and len(chosen) == 0
-
-
-def _extra_metrics(
-    tables: tuple[Truth, Detections, Protocol],
-) -> tuple[Mapping[str, float], Callable[[ArrayLike], Mapping[str, float]] | None]:
-    """The metrics of ``evaluation.extra``, and a function that returns those of some images."""
-    if not tables[2].evaluation.extra:
-        return {}, None
-    from detmap.core.results import own_rules
-
-    return own_rules.extra(*tables), partial(own_rules.extra_part, tables)
 
 
 def _evaluate_parts(

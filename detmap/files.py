@@ -1,19 +1,15 @@
-"""Reads and describes files with options named as on the command line: `detmap.inspect`,
-`detmap.show`, and the inputs of the other functions.
-"""
+"""Reads the inputs of functions whose options are named as on the command line; `detmap.show`."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from detmap.core import protocol as protocols
-from detmap.core.adapters import inspection, options_of, read_detections
-from detmap.core.adapters.inspection import Inspection
+from detmap.core.adapters import options_of, read_detections
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.core.base import open_files
 from detmap.core.base.suggestions import Function, proposes_arguments
 from detmap.core.protocol import Protocol
-from detmap.core.protocol.default_protocol import prepare
 from detmap.core.tables import Detections, Truth
 from detmap.core.tables.extension import extended
 from detmap.evaluate import held, read_truth_and_protocol
@@ -89,34 +85,6 @@ def detections_of(
         return given
     how = {own: reading[name] for name, own in DETECTION_OPTIONS.items() if name in reading}
     return read_detections(given, truth, **how, **({} if rules is None else options_of(rules)))
-
-
-@takes_reading
-def inspect(
-    source: Any, truth: Any = None, protocol: Protocol | str | None = None, **reading: Any
-) -> Inspection:
-    """Describes a file, folder or object: format, images, classes, boxes.
-
-    >>> import detmap
-    >>> from detmap.core.base.resources import folder
-    >>> detmap.inspect(folder("datasets") / "shapes" / "instances_test.json")["images"]
-    60
-
-    Parameters
-    ----------
-    source : a path, or an object that `detmap.evaluate` takes
-    truth : the ground truth, to read the source as its detections
-    protocol : whose format and class names apply
-    reading : options of ``detmap inspect``: ``split``, ``truth_format``, ``unknown`` ...
-
-    Raises
-    ------
-    DataError : nothing can be read, or the options do not fit
-    """
-    rules = None if protocol is None else prepare(protocol)
-    how = {own: reading[name] for name, own in DETECTION_OPTIONS.items() if name in reading}
-    how |= {} if rules is None else options_of(rules)
-    return inspection.inspect_source(source, truth, rules, truth_options(reading), how)
 
 
 def show(protocol: str | None = None) -> str:

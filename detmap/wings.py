@@ -26,6 +26,8 @@ HOOKS = {
     "consult": "detmap.analysis.commands.doctor_consultation:consult",
     "confusion_matrix": "detmap.analysis.diagnosis.confusion:confusion_matrix",
     "write_errors": "detmap.analysis.commands.diagnose:write_errors",
+    "evaluate_by_rule": "detmap.benchmarks.shared.own_rules:evaluate",
+    "extra_metrics": "detmap.benchmarks.shared.own_rules:extra_metrics",
     "write_receipt": "detmap.reproducibility.receipt_files:write",
     "make_receipt": "detmap.reproducibility.receipt_files:made",
 }

@@ -46,7 +46,7 @@ ELSEWHERE = (
     *(f"detmap.core.bounded.{name}" for name in ("evaluation", "spill")),
     *("detmap.core.tables.regions", "detmap.core.curves.operating_points"),
     *(f"detmap.core.matching.{name}" for name in ("assignments", "matches_file", "matches_header")),
-    *("detmap.core.matching.selected_classes", "detmap.core.results.own_rules"),
+    *("detmap.core.matching.selected_classes", "detmap.benchmarks.shared.own_rules"),
     *(f"detmap.core.results.{name}" for name in ("curve_plots", "json_content", "slices")),
     *(f"detmap.core.adapters.{name}" for name in ("in_memory", "tabular", "text_per_image", "voc")),
     *(f"detmap.core.adapters.{name}" for name in ("pieces", "text_fields")),

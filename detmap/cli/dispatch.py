@@ -88,7 +88,8 @@ ALL_COMMANDS = {
         "detmap.cli.commands.demo", "evaluate the bundled sample under three protocols"
     ),
     "inspect": Command(
-        "detmap.cli.commands.inspect", "describe a file or folder: format, images, classes, boxes"
+        "detmap.analysis.commands.inspect",
+        "describe a file or folder: format, images, classes, boxes",
     ),
     "convert": Command(
         "detmap.annotation_tools.commands.convert",

@@ -465,7 +465,7 @@ ROWS = (
         lambda p: answer(["eval", p.truth, p.found, "-p", "visdrone"]),
     ),
     Row(
-        f"{READ}inspection: the ground truth that they belong",
+        "analysis/inspection: the ground truth that they belong",
         lambda p: ["inspect", p.found],
         "give it with (--truth)",
         lambda p, option: answer([*p.made, option, p.truth]),
@@ -579,7 +579,7 @@ ROWS = (
         for kind in ("voc", "cartucho")
     ),
     Row(
-        f"{READ}inspection: {{}}; for files of a benchmark",
+        "analysis/inspection: {}; for files of a benchmark",
         lambda p: ["inspect", wrong.nodules(p)],
         r"add (-p froc-luna16)",
         right=0,

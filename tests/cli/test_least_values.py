@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.cli import environment_report
+from detmap.analysis.commands import environment_report
 from detmap.core.matching import engine
 from detmap.version import __version__
 from tests.support import builders as make

@@ -59,7 +59,7 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read loosely, examine, print."""
     if arguments.environment:
-        from detmap.cli import environment_report
+        from detmap.analysis.commands import environment_report
 
         streams.write(environment_report.text(), arguments.output)
         return 0

@@ -108,7 +108,7 @@ class Confusion(Tabular):
         ------
         DetmapError : another suffix, no matplotlib, or the write fails
         """
-        from detmap.core.output import matrix_plots
+        from detmap.analysis.diagnosis import matrix_plots
 
         names = (*self.classes, "background")
         return matrix_plots.plot(self.matrix, names, path, ax=ax, normalize=normalize)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared.benchmark_result import Numbers
 from detmap.benchmarks.shared.image_pairs import pairs_near
 from detmap.core.matching import engine
 from detmap.core.matching.subsets import measure
 from detmap.core.overlaps import box_edges
 from detmap.core.protocol import Protocol, load
 from detmap.core.protocol.key_checks import Subset
-from detmap.core.results.benchmark_result import Numbers
 from detmap.core.tables import Detections, Truth
 from detmap.core.tables.grouping import group, runs
 from detmap.errors import DataError, ProtocolError

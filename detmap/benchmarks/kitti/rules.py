@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared.benchmark_result import Numbers
 from detmap.benchmarks.shared.image_pairs import (
     Pairs,
     collected,
@@ -28,7 +29,6 @@ from detmap.benchmarks.shared.image_pairs import (
 )
 from detmap.core.matching.subsets import EVERY_SUBSET, ObjectWords, object_words
 from detmap.core.protocol import Protocol
-from detmap.core.results.benchmark_result import Numbers
 from detmap.core.tables import Detections, Note, Truth
 from detmap.errors import DataError, ProtocolError, few
 from detmap.kernels import score_samples as kernels

@@ -15,12 +15,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared.benchmark_result import Numbers
 from detmap.benchmarks.shared.image_pairs import EVERY_PAIR, areas, overlaps, pairs_near, ratio
 from detmap.core.matching.matches_checks import effective_thresholds
 from detmap.core.matching.subsets import EVERY_SUBSET, object_words
 from detmap.core.matching.unstable_sorts import sort_lists
 from detmap.core.protocol import Protocol
-from detmap.core.results.benchmark_result import Numbers
 from detmap.core.tables import Detections, Note, Truth, boxes_as
 from detmap.errors import DataError, ProtocolError
 

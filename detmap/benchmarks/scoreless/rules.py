@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared.benchmark_result import Numbers
 from detmap.core.curves.scores import Scores, scores
 from detmap.core.matching.engine import match
 from detmap.core.protocol import Protocol
-from detmap.core.results.benchmark_result import Numbers
 from detmap.core.statistics.ties import ties
 from detmap.core.tables import Detections, Note, Truth
 

@@ -282,27 +282,6 @@ def _readings(path: Path) -> dict[str, list[str]]:
     return found
 
 
-def splits(path: Path) -> list[str]:
-    """Returns the splits of a data set: lists of VOC, keys of a data.yaml, or folders."""
-    from detmap.core.adapters.text_per_image import (
-        data_yaml,
-        plain_yaml,  # not for each evaluation
-    )
-
-    lists = [file.stem for file in path.glob("ImageSets/Main/*.txt")]
-    if path.suffix.lower() in data_yaml.SUFFIXES:
-        lists = list(plain_yaml.load(path))
-    names = ("train", *data_yaml.SPLITS)
-    folders = [
-        name for name in names if (path / name).is_dir() or (path / "labels" / name).is_dir()
-    ]
-    voc = [name for name in lists if "_" not in name and path.is_dir()]
-    return sorted({*voc, *folders, *(name for name in lists if name in names)})
-
-
-# --- what something is ----------------------------------------------------------------------------
-
-
 def recognized(thing: Any) -> Seen | None:
     """Returns what a path or a Python object is, as far as the tables here know it; else None."""
     if not isinstance(thing, Path):

@@ -21,7 +21,7 @@ from detmap.core.matching.scope import clipped, noted_upright, scope_notes
 from detmap.core.matching.score_rules import limit_notes, rescored
 from detmap.core.overlaps import producer
 from detmap.core.protocol import Protocol
-from detmap.core.tables import Detections, Note, Truth, require_truth_of
+from detmap.core.tables import Detections, Note, Truth, grouping, require_truth_of
 from detmap.core.tables.digests import image_digests
 from detmap.core.tables.grouping import group, places_of
 from detmap.errors import DataError, ProtocolError
@@ -166,7 +166,7 @@ def match_cells(
         np.zeros((len(truth), n_subsets), dtype=word),
         np.zeros((0, 2), dtype=np.int64),
     )
-    sizes, obj_sizes = np.diff(columns.off), np.diff(objects.off)
+    sizes, obj_sizes = grouping.sizes(columns.off), grouping.sizes(objects.off)
     kept: list[Takings] = []
 
     def match_some(classes: NDArray[np.int32]) -> None:
@@ -234,7 +234,9 @@ def _allocate(
     off = _offsets_within(columns, limit)
     n_rows, size = int(off[-1]), n_subsets * np.dtype(word).itemsize
     memory.require(
-        n_rows * (20 + 2 * size) + n_objects * size + 24 * int(np.diff(columns.off).max(initial=0)),
+        n_rows * (20 + 2 * size)
+        + n_objects * size
+        + 24 * int(grouping.sizes(columns.off).max(initial=0)),
         "match",
         f"matching {n_rows} detections",
     )
@@ -356,7 +358,9 @@ def _offsets_within(columns: DetectionColumns, limit: int) -> NDArray[np.int64]:
         return columns.off
     kept = np.empty(len(columns.off) - 1, dtype=np.int64)
     count_within(columns.image, columns.rows, columns.off, limit, kept)
-    return np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    off = np.zeros(len(columns.off), dtype=np.int64)
+    np.cumsum(kept, out=off[1:])
+    return off
 
 
 def _flags(words: NDArray[np.uint64], n_subsets: int) -> NDArray[np.bool_]:

@@ -15,9 +15,9 @@ class Rule(NamedTuple):
     Parameters
     ----------
     place : ``module:function``, called with truth, detections and protocol; it returns
-        `detmap.core.results.benchmark_result.Numbers`. The module's `READS` lists the keys that the
-        rule reads, or has such a list per function: with ``metrics`` among them it gives what they
-        ask for, else they choose among its numbers by name
+        `detmap.benchmarks.shared.benchmark_result.Numbers`. The module's `READS` lists the keys
+        that the rule reads, or has such a list per function: with ``metrics`` among them it gives
+        what they ask for, else they choose among its numbers by name
     unselected : what a selection of classes does with the others: ``removed``; ``kept``: they
         influence the numbers of the selected ones, which `iou.classes` lists; ``compared``: they
         are removed with a note, since the numbers change

@@ -1,4 +1,4 @@
-"""Describes a file, a folder or a Python object: format, images, classes and boxes."""
+"""Describes a file, a folder or a Python object: `detmap.inspect`."""
 
 import os
 from collections import Counter
@@ -9,12 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from detmap.core.adapters import read_detections, read_truth, read_truth_for, recognition, registry
+from detmap.core.adapters import (
+    options_of,
+    read_detections,
+    read_truth,
+    read_truth_for,
+    recognition,
+    registry,
+)
+from detmap.core.adapters.text_per_image import data_yaml, plain_yaml
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol, load, names
+from detmap.core.protocol.default_protocol import prepare
 from detmap.core.tables import Detections, Note, Truth, boxes_as
 from detmap.errors import DataError, few
+from detmap.files import DETECTION_OPTIONS, takes_reading, truth_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,34 +47,36 @@ class Inspection(Tabular):
         return [Table("", ("what", "value"), rows, (), "inspect")]
 
 
-def inspect_source(
-    source: Any,
-    truth: Any,
-    rules: Protocol | None,
-    truth_options: Mapping[str, Any],
-    detection_options: Mapping[str, Any],
+@takes_reading
+def inspect(
+    source: Any, truth: Any = None, protocol: Protocol | str | None = None, **reading: Any
 ) -> Inspection:
-    """Looks at a source and reads it.
+    """Describes a file, folder or object: format, images, classes, boxes.
+
+    >>> import detmap
+    >>> from detmap.core.base.resources import folder
+    >>> detmap.inspect(folder("datasets") / "shapes" / "instances_test.json")["images"]
+    60
 
     Parameters
     ----------
-    source : a path or an object of `in_memory.python_objects.KINDS`
-    truth : the ground truth, if the source is detections; else None
-    rules : protocol whose format and names apply, or None
-    truth_options, detection_options : of `detmap.read_truth` and `detmap.read_detections`
+    source : a path, or an object that `detmap.evaluate` takes
+    truth : the ground truth, to read the source as its detections
+    protocol : whose format and class names apply
+    reading : options of ``detmap inspect``: ``split``, ``truth_format``, ``unknown`` ...
 
     Raises
     ------
     DataError : nothing can be read, or the options do not fit
     """
+    rules = None if protocol is None else prepare(protocol)
+    how = {own: reading[name] for name, own in DETECTION_OPTIONS.items() if name in reading}
+    how |= {} if rules is None else options_of(rules)
+    given = truth_options(reading)
     found, read = _look(source)
     known = source if truth is None else truth
     try:
-        known_table = (
-            read_truth_for(known, rules, **truth_options)
-            if rules
-            else read_truth(known, **truth_options)
-        )
+        known_table = read_truth_for(known, rules, **given) if rules else read_truth(known, **given)
     except DataError as error:
         formats = _detections_alone(source, read, error, truth is None, rules is None)
         found["read_as"] = f"detections in the format {few(formats)}"
@@ -74,7 +86,7 @@ def inspect_source(
         known_table = rules.classes.rename_table(known_table)
     table: Truth | Detections = known_table
     if truth is not None:
-        rows = read_detections(source, known_table, **detection_options)
+        rows = read_detections(source, known_table, **how)
         table = rows if rules is None else rules.classes.rename_table(rows)
     _describe(table, found)
     return Inspection(found, table.notes)
@@ -91,9 +103,25 @@ def _look(source: Any) -> tuple[dict[str, Any], dict[str, list[str]]]:
     read = recognition.readings(path)
     found: dict[str, Any] = {"path": str(path), "place": "folder" if path.is_dir() else "file"}
     found["looks_like"] = {kind: rows for kind, rows in read.items() if rows}
-    if splits := recognition.splits(path):
+    if splits := _splits(path):
         found["splits"] = splits
     return found, read
+
+
+def _splits(path: Path) -> list[str]:
+    """Returns the splits of a data set: lists of VOC, keys of a data.yaml, or folders."""
+    lists = [file.stem for file in path.glob("ImageSets/Main/*.txt")]
+    if path.suffix.lower() in data_yaml.SUFFIXES:
+        lists = list(plain_yaml.load(path))
+    names = ("train", *data_yaml.SPLITS)
+    folders = [
+        name for name in names if (path / name).is_dir() or (path / "labels" / name).is_dir()
+    ]
+    voc = [name for name in lists if "_" not in name and path.is_dir()]
+    return sorted({*voc, *folders, *(name for name in lists if name in names)})
+
+
+# --- what something is ----------------------------------------------------------------------------
 
 
 def _detections_alone(

@@ -4,8 +4,9 @@ joined to it. Reads it as ground truth, or as detections with --truth.
 
 import argparse
 
+from detmap.analysis.inspection import inspect
 from detmap.cli import command_output, options
-from detmap.files import DETECTION_OPTIONS, TRUTH_OPTIONS, inspect
+from detmap.files import DETECTION_OPTIONS, TRUTH_OPTIONS
 
 EXAMPLES = (
     "detmap inspect annotations.xml",

@@ -1,16 +1,17 @@
 """Evaluates under the rules and metrics of single benchmarks, which `benchmark_rules` lists."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from detmap import wings
+from detmap.benchmarks.shared.benchmark_result import BenchmarkResult, Numbers
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.benchmark_rules import EXTRA, RULES
-from detmap.core.results.benchmark_result import BenchmarkResult, Numbers
 from detmap.core.tables import Detections, Truth, require_truth_of, selection
 from detmap.errors import ProtocolError, few
 
@@ -59,16 +60,24 @@ def _chosen(metrics: Mapping[str, float], protocol: Protocol) -> dict[str, float
     return chosen
 
 
-def extra_part(
+def extra_metrics(
+    truth: Truth, detections: Detections, protocol: Protocol
+) -> tuple[dict[str, float], Callable[[ArrayLike], dict[str, float]]]:
+    """Returns the metrics of ``evaluation.extra``, and a function that returns those of some
+    images, given by id.
+    """
+    tables = truth, detections, protocol
+    return _extra(*tables), partial(_extra_part, tables)
+
+
+def _extra_part(
     tables: tuple[Truth, Detections, Protocol], image_ids: ArrayLike
 ) -> dict[str, float]:
-    """Returns the metrics of ``evaluation.extra`` of some images, given by id."""
     truth, detections, protocol = tables
-    return extra(*selection.part(truth, detections, image_ids, None), protocol)
+    return _extra(*selection.part(truth, detections, image_ids, None), protocol)
 
 
-def extra(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:
-    """Returns the metrics of ``evaluation.extra``, by name."""
+def _extra(truth: Truth, detections: Detections, protocol: Protocol) -> dict[str, float]:
     metrics: dict[str, float] = {}
     for name in protocol.evaluation.extra:
         metrics |= wings.load(EXTRA[name].place)(truth, detections, protocol)

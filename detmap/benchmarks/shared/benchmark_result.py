@@ -142,7 +142,7 @@ class BenchmarkResult(MetricAccess, Tabular):
 
     def select(self, image_ids: ArrayLike) -> BenchmarkResult:
         """Returns the result of some images, given by id, evaluated anew."""
-        from detmap.core.results import own_rules
+        from detmap.benchmarks.shared import own_rules
         from detmap.core.tables import selection
 
         part = selection.part(self.truth, self.detections, image_ids, None)
