@@ -70,8 +70,10 @@ class DetmapMetricResult(_MetricResult):  # type: ignore[misc]
     result: detmap.Result
 
     def _value(self, *names: str) -> float:
+        """The first of these metrics that the protocol has; as in supervision, -1 if undefined."""
         known = self.result.metrics
-        return next((known[name] for name in names if name in known), float("nan"))
+        value = next((known[name] for name in names if name in known), None)
+        return float("nan") if value is None else -1.0 if np.isnan(value) else value
 
     @property
     def map50_95(self) -> float:

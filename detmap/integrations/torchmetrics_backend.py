@@ -51,15 +51,16 @@ class Backend(CocoBackend):  # type: ignore[misc]
 
     @property
     def cocoeval(self) -> Any:
-        """Returns a function that creates an evaluation."""
-        last = self.backend == "faster_coco_eval"
-        evaluation = LastLimitEvaluation if last else FixedLimitEvaluation
+        """Returns the class of evaluations; RF-DETR asks it for its methods."""
+        backend, last = self, self.backend == "faster_coco_eval"
+        evaluation: Any = LastLimitEvaluation if last else FixedLimitEvaluation
 
-        def create(*arguments: Any, **options: Any) -> Any:
-            self.last = evaluation(*arguments, **options)
-            return self.last
+        class Evaluation(evaluation):  # type: ignore[misc]
+            def __init__(self, *arguments: Any, **options: Any) -> None:
+                super().__init__(*arguments, **options)
+                backend.last = self
 
-        return create
+        return Evaluation
 
     @property
     def mask_utils(self) -> Any:

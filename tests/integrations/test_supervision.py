@@ -55,9 +55,10 @@ def test_numbers_equal_those_of_the_files_and_of_supervision() -> None:
 def test_nothing_and_empty_images_and_bad_input() -> None:
     from detmap.integrations.supervision import DetmapMetric
 
-    assert np.isnan(DetmapMetric().compute().map50_95)
+    assert DetmapMetric().compute().map50_95 == -1  # as supervision's own
     empty = sv.Detections.empty()
-    assert np.isnan(DetmapMetric().update(empty, empty).compute().map50)
+    assert DetmapMetric().update(empty, empty).compute().map50 == -1
+    assert np.isnan(DetmapMetric("voc2007").compute().map75)
     with pytest.raises(ValueError, match="DetmapMetric: protocol: no protocol 'foo'"):
         DetmapMetric("foo")
     with pytest.raises(ValueError, match="2 predictions for 1 targets"):

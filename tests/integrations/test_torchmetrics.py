@@ -139,6 +139,7 @@ def test_detmap_evaluates_for_both_backends() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*is deprecated. Please switch to:FutureWarning")  # torch 2.14
 def test_the_metric_can_be_scripted() -> None:
     torch.jit.script(ours())
     torch.jit.script(ours(iou_type=("bbox", "segm")))  # which has no `result`
@@ -518,3 +519,13 @@ def test_bad_keypoints_are_the_hosts_error() -> None:
     with pytest.raises(ValueError, match=r"predictions\[0\]\.keypoints\[0\]"):
         metric.update([shown], [target])
     assert not metric.detection_labels
+
+
+@pytest.mark.parametrize("name", ["pycocotools", "faster_coco_eval"])
+def test_the_backend_has_a_class_of_evaluations(name: str) -> None:
+    """RF-DETR looks for these methods before it uses a backend."""
+    from detmap.integrations.torchmetrics_backend import Backend
+
+    evaluation = Backend(name).cocoeval
+    assert isinstance(evaluation, type)
+    assert all(callable(getattr(evaluation, each)) for each in ("evaluate", "accumulate"))

@@ -1,5 +1,7 @@
 """True positives at one score, of few images: `match` without digests, notes and `Matches`."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from detmap.core.base.parallel import Workers
@@ -9,6 +11,7 @@ from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
 
 
+@lru_cache(64)
 def lower_scores_change_nothing(protocol: Protocol) -> bool:
     """Whether the match results of the highest scores are those without the other detections."""
     detections = protocol.detections

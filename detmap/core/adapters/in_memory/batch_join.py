@@ -13,6 +13,7 @@ from detmap.core.adapters.in_memory import batches
 from detmap.core.adapters.in_memory.batch_tables import Known
 from detmap.core.adapters.in_memory.batches import Rows
 from detmap.core.adapters.joining import unknown_policy
+from detmap.core.base.immutable import vouched
 from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.core.tables.notes import merged
@@ -136,16 +137,19 @@ class Joiner:
     def _detections(self, truth: Truth, place: NDArray[np.int32], batch: Batch) -> Detections:
         """The predictions of images at these places."""
         found = batch.found
-        detections = Detections(
-            truth.images,
-            truth.categories,
-            np.repeat(place, found.count),
-            found.label,
-            found.boxes,
-            found.more["scores"],
-            batches.table_format(self.box_format),
+        detections = vouched(  # `Reader` has checked the rows
+            Detections,
+            images=truth.images,
+            categories=truth.categories,
+            image=np.repeat(place, found.count),
+            label=found.label,
+            boxes=found.boxes,
+            score=found.more["scores"],
+            box_format=batches.table_format(self.box_format),
+            source="detections",
             notes=batch.notes,
             shapes=found.shapes,
+            attributes={},
         )
         return _group_rows(detections)
 
