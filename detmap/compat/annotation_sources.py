@@ -270,7 +270,7 @@ def open_instances(path: Any) -> Instances | None:
                 listed[name] = [
                     record.id for record in msgspec.json.decode(text, type=list[_Record])
                 ]
-                ids = np.unique(np.array(listed[name], dtype=np.int64))
+                ids = np.array(sorted(set(listed[name])), dtype=np.int64)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
                 raise scan_json.HandBack from None
             texts[name] = bytes(text)
@@ -313,7 +313,8 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     known, text = _integers(image_ids), _text_of(path)
     if known is None or text is None:
         return None
-    file, shape = scan_json.HeldText(path, text), _shape_alone(path, text)
+    file = scan_json.HeldText(path, text)
+    shape = _shape_alone(file, text)
     if shape is None:
         return None
     columns = scan_json.scan_detections(
@@ -330,11 +331,10 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     return Results(head, rows, keys=tuple(first))
 
 
-def _shape_alone(path: str, text: bytes) -> str | None:
+def _shape_alone(file: scan_json.JsonFile, text: bytes) -> str | None:
     """The iouType of results that have shapes and no boxes, as the first record decides; "" if they
     have boxes; None for captions and other files.
     """
-    file = scan_json.HeldText(path, text)
     try:
         at, byte = file.byte(0)
         begin, brace = file.byte(at + 1)

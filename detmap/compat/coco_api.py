@@ -160,7 +160,7 @@ class COCO(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             pass  # pycocotools knows what that means
         elif type(resFile) is str:
             with suppress(OSError, ValueError):  # pycocotools meets those too
-                open(resFile, opener=open_files.regular).close()
+                os.close(open_files.regular(resFile, os.O_RDONLY))
             source = open_results(resFile, self.getImgIds(), head)
         elif type(resFile) is np.ndarray:
             source = results_of_array(resFile, self.getImgIds(), head)

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from detmap.core.matching.matches import Matches
 from detmap.core.protocol import MAX_SUBSETS, MAX_THRESHOLDS, Grid, Protocol, Range, Subset
 from detmap.core.tables import Categories, Detections, Images, Truth
 from detmap.errors import DataError
+
+DILATION = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +44,7 @@ class Rules:
     limits: list[int]
     kind: str = "bbox"
     sigmas: tuple[float, ...] = ()
-    dilation: float = 0.02
+    dilation: float = DILATION
 
     @property
     def shape(self) -> str:
@@ -188,10 +190,9 @@ def evaluate_rows(objects: Rows, results: Rows, rules: Rules) -> Evaluated:
     order = np.argsort(rules.thresholds, kind="stable")
     for some in split_thresholds(len(order)):
         where = order[some]
-        protocol = protocol_of(rules.thresholds[where], rules.areas, rules.limits[-1], rules.kind)
-        protocol = replace(
-            protocol, iou=replace(protocol.iou, sigmas=rules.sigmas, dilation=rules.dilation)
-        )
+        limit, dilation = rules.limits[-1], rules.dilation if rules.kind == "boundary" else DILATION
+        how = rules.thresholds[where], rules.areas, limit, rules.kind, rules.sigmas, dilation
+        protocol = protocol_of(*how)
         try:
             evaluated.parts.append(Part(where, match(truth, detections, protocol)))
         except DataError:  # an overlap of 0/0
@@ -249,14 +250,29 @@ def protocol_of(
     areas: tuple[tuple[float, float], ...],
     limit: int,
     kind: str = "bbox",
+    sigmas: tuple[float, ...] = (),
+    dilation: float = DILATION,
 ) -> Protocol:
-    """COCO's protocol for an iouType, with these thresholds, areas and limit."""
+    """COCO's protocol for an iouType, with these thresholds, areas, limit, sigmas and dilation."""
+    return _protocol(tuple(thresholds.tolist()), areas, int(limit), kind, sigmas, dilation)
+
+
+@lru_cache(maxsize=16)  # a program evaluates under the same parameters again and again
+def _protocol(
+    thresholds: tuple[float, ...],
+    areas: tuple[tuple[float, float], ...],
+    limit: int,
+    kind: str,
+    sigmas: tuple[float, ...],
+    dilation: float,
+) -> Protocol:
     default = _default(f"coco-{kind}")
+    grid = Grid(thresholds)
     return replace(
         default,
-        iou=replace(default.iou, thresholds=Grid(tuple(thresholds.tolist()))),
+        iou=replace(default.iou, thresholds=grid, sigmas=sigmas, dilation=dilation),
         subsets=tuple(
             Subset(str(a), (Range("area", low, high),)) for a, (low, high) in enumerate(areas)
         ),
-        limits=replace(default.limits, max_dets=(int(limit),)),
+        limits=replace(default.limits, max_dets=(limit,)),
     )

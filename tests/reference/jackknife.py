@@ -19,12 +19,22 @@ def errors(
     return se, (math.fsum(halves) / len(halves) - whole) / (2**rate - 1)
 
 
-def error_of_ap(
-    se: float, bias: float, n_classes: int, step: float = 0.0, least: float = 0.0
-) -> float:
-    """The error of AP minus its bias; the share of the bias is at least `least`."""
-    of_bias = max(math.sqrt(0.01 + 1 / n_classes), least) * bias
+def error_of_ap(se: float, bias: float, n_classes: int, step: float = 0.0) -> float:
+    """The error of AP minus its bias."""
+    of_bias = math.sqrt(0.01 + 1 / n_classes) * bias
     return math.sqrt((1.12 * se) ** 2 + of_bias**2 + step**2)
+
+
+def error_of_difference(without: list[float], halves: list[float], step: float = 0.0) -> float:
+    """The standard error of a difference; halves of one split follow each other."""
+    of_parts = errors(0.0, without, halves, 1.0)[0] ** 2
+    pairs = [(halves[i], halves[i + 1]) for i in range(0, len(halves), 2)]
+    of_halves = math.fsum((one - other) ** 2 for one, other in pairs) / (4 * len(pairs))
+    means = [(one + other) / 2 for one, other in pairs]
+    center = math.fsum(means) / len(means)
+    twice = math.fsum((each - center) ** 2 for each in means) / (len(means) - 1)
+    square = max(0.6 * of_parts + 0.4 * of_halves - twice, of_parts / 2)
+    return math.sqrt(square + step**2)
 
 
 def logit_bounds(value: float, bias: float, error: float, q: float) -> tuple[float, float]:

@@ -75,11 +75,11 @@ def test_a_difference_is_that_of_plain_loops() -> None:
     (one,) = after.differences(before)
     apart = (after.parts - before.parts)[:, 0].tolist()
     value = float(after.value[0] - before.value[0])
-    se, bias = reference.errors(value, apart[:25], apart[25:], 2 / 3)
-    error = math.hypot(1.12 * se, max(math.sqrt(0.01 + 1 / 4), 0.3) * bias)
+    _, bias = reference.errors(value, apart[:25], apart[25:], 2 / 3)
+    error = reference.error_of_difference(apart[:25], apart[25:])
     half = reference.T24[0.975] * error
     assert (one.value, one.se, one.bias) == pytest.approx((value, error, bias), rel=1e-9)
-    assert (one.low, one.high) == pytest.approx((value - bias - half, value - bias + half))
+    assert (one.low, one.high) == pytest.approx((value - half, value + half))
     assert one.mdd == pytest.approx(reference.detectable(error))
     assert 0 < one.p < 1
     assert (one.p < 0.05) == (one.low > 0 or one.high < 0)
@@ -87,15 +87,36 @@ def test_a_difference_is_that_of_plain_loops() -> None:
     assert (back.value, back.p) == pytest.approx((-one.value, one.p))
 
 
-def test_the_share_of_an_unknown_bias_is_larger_for_few_classes_and_differences() -> None:
+def test_the_share_of_an_unknown_bias_is_larger_for_few_classes() -> None:
     assert rule_of_ap(1).of_bias == pytest.approx(math.sqrt(1.01))
     assert rule_of_ap(80).of_bias == pytest.approx(0.15, abs=1e-3)
     many = estimates(squared(VALUES), 100, rule_of_ap(80))
-    assert many.minus(many).rules[0].of_bias == 0.3
     ratio = estimates(squared(VALUES), 100, Rule())
     assert (ratio.rules[0].wider, ratio.rules[0].rate) == (1.08, 1.0)
     assert ratio.errors()[1][0] < many.errors()[1][0]
-    assert ratio.minus(ratio).rules[0] == Rule(1.0, 1.08, 0.3, 0.0)
+    assert ratio.minus(many).rules[0] == Rule(1.0, 1.12, many.rules[0].of_bias, 0.0)
+
+
+def test_the_error_of_a_mean_is_that_of_parts_and_of_halves() -> None:
+    """A mean has no part of second order: each variance is that of the mean."""
+    of = [estimates(mean_of(VALUES[k:]), 200) for k in (0, 200)]
+    found = [after.differences(before)[0].se for after, before in (of, of[::-1])]
+    own = (VALUES[:200] - VALUES[200:]).std(ddof=1) / math.sqrt(200)
+    assert found[0] == found[1] == pytest.approx(own, rel=0.25)
+
+
+def test_what_moves_the_means_of_halves_is_taken_off_once() -> None:
+    """A product of two sums of signs has no linear part: parts and halves count it twice."""
+    rng = np.random.default_rng(5)
+    ratio = []
+    for _ in range(60):
+        u, v = rng.choice([-1.0, 1.0], (2, 200))
+        own = estimates(lambda some, u=u, v=v: float(u[some].mean() * v[some].mean()), 200)
+        (one,) = own.differences(estimates(lambda some: 0.0, 200))
+        ratio.append((one.se**2, own.errors()[0][0] ** 2))
+    se, of_parts = np.mean(ratio, axis=0)
+    assert se < 0.75 * of_parts
+    assert se == pytest.approx(200.0**-2, rel=0.3)
 
 
 def test_equal_detectors_have_a_p_value_of_one_on_enough_images() -> None:

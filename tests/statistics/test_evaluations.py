@@ -157,9 +157,6 @@ def test_rules_by_metric_and_class() -> None:
 def test_single_classes_at_few_points_of_recall_have_no_interval(integrator: str) -> None:
     found = detmap.summarize(draw(5, 200, integrator)).intervals()
     eleven = integrator == "eleven_point"
-    made = detmap.summarize(draw(5, 200, integrator))
-    rule = made.evaluate_subsets(subsets(units(made.matches.image_ids), 0)).estimates.rules[0]
-    assert rule.minus(rule).of_bias == max(0.7 if eleven else 0.3, rule.of_bias)
     one = found.per_class["class 0"]["AP"]
     assert ("few recall points" in one.why_not) is eleven
     assert found.metrics["AP"].why_not == ""

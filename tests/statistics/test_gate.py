@@ -68,12 +68,10 @@ def test_no_drop_is_smaller_than_none() -> None:
 def test_a_gate_passes_from_its_edge_on(kind: str, edge: float) -> None:
     assert not judge(Gate(kind, edge - 1e-6)).passed
     assert judge(Gate(kind, edge + 1e-6)).passed
-    biased = {"difference": -0.02, "bias": 0.005}  # the difference is too high: it dropped by more
-    assert not judge(Gate(kind, edge + 0.5 - 1e-6), **biased).passed
-    assert judge(Gate(kind, edge + 0.5 + 1e-6), **biased).passed
     assert judge(Gate(kind, 2.0), alpha=0.5).passed is (kind == "fail-if-drop")  # at the edge
-    untested = biased | {"why_not": "few images"}
-    assert judge(Gate(kind, edge + 1e-6), **untested).passed
+    for other in ({"bias": 0.005}, {"why_not": "few images"}):
+        assert not judge(Gate(kind, edge - 1e-6), **other).passed
+        assert judge(Gate(kind, edge + 1e-6), **other).passed
     assert judge(Gate(kind, edge + 1e-6, "mAP", "cat")).passed
 
 
@@ -91,7 +89,7 @@ def test_without_a_standard_error_the_margin_decides(kind: str, se: float) -> No
 @pytest.mark.parametrize("kind, edge", [("fail-if-drop", 2 - T), ("require-within", 2 + T)])
 def test_a_rise_of_a_miss_rate_is_a_drop(kind: str, edge: float) -> None:
     for metric in ("MR50", "MR-2"):
-        worse = {"metric": metric, "difference": 0.025, "bias": 0.005}
+        worse = {"metric": metric, "difference": 0.02}
         assert not judge(Gate(kind, edge - 1e-6, metric), **worse).passed
         assert judge(Gate(kind, edge + 1e-6, metric), **worse).passed
         assert judge(Gate(kind, 0.01, metric), metric=metric, difference=-0.3).passed
@@ -103,14 +101,13 @@ def test_a_rise_of_a_miss_rate_is_a_drop(kind: str, edge: float) -> None:
 def test_the_line_says_why() -> None:
     assert judge(Gate("fail-if-drop", 1.0)).line == (
         "PASS: mAP dropped by 0.0200, allowed 0.01 (alpha 0.05; standard error 0.0100; "
-        "bias +0.0000, subtracted; minimum detectable difference with 1,000 images: 0.0300; "
+        "minimum detectable difference with 1,000 images: 0.0300; "
         "to detect a drop of 0.01 takes about 9,000 images)"
     )
-    seen = judge(Gate("require-within", 3.0, "", "cat"), difference=0.02346, mdd=0.03, bias=0.0123)
+    seen = judge(Gate("require-within", 3.0, "", "cat"), difference=0.02346, mdd=0.03)
     assert seen.line == (
         "PASS: AP of cat rose by 0.0235, to show: a drop smaller than 0.03 (alpha 0.05; "
-        "standard error 0.0100; bias +0.0123, subtracted; "
-        "minimum detectable difference with 1,000 images: 0.0300)"
+        "standard error 0.0100; minimum detectable difference with 1,000 images: 0.0300)"
     )
     none = judge(Gate("fail-if-drop", 0.0), difference=0.0, se=math.nan, why_not="few images")
     assert none.line == (

@@ -1,6 +1,8 @@
 """What an evaluator holds after each call: results, images, copies, and the images of all ranks."""
 
 import copy
+import io
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -112,3 +114,85 @@ def test_a_second_gathering_of_the_ranks_is_refused_until_the_reset(
         stream.sync()
     stream.reset()
     assert len(fed().sync()) == 1
+
+
+def refused(stream: Evaluator, times: int = 1) -> Evaluator:
+    """After batches whose error the caller catches."""
+    for _ in range(times):
+        with pytest.raises(DataError):
+            stream.update([plain()[0]], [{"boxes": [[0, 0, 1, 1]], "labels": ["nobody"]}])
+    return stream
+
+
+def note_on_refused(stream: Evaluator) -> list[str]:
+    return [str(note) for note in stream.compute().notes if note.code == "batch-refused"]
+
+
+@pytest.mark.parametrize("classes", [["a", "b"], None], ids=["given", "as they come"])
+def test_a_refused_batch_is_counted_wherever_the_images_go(
+    classes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def new() -> Evaluator:
+        stream = Evaluator(classes=classes)
+        stream.update([plain()[0]], [plain()[1]])
+        return stream
+
+    stream = new()
+    assert note_on_refused(stream) == []
+    before = stream.compute().signature
+    assert note_on_refused(refused(stream)) == [
+        "1 update was refused with an error and is not counted"
+    ]
+    assert stream.compute().signature == before
+    other = refused(Evaluator(classes=classes), 2)  # has no image
+    assert note_on_refused(stream + other) == [
+        "3 updates were refused with an error and are not counted"
+    ]
+    assert note_on_refused(stream.merge(other)) == note_on_refused(new() + stream)
+    assert note_on_refused(refused(stream))[0].startswith("4 ")
+    assert note_on_refused(pickle.loads(pickle.dumps(stream)))[0].startswith("4 ")
+    file = io.BytesIO()
+    stream.save(file)
+    file.seek(0)
+    loaded = Evaluator.load(file)
+    assert note_on_refused(loaded)[0].startswith("4 ")
+    monkeypatch.setattr(torch_ranks, "are_there", lambda: True)
+    monkeypatch.setattr(torch_ranks, "gather", lambda state, group: [state, other._state()])
+    assert note_on_refused(stream.sync())[0].startswith("6 ")
+    stream.reset()
+    assert note_on_refused(stream) == []
+
+
+@pytest.mark.parametrize(
+    ("side", "wrong", "key"),
+    [
+        ("targets", "is_crowd", "iscrowd"),
+        ("targets", "crowd", "iscrowd"),
+        ("targets", "label", "labels"),
+        ("targets", "areas", "area"),
+        ("predictions", "score", "scores"),
+        ("predictions", "Boxes", "boxes"),
+    ],
+)
+def test_a_misspelt_key_is_refused_with_the_right_one(side: str, wrong: str, key: str) -> None:
+    pair = {"predictions": {**plain()[0]}, "targets": {**plain()[1]}}
+    value = pair[side].pop(key, [0, 0])
+    pair[side][wrong] = value
+    stream = Evaluator(classes=["a", "b"])
+    message = rf"{side}\[0\]: unknown key '{wrong}' \(write '{key}', or rename the key"
+    with pytest.raises(DataError, match=message):
+        stream.update([pair["predictions"]], [pair["targets"]])
+    pair[side] |= {key: value}  # now the other one is the caller's own
+    pair["targets" if side == "predictions" else "predictions"].pop(wrong, None)
+    stream.update([pair["predictions"]], [pair["targets"]])
+    assert stream.compute().counts()["objects"] == 2
+
+
+def test_other_unknown_keys_are_ignored() -> None:
+    predicted, annotated = plain()
+    own = {"file_name": "a.jpg", "size": (9, 9), "class_labels": [1], "caption": "", 5: 0, "": 0}
+    stream = Evaluator(classes=["a", "b"])
+    stream.update([{**predicted, **own, "logits": 0}], [{**annotated, **own, "track_id": 0}])
+    assert stream.compute().metrics["AP"] == pytest.approx(1)
+    with pytest.raises(DataError, match="unknown key 'mask'"):
+        Evaluator("coco-segm").update([{**predicted, "mask": 0}], [annotated])

@@ -17,7 +17,7 @@ from detmap.analysis.diagnosis.ranked_lists import Ranked
 from detmap.analysis.diagnosis.sections import Parts
 from detmap.core.curves import scores as curves
 from detmap.core.protocol.metric_rows import NO_LIMIT, MetricRow
-from detmap.core.statistics.estimates import Difference, Estimates, Interval
+from detmap.core.statistics.estimates import OF_ONE, Difference, Estimates, Interval
 from detmap.core.statistics.evaluations import evaluate_matches
 from detmap.core.statistics.formulas.multiple_comparisons import holm
 from detmap.core.statistics.refusals import LEAST_OF_CLASS, reason
@@ -25,7 +25,6 @@ from detmap.core.statistics.sampling_units import Units, units
 from detmap.core.statistics.subsets import Subsets, subsets
 
 LEVEL = 0.95
-MOST_PAIRS = 12
 WIDER_GAIN = 1.2  # `Rule.wider`: few images have the cases of one kind of error
 
 
@@ -85,7 +84,6 @@ class Uncertainty:
     calibration : ECE, largest and mean deviation, D-ECE; None where scores are no probabilities
     overlap : mean overlap of the true positives
     olrp : oLRP, of localization, of false positives, of misses
-    confused : share of the true class's objects, of the pairs that are most confused
     """
 
     units: Units
@@ -99,7 +97,6 @@ class Uncertainty:
     calibration: Sampled | None
     overlap: Sampled
     olrp: Sampled
-    confused: Sampled
 
     def rates(self, k: int) -> tuple[int, int, int]:
         """Places in `classes` of precision, recall and F1 of the listed class at position k."""
@@ -165,7 +162,6 @@ def uncertainty(
         every.get("calibration"),
         every["overlap"],
         every["olrp"],
-        every["confused"],
     )
 
 
@@ -186,7 +182,7 @@ def _gain(after: Estimates, before: Estimates, n_changed: int) -> Estimates:
     """
     gain = after.minus(before)
     (rule,) = gain.rules
-    rule = rule._replace(wider=WIDER_GAIN, step=0.0)
+    rule = rule._replace(wider=WIDER_GAIN, of_bias=max(rule.of_bias, OF_ONE), step=0.0)
     if n_changed < LEAST_OF_CLASS and not rule.why_not:
         rule = rule._replace(why_not=reason("cases", gain.subsets.units, m=n_changed))
     gain = replace(gain, rules=(rule,))
@@ -211,11 +207,4 @@ def _makers(
         ),
         "overlap": lambda: diagnosis_replicates.localised(diagnosis),
         "olrp": lambda: diagnosis_replicates.least_lrp(diagnosis),
-        "confused": lambda: diagnosis_replicates.confused(diagnosis, known.confusion, pairs(known)),
     }
-
-
-def pairs(known: Parts) -> list[tuple[int, int]]:
-    """Places of the classes that are most often confused: true, predicted."""
-    place = {name: k for k, name in enumerate(known.confusion.classes)}
-    return [(place[true], place[taken]) for true, taken, _ in known.confusion.confused(MOST_PAIRS)]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
 from detmap.analysis.diagnosis.calibration import Bins
-from detmap.analysis.diagnosis.confusion import Confusion
 from detmap.analysis.diagnosis.image_sums import tally
 from detmap.analysis.diagnosis.olrp import overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import Point, found_from
@@ -249,25 +248,6 @@ def recalled(diagnosis: Diagnosis, objects: Sequence[NDArray[np.bool_]], score: 
         return ratio(found, n)
 
     return Part(_once(evaluate, n_images), evaluate, sums.n_images())
-
-
-def confused(diagnosis: Diagnosis, found: Confusion, pairs: Sequence[tuple[int, int]]) -> Part:
-    """Share of the objects of a class that are taken for another, for some pairs of their
-    positions: (P,).
-    """
-    n_images, n = len(diagnosis.truth.images), len(found.classes)
-    true, predicted, image = found.cases
-    of_pair, ones = np.full(len(true), -1), np.ones(len(true))
-    for k, (i, j) in enumerate(pairs):
-        of_pair[(true == i) & (predicted == j)] = k
-    cases = tally(of_pair, image, [ones], len(pairs), n_images)
-    objects = tally(np.where(true < n, true, -1), image, [ones], n, n_images)
-    rows = np.array([i for i, _ in pairs], dtype=np.int64)
-
-    def evaluate(weights: Floats) -> Floats:
-        return ratio(cases.totals(weights)[:, 0], objects.totals(weights)[rows, 0])
-
-    return Part(_once(evaluate, n_images), evaluate, objects.n_images()[rows])
 
 
 def least_lrp(diagnosis: Diagnosis) -> Part:

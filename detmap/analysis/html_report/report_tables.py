@@ -6,24 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from detmap.analysis.diagnosis.diagnosis_intervals import (
-    MOST_PAIRS,
-    Sampled,
-    Uncertainty,
-    differences,
-    joined,
-)
+from detmap.analysis.diagnosis.diagnosis_intervals import Sampled, Uncertainty, differences, joined
 from detmap.analysis.diagnosis.operating_sweep import OVERALL
 from detmap.analysis.diagnosis.tide import MEANING
 from detmap.analysis.html_report.gather import Run, listed_classes
 from detmap.analysis.html_report.image_files import named
-from detmap.analysis.html_report.numbers import Number, interval_at, known, moved
+from detmap.analysis.html_report.numbers import Number, interval_at, known, moved, points
 from detmap.analysis.html_report.what_changed import class_differences, difference
 from detmap.core.statistics.estimates import Difference, Interval
 from detmap.core.statistics.refusals import LEAST_OF_TEST
 from detmap.errors import few
 
 IMAGES_SHOWN = 25
+MOST_PAIRS = 12  # of confused classes
 F1 = 2  # place in precision, recall, F1
 CHANGE = "B - A"
 
@@ -260,19 +255,17 @@ def best(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def confused(runs: Sequence[Run]) -> dict[str, Any]:
-    """The pairs of classes that a detector confuses most, with their share of the true class."""
+    """The pairs of classes that a detector confuses most, with their share of the true class,
+    without an interval: the pairs are chosen for their many cases, which makes shares too high.
+    """
     two = len(runs) == 2
     header = [*(["detector"] if two else []), "true", "predicted", "count", "% of true class"]
     rows = []
     for letter, run in zip("AB", runs, strict=False):
-        drawn, n_classes = run.uncertainty, len(run.confusion.classes)
-        n_objects = np.bincount(run.confusion.cases[0], minlength=n_classes)
+        n_objects = np.bincount(run.confusion.cases[0], minlength=len(run.confusion.classes))
         place = {name: k for k, name in enumerate(run.confusion.classes)}
-        for q, (true, taken, n) in enumerate(
-            run.confusion.confused(MOST_PAIRS)[: MOST_PAIRS // len(runs)]
-        ):
-            interval = interval_at(drawn.confused, q) if drawn else None
-            share = known(n / int(n_objects[place[true]]), interval)
+        for true, taken, n in run.confusion.confused(MOST_PAIRS // len(runs)):
+            share = points(n / int(n_objects[place[true]]))
             rows.append([*([letter] if two else []), true, taken, n, share])
     return {"header": header, "rows": rows}
 

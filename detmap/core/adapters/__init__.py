@@ -270,7 +270,7 @@ def detection_reader(
     truth, policy = _policy(truth, given, protocol_unknown, protocol_classes)
     path = registry.checked_path(path)
     with readable(path), explained(path, "detections", format or preferred_format or None):
-        if format is None and not preferred_format and path.is_dir():
+        if format is None and not preferred_format and open_files.is_folder(path):
             from detmap.core.adapters.voc import result_files
 
             format = "voc" if result_files.are_of_classes(path, truth, policy) else None

@@ -345,9 +345,11 @@ def unpacked(path: str | Path, *, times: int = 1, what: str = "reading the file"
 
 def shown(path: str | Path) -> str:
     """Returns a path as printable text: bytes that are not UTF-8 in hexadecimal."""
-    if not isinstance(path, str | bytes | os.PathLike):
-        raise DataError("path", f"a {type(path).__name__}", "give the path of a file")
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    try:
+        return os.fsencode(path).decode("utf-8", "backslashreplace")
+    except TypeError:
+        what = f"a {type(path).__name__}"
+        raise DataError("path", what, "give the path of a file") from None
 
 
 def _open(path: str | Path) -> tuple[int, int]:

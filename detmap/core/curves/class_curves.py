@@ -9,6 +9,7 @@ from detmap.core.base.parallel import each_batch
 from detmap.core.curves import terms
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import AveragePrecision
+from detmap.core.tables.grouping import sizes
 
 
 def empty_summary(
@@ -48,7 +49,8 @@ def integrate(
     from detmap.kernels import curves as kernels
 
     n_areas, n_thresholds = summary.n_tp.shape[1:]
-    most = np.minimum(np.diff(matches.off), np.diff(matches.obj_off))
+    n_rows = sizes(matches.off)
+    most = np.minimum(n_rows, sizes(matches.obj_off))
 
     def score_weighted(some: NDArray[np.int32]) -> None:
         from detmap.kernels.resampling import weighted
@@ -77,8 +79,7 @@ def integrate(
         )
 
     score = score_some if weight is None else score_weighted
-    sizes = np.diff(matches.off)[classes]
-    each_batch(lambda batch: score(classes[batch]), sizes, threads)
+    each_batch(lambda batch: score(classes[batch]), n_rows[classes], threads)
 
 
 def block(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.matching.matches import Matches
-from detmap.core.tables.grouping import labels
+from detmap.core.tables.grouping import labels, sizes
 
 
 def positives(matches: Matches) -> NDArray[np.int64]:
@@ -38,7 +38,7 @@ def count_per_class(
 ) -> NDArray[Any]:
     """(K,) rows per class, or their weight."""
     if weight is None and some is None:
-        return np.diff(off)
+        return sizes(off)
     each = np.ones(len(image)) if weight is None else weight[image]
     if some is not None:
         each = np.where(some, each, 0.0)

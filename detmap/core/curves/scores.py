@@ -29,6 +29,7 @@ from detmap.core.curves import (
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import AveragePrecision
 from detmap.core.protocol.integrators import integrator
+from detmap.core.tables import grouping
 from detmap.errors import ProtocolError
 
 
@@ -192,7 +193,9 @@ def scores(
         matches, weight = image_weights.weighted(matches, weight, ap)
     limits = np.array(protocol.max_dets(), dtype=np.int64)
     n_objects = counts.n_objects(matches, weight, counted=True)
-    positives = counts.n_objects(matches, weight, counted=ap.recall_over == "counted")
+    positives = n_objects
+    if ap.recall_over != "counted":
+        positives = counts.n_objects(matches, weight, counted=False)
     judged = np.flatnonzero((positives > 0).any(axis=1))
     shape = _terms_shape(matches, ap, len(judged))
     in_blocks, whole = math.prod(shape) > terms.MOST_KEPT, every_rank.needed(protocol, ap)
@@ -373,14 +376,15 @@ def sample(
         f"precision, recall and scores of {n_classes} classes at {len(points)} recall points",
         "choose fewer classes, areas, limits or thresholds",
     )
-    samples = kernels.Samples(
-        np.full(shape, -1.0), np.full(shape, -1.0), np.full((shape[0], *shape[2:]), -1.0)
-    )
+    # As one block: glibc keeps freed memory up to twice the largest block that it had to map, and
+    # new pages would take as long as the samples themselves.
+    precision, score = np.full((2, *shape), -1.0)
+    samples = kernels.Samples(precision, score, np.full((shape[0], *shape[2:]), -1.0))
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     ap = matches.protocol.ap
     rule = kernels.Integrator(ap.rule.code(), points, ap.epsilon)
-    sizes = np.diff(matches.off)
-    most = np.minimum(sizes, np.diff(matches.obj_off))  # an upper bound of TP
+    sizes = grouping.sizes(matches.off)
+    most = np.minimum(sizes, grouping.sizes(matches.obj_off))  # an upper bound of TP
 
     def sample_some(classes: NDArray[np.int32]) -> None:
         n_most = int(most[classes].max())

@@ -87,7 +87,7 @@ def total(parts: Iterator[NDArray[Any]], n: int) -> Any:
 
 def _halved(queue: _Queue, n: int) -> Any:
     if n <= max(BLOCK, 128):
-        return np.sum(queue.take(n))
+        return np.add.reduce(queue.take(n))
     half = n // 2
     half -= half % 8
     left = _halved(queue, half)
@@ -98,15 +98,18 @@ class _Queue:
     """Numbers in parts, read in other counts."""
 
     def __init__(self, parts: Iterator[NDArray[Any]]) -> None:
-        self.parts, self.rest = parts, np.empty(0)
+        self.parts, self.rest = parts, NOTHING
 
     def take(self, n: int) -> NDArray[Any]:
         """The next n numbers."""
-        taken = [self.rest[:n]]
-        n, self.rest = n - len(taken[0]), self.rest[n:]
+        taken: list[NDArray[Any]] = []
         while n:
-            self.rest = np.empty(0)  # frees memory before the next part
-            part = next(self.parts)
-            taken.append(part[:n])
-            n, self.rest = n - len(taken[-1]), part[n:]
-        return taken[0] if len(taken) == 1 else np.concatenate(taken[not len(taken[0]) :])
+            if not len(self.rest):
+                self.rest = NOTHING  # frees memory before the next part
+                self.rest = next(self.parts)
+            taken.append(self.rest[:n])
+            n, self.rest = n - len(taken[-1]), self.rest[n:]
+        return taken[0] if len(taken) == 1 else np.concatenate(taken or [NOTHING])
+
+
+NOTHING = np.empty(0)

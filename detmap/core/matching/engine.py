@@ -21,7 +21,7 @@ from detmap.core.matching.scope import clipped, noted_upright, scope_notes
 from detmap.core.matching.score_rules import limit_notes, rescored
 from detmap.core.overlaps import producer
 from detmap.core.protocol import Protocol
-from detmap.core.tables import Detections, Note, Truth, require_truth_of
+from detmap.core.tables import Detections, Note, Truth, grouping, require_truth_of
 from detmap.core.tables.digests import image_digests
 from detmap.core.tables.grouping import group, places_of
 from detmap.errors import DataError, ProtocolError
@@ -77,9 +77,7 @@ def match(
             f"evaluation.rule {protocol.evaluation.rule} has no matches at IoU thresholds",
             "use `detmap.evaluate` or `detmap eval`",
         )
-    truth, detections = protocol.classes.rename(truth, detections)
-    require_truth_of(detections, truth)
-    truth, detections = clipped(noted_upright(truth, protocol), detections, protocol)
+    truth, detections = prepare(truth, detections, protocol)
     if protocol.boxes.aspect or protocol.detections.margins:
         from detmap.core.matching.subset_by_subset import match_subsets
 
@@ -91,6 +89,13 @@ def match(
         return match_in_order(truth, detections, protocol, taken=taken, shared=shared)
     roles = read_roles(truth, detections, protocol, threads)
     return judge(truth, detections, protocol, roles, threads=threads, taken=taken, shared=shared)
+
+
+def prepare(truth: Truth, detections: Detections, protocol: Protocol) -> tuple[Truth, Detections]:
+    """Returns the tables with the protocol's classes and boxes, before scores are changed."""
+    truth, detections = protocol.classes.rename(truth, detections)
+    require_truth_of(detections, truth)
+    return clipped(noted_upright(truth, protocol), detections, protocol)
 
 
 def judge(
@@ -106,7 +111,7 @@ def judge(
     """Does `match` with known roles."""
     with Workers(len(detections), threads) as workers:
         digest = workers.start(lambda: digests((truth, detections), shared))  # beside what follows
-        objects, rows, assigned = _match_cells(
+        objects, rows, assigned = match_cells(
             truth, detections, protocol, roles, workers, taken=taken
         )
         if len(detections) > LARGE:
@@ -130,16 +135,18 @@ def judge(
         )
 
 
-def _match_cells(
+def match_cells(
     truth: Truth,
     detections: Detections,
     protocol: Protocol,
     roles: Roles,
     workers: Workers,
     *,
-    taken: bool,
+    taken: bool = False,
 ) -> tuple[ObjectColumns, Verdicts, Assignments | None]:
-    """The objects in the kernels' layout, the match results, and the assignments if requested."""
+    """Returns the objects in the kernels' layout, the match results, and the assignments if
+    requested.
+    """
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
 
@@ -159,7 +166,7 @@ def _match_cells(
         np.zeros((len(truth), n_subsets), dtype=word),
         np.zeros((0, 2), dtype=np.int64),
     )
-    sizes, obj_sizes = np.diff(columns.off), np.diff(objects.off)
+    sizes, obj_sizes = grouping.sizes(columns.off), grouping.sizes(objects.off)
     kept: list[Takings] = []
 
     def match_some(classes: NDArray[np.int32]) -> None:
@@ -227,7 +234,9 @@ def _allocate(
     off = _offsets_within(columns, limit)
     n_rows, size = int(off[-1]), n_subsets * np.dtype(word).itemsize
     memory.require(
-        n_rows * (20 + 2 * size) + n_objects * size + 24 * int(np.diff(columns.off).max(initial=0)),
+        n_rows * (20 + 2 * size)
+        + n_objects * size
+        + 24 * int(grouping.sizes(columns.off).max(initial=0)),
         "match",
         f"matching {n_rows} detections",
     )
@@ -349,7 +358,9 @@ def _offsets_within(columns: DetectionColumns, limit: int) -> NDArray[np.int64]:
         return columns.off
     kept = np.empty(len(columns.off) - 1, dtype=np.int64)
     count_within(columns.image, columns.rows, columns.off, limit, kept)
-    return np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    off = np.zeros(len(columns.off), dtype=np.int64)
+    np.cumsum(kept, out=off[1:])
+    return off
 
 
 def _flags(words: NDArray[np.uint64], n_subsets: int) -> NDArray[np.bool_]:

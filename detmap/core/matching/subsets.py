@@ -177,7 +177,7 @@ def attribute_values(truth: Truth, name: str, protocol: Protocol) -> Floats:
 
 def _ranges(protocol: Protocol, attribute: str) -> Floats:
     """(A, 2) the range of an attribute in each subset; -inf to inf if none."""
-    bounds = np.tile([-np.inf, np.inf], (len(protocol.subsets), 1))
+    bounds = np.array([[-np.inf, np.inf]] * len(protocol.subsets))
     for a, subset in enumerate(protocol.subsets):
         for r in subset.ranges:
             if r.attribute == attribute:

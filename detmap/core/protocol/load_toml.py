@@ -44,17 +44,17 @@ TOOLS = "tools"
 
 def names() -> list[str]:
     """The protocols of benchmarks that detmap ships."""
-    return list(_stems(folder("configs")))
+    return list(_stems(""))
 
 
 def tools() -> list[str]:
     """The protocols of named tools that detmap ships."""
-    return list(_stems(folder("configs") / TOOLS))
+    return list(_stems(TOOLS))
 
 
 @cache  # the package does not change while it runs
-def _stems(place: Path) -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in place.glob("*.toml")))
+def _stems(inside: str) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in (folder("configs") / inside).glob("*.toml")))
 
 
 @cache
@@ -91,26 +91,25 @@ def load(name_or_path: str | Path) -> Protocol:
             f"{_shown(name_or_path)} is no protocol",
             "give a name or the path of a file",
         )
-    folded = str(name_or_path).lower()
-    if folded in (*NEWEST, *names(), *tools()):  # VOC2007 is voc2007
-        name_or_path = NEWEST.get(folded, folded)
+    text, known = str(name_or_path), [*NEWEST, *names(), *tools()]
+    folded = text.lower()  # VOC2007 is voc2007
+    if folded in known:
+        path = shipped(NEWEST.get(folded, folded))
+        assert path is not None
+        return _shipped_protocol(path)
     own = Path(name_or_path)
-    stock = "/" not in str(name_or_path) and own.suffix != ".toml"
-    if stock and str(name_or_path) not in {*names(), *tools()}:
-        known = [*NEWEST, *names(), *tools()]
+    if "/" not in text and own.suffix != ".toml":
         from detmap.core.base.suggestions import did_you_mean  # for messages alone
 
-        hint = did_you_mean("protocol", str(name_or_path), known)
+        hint = did_you_mean("protocol", text, known)
         raise ProtocolError(
             "protocol",
-            f"no protocol {str(name_or_path)[:LONG]!r}",
+            f"no protocol {text[:LONG]!r}",
             f"{hint}`detmap show` lists all"
             if hint
             else f"there are {', '.join(names())}, and {len(tools())} tools: see `detmap show`",
         )
-    path = shipped(str(name_or_path)) if stock else own
-    assert path is not None
-    return _shipped_protocol(path) if stock else replace(_from_path(path), stock=False)
+    return replace(_from_path(own), stock=False)
 
 
 def _from_path(path: Path) -> Protocol:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Annotated, Any
 
 import numpy as np
@@ -175,14 +176,7 @@ class Protocol(Immutable, Value):
         """Whether matching uses only the order and types of the benchmarks: stable sorts, float64,
         detections in the ranking of their class.
         """
-        tree = {"boxes": self.boxes, "iou": self.iou, "matching": self.matching}
-        tree |= {"detections": self.detections, "ranking": self.ranking}
-        known = all(
-            getattr(tree[key.split(".")[0]], key.split(".")[1]) in values
-            for key, values in STOCK_ORDER.items()
-        )
-        what = set(dict(self.matching.neutral).values())
-        return known and not what & {"absent", *REGIONS}
+        return _uses_default_order(self)
 
     def image_by_image(self) -> bool:
         """Whether partial results can be merged: the order of all detections must not come from an
@@ -274,6 +268,14 @@ class Protocol(Immutable, Value):
         """
         rows, left_out = _metric_rows(self)
         return list(rows), list(left_out)
+
+
+@lru_cache(maxsize=64)
+def _uses_default_order(protocol: Protocol) -> bool:
+    """`Protocol.uses_default_order`."""
+    known = all(attrgetter(key)(protocol) in values for key, values in STOCK_ORDER.items())
+    what = set(dict(protocol.matching.neutral).values())
+    return known and not what & {"absent", *REGIONS}
 
 
 @lru_cache(maxsize=64)  # an evaluation asks for the rows of its protocol dozens of times

@@ -113,11 +113,9 @@ class Result(MetricAccess, Tabular):
 
     @cached_property
     def _metrics(self) -> dict[str, float]:
-        categories = self.verdicts.categories
-        return {
-            row.name: aggregation.mean(self.scores, row, self.protocol, categories)
-            for row in self.rows
-        } | dict(self.extra)
+        of = self.protocol, self.verdicts.categories
+        means = {row.name: aggregation.mean(self.scores, row, *of) for row in self.rows}
+        return means | dict(self.extra)
 
     @cached_property
     def per_class(self) -> ClassRows:

@@ -41,11 +41,11 @@ class Pair(ProposesNames):
     ----------
     a, b : names of the detectors
     metric : name of the metric
-    difference, se : the difference, and the standard error of the difference minus its bias
-    low, high : confidence interval of the difference, corrected for its bias
-    bias : small-sample bias of the difference
-    p, p_adjusted : p-value of no difference, corrected for the bias like the interval; and adjusted
-        for the number of comparisons (intervals are not)
+    difference, se : the difference and its standard error
+    low, high : confidence interval of the difference
+    bias : small-sample bias of the difference; it is not subtracted
+    p, p_adjusted : p-value of no difference; and adjusted for the number of comparisons (intervals
+        are not)
     mdd : minimum detectable difference: this test detects it with a power of 0.8
     why_not : why there is no interval and no test; "" if there are
     """
@@ -62,11 +62,6 @@ class Pair(ProposesNames):
     p_adjusted: float
     mdd: float
     why_not: str
-
-    @property
-    def outside(self) -> bool:
-        """Whether the difference is outside its interval, which is corrected for the bias."""
-        return self.difference < self.low or self.difference > self.high
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for undefined values and an empty reason."""

@@ -10,6 +10,9 @@ few images is too high. The error of x - b is hypot(w se, c b, step), and Studen
 G - 1 degrees of freedom gives the bounds, on the logit scale for fractions. The constants were
 chosen by simulation (docs/statistics.md).
 
+The bias of a difference of two detectors is far below its standard error, and subtracting it would
+add noise, so the bounds lie around the difference itself.
+
 Source: Kott 2001, The delete-a-group jackknife, J. Official Statistics 17(4).
 """
 
@@ -33,8 +36,8 @@ Floats = NDArray[np.float64]
 RATE_OF_AP, RATE_OF_RATIO = 2 / 3, 1.0  # the bias falls by 2^rate if the images double
 WIDER, WIDER_RATIO = 1.12, 1.08  # a number minus its bias varies more than the number
 OF_BIAS = 0.15  # share of the bias of a ratio that is not known
-OF_FEW_POINTS = 0.7  # of a difference of AP at few points of recall
-OF_AP, OF_DIFFERENCE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes
+OF_AP, OF_ONE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes; of one of many
+OF_HALVES = 0.4  # weight of the variance of halves: 16 degrees of freedom beside 24 of the parts
 POWER = 0.8  # of the test for the minimum detectable difference
 
 
@@ -43,7 +46,7 @@ class Rule(NamedTuple):
 
     Parameters
     ----------
-    rate : r; wider : w; of_bias : c; apart : c of a difference is at least this
+    rate : r; wider : w; of_bias : c
     step : standard error that the subsets do not show, since they are read by a smooth rule
     why_not : why the number has no interval whatever its values are; "" for no reason
     alone : units of a single class, for exact intervals at 0 and 1; 0 for other numbers
@@ -53,7 +56,6 @@ class Rule(NamedTuple):
     wider: float = WIDER_RATIO
     of_bias: float = OF_BIAS
     step: float = 0.0
-    apart: float = OF_DIFFERENCE
     why_not: str = ""
     alone: int = 0
 
@@ -62,7 +64,7 @@ class Rule(NamedTuple):
         return Rule(
             self.rate,
             max(self.wider, other.wider),
-            max(self.of_bias, other.of_bias, self.apart, other.apart),
+            max(self.of_bias, other.of_bias),
             math.hypot(self.step, other.step),
             why_not=self.why_not or other.why_not,
         )
@@ -75,7 +77,7 @@ def rule_of_ap(n_classes: int, step: float = 0.0) -> Rule:
 
 def rule_of_one(step: float = 0.0) -> Rule:
     """The rule of AP of one of many classes."""
-    return rule_of_ap(1, step)._replace(of_bias=OF_DIFFERENCE)
+    return rule_of_ap(1, step)._replace(of_bias=OF_ONE)
 
 
 def rule_of_best() -> Rule:
@@ -85,7 +87,7 @@ def rule_of_best() -> Rule:
 
 def rule_of_deviations() -> Rule:
     """The rule of a sum of absolute deviations, whose bias depends on how many are noise."""
-    return Rule(RATE_OF_RATIO, WIDER, OF_DIFFERENCE)
+    return Rule(RATE_OF_RATIO, WIDER, OF_ONE)
 
 
 class Numbers(Value):
@@ -137,8 +139,8 @@ class Difference(Numbers):  # as `Interval`
 
     Parameters
     ----------
-    value, low, high, bias, why_not : as in `Interval`
-    se : standard error of the difference minus its bias
+    value, se, low, high, why_not : as in `Interval`
+    bias : as in `Interval`; it is not subtracted
     p : two-sided p-value of no difference, from Student's t
     mdd : minimum detectable difference: the test detects it with a power of 0.8
     """
@@ -188,15 +190,32 @@ class Estimates:
         """(Q,) standard errors, biases, and errors of the numbers minus their biases."""
         g = self.subsets.n_parts
         rate, wider, of_bias, step = np.array([rule[:4] for rule in self.rules]).reshape(-1, 4).T
-        if not g:
-            nothing = np.full(len(self.value), np.nan)
-            return nothing, nothing, nothing
-        without, halves = self.parts[:g], self.parts[g:]
-        apart = without - _total(without) / g
-        se = np.sqrt((g - 1) / g * _total(apart**2))
-        bias = (_total(halves) / len(halves) - self.whole) / (2**rate - 1)
+        se, halves = np.sqrt(self._of_parts()), self.parts[g:]
+        bias = (_total(halves) / max(1, len(halves)) - self.whole) / (2**rate - 1)
         error = np.hypot(np.hypot(wider * se, of_bias * bias), np.where(se > ROUNDING, step, 0.0))
         return se, bias, error
+
+    def spread(self) -> Floats:
+        """(Q,) standard errors of differences: the variance of the parts and that of the halves,
+        minus that of the means of both halves between splits. A number that is not linear in the
+        images has a part of second order. The first two count it twice; it alone moves the means,
+        and it is at most half of the first.
+        """
+        of_parts, halves = self._of_parts(), self.parts[self.subsets.n_parts :]
+        one, other, n = halves[::2], halves[1::2], max(1, len(halves) // 2)
+        means = (one + other) / 2
+        of_halves = _total(((one - other) / 2) ** 2) / n
+        twice = _total((means - _total(means) / n) ** 2) / max(1, n - 1)
+        every = (1 - OF_HALVES) * of_parts + OF_HALVES * of_halves - twice
+        se = np.sqrt(np.maximum(every, of_parts / 2))
+        return np.hypot(se, np.where(se > ROUNDING, [rule.step for rule in self.rules], 0.0))
+
+    def _of_parts(self) -> Floats:
+        """(Q,) variances by the values without each part."""
+        g = self.subsets.n_parts
+        without = self.parts[:g]
+        apart = without - _total(without) / max(1, g)
+        return (g - 1) / max(1, g) * _total(apart**2)
 
     def quantile(self, p: float, alone: int = 0) -> float:
         """Student's quantile for the errors; `alone` is the number of units of a single class."""
@@ -250,31 +269,33 @@ class Estimates:
     def differences(self, before: Estimates, alpha: float = 0.05) -> list[Difference]:
         """The numbers minus those of `before`, each with its test."""
         apart = self.minus(before)
-        units, (_, bias, error) = apart.subsets.units, apart.errors()
+        units, spread, (_, bias, _) = apart.subsets.units, apart.spread(), apart.errors()
         undefined = np.isnan(apart.parts).sum(axis=0)
         q = apart.quantile(1 - alpha / 2)
         df = max(1, apart.subsets.n_parts - 1)
         found = []
         for k, (value, off, se) in enumerate(
-            zip(apart.value.tolist(), bias.tolist(), error.tolist(), strict=True)
+            zip(apart.value.tolist(), bias.tolist(), spread.tolist(), strict=True)
         ):
             why = apart.refused(k, int(undefined[k]))
             low = high = p = mdd = math.nan
             if abs(value) <= ROUNDING and se <= ROUNDING:  # nothing differs
-                why, low, high, p, mdd = "", value - off, value - off, 1.0, 0.0
+                why, low, high, p, mdd = "", value, value, 1.0, 0.0
             elif not why and se <= ROUNDING:
                 why = reason("no spread", units)
             elif not why:
-                low, high = value - off - q * se, value - off + q * se
-                p, mdd = two_sided_student((value - off) / se, df), (q + normal(POWER)) * se
+                low, high = value - q * se, value + q * se
+                p, mdd = two_sided_student(value / se, df), (q + normal(POWER)) * se
             p = p if units.n >= LEAST_OF_TEST else math.nan
             found.append(Difference(value, se, low, high, off, p, mdd, why))
         return found
 
 
 def _total(rows: Floats) -> Floats:
-    """Sums of rows, one after the other: the bits do not depend on the number of columns."""
-    sums: Floats = np.cumsum(rows, axis=0)[-1]
+    """Sums of rows, one after the other: the bits do not depend on the number of columns. NaN of
+    no rows.
+    """
+    sums: Floats = np.cumsum(rows, axis=0)[-1] if len(rows) else np.full(rows.shape[1], np.nan)
     return sums
 
 

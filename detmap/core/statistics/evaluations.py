@@ -22,14 +22,7 @@ from detmap.core.matching.matches import Matches
 from detmap.core.protocol import AveragePrecision, Protocol
 from detmap.core.protocol.metric_rows import POINT, MetricRow
 from detmap.core.statistics import refusals
-from detmap.core.statistics.estimates import (
-    OF_FEW_POINTS,
-    Estimates,
-    Rule,
-    rule_of_ap,
-    rule_of_best,
-    rule_of_one,
-)
+from detmap.core.statistics.estimates import Estimates, Rule, rule_of_ap, rule_of_best, rule_of_one
 from detmap.core.statistics.sampling_units import Units
 from detmap.core.statistics.subsets import Progress, Subsets, silent
 from detmap.core.tables import Truth
@@ -209,8 +202,6 @@ def _rules(
         rule = _ratio(row, protocol)
         if row.kind not in RATIOS:
             rule = rule_of_ap(n, step_of(row, n) * is_ap)
-        if few and is_ap:
-            rule = rule._replace(apart=OF_FEW_POINTS)
         if n == 1 and protocol.mean.undefined == "skip":
             rule = _alone(rule, int(here.max()), units, few and is_ap)
         else:

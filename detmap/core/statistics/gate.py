@@ -92,7 +92,6 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     told = (
         f"{asked} {drop:g} (alpha {alpha:g}; standard error "
         f"{'unknown' if math.isnan(pair.se) else f'{pair.se:.4f}'}; "
-        f"{'' if pair.why_not else f'bias {pair.bias:+.4f}, subtracted; '}"
     )
     if pair.why_not:
         told += f"no test of it holds its level: {pair.why_not}"
@@ -104,7 +103,7 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
             f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
         )
     told += ")"
-    margin = sign * (pair.difference - (0.0 if pair.why_not else pair.bias)) + drop
+    margin = sign * pair.difference + drop
     if math.isnan(margin):
         return Verdict(False, f"FAIL: {of} is undefined")
     bound = student(1 - alpha, comparison.degrees) * pair.se

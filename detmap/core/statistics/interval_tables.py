@@ -20,7 +20,7 @@ HEADER = ("value", "SE", "low", "high", "bias")
 DIFFERENCE = ("difference", "SE", "low", "high", "p", "adjusted p", "MDD")
 MARK, OUTSIDE = "*", "+"
 MDD = "MDD: minimum detectable difference: the test detects it with a power of 80 %"
-BASIS = "low, high and p: per row, corrected for bias; adjusted p: for all rows together"
+BASIS = "low, high and p: per row; adjusted p: for all rows together"
 
 
 def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
@@ -29,12 +29,14 @@ def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
 
     def table(title: str, name: str, of: Mapping[Any, Interval]) -> Table:
         keys = ("metric",) if name == "intervals" else ("class", "metric")
-        rows = tuple(
-            (*key[:-1], _marked(key[-1], one), one.value, one.se, one.low, one.high, one.bias)
-            for key, one in of.items()
-        )
-        lines = tuple(_reasons(of.values()))
-        return Table(promise + title, (*keys, *HEADER), rows, lines, name=name)
+        rows = []
+        for (*key, row), one in of.items():
+            marked = _marked(row, one) + OUTSIDE * one.outside
+            rows.append((*key, marked, one.value, one.se, one.low, one.high, one.bias))
+        lines = [*_reasons(of.values())]
+        if any(one.outside for one in of.values()):
+            lines.insert(0, f"{OUTSIDE} outside of its interval, which is corrected for the bias")
+        return Table(promise + title, (*keys, *HEADER), tuple(rows), tuple(lines), name=name)
 
     title = ": jackknife, corrected for the small-sample bias"
     tables = [table(title, "intervals", {(name,): one for name, one in made.metrics.items()})]
@@ -45,17 +47,14 @@ def metric_tables(made: Intervals, per_class: bool) -> list[Table]:
 
 
 def _marked(name: str, one: Interval | Pair) -> str:
-    return name + MARK * bool(one.why_not) + OUTSIDE * one.outside
+    return name + MARK * bool(one.why_not)
 
 
 def _reasons(numbers: Iterable[Interval | Pair]) -> Iterator[str]:
-    """Footnotes: values outside of their intervals, the reason of the first row without an
-    interval, and how many more rows have none, for this or another reason.
+    """A footnote: the reason of the first row without an interval, and how many more rows have
+    none, for this or another reason.
     """
-    listed = list(numbers)
-    if any(one.outside for one in listed):
-        yield f"{OUTSIDE} outside of its interval, which is corrected for the bias"
-    reasons = [one.why_not for one in listed if one.why_not]
+    reasons = [one.why_not for one in numbers if one.why_not]
     if reasons:
         more = f" (and {counted(len(reasons) - 1, 'more row')})" if len(reasons) > 1 else ""
         yield f"{MARK} no interval: {reasons[0]}{more}"

@@ -22,7 +22,7 @@ from detmap.core.statistics.subsets import EVALUATIONS, Subsets, subsets
 from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
 
-METHOD, VERSION = "jackknife", 4
+METHOD, VERSION = "jackknife", 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,16 +23,17 @@ from detmap.core.base.reprs import outline
 from detmap.core.base.suggestions import ProposesNames, proposes_arguments
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches, read
+from detmap.core.output.named_values import NamedValues
 from detmap.core.overlaps import kind_of
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import prepare
 from detmap.core.protocol.named_columns import named_columns
 from detmap.core.results.result import Result
-from detmap.core.streaming import torch_ranks
+from detmap.core.streaming import batch_counts, torch_ranks
 from detmap.core.streaming.merging import renumbered
 from detmap.core.streaming.unmatched import Unmatched
 from detmap.core.tables import Categories, Detections, Note, Truth
-from detmap.core.tables.notes import distinct, listed_names
+from detmap.core.tables.notes import distinct, listed_names, merged
 from detmap.errors import DataError, MergeError, counted
 from detmap.evaluate import summarize
 
@@ -153,6 +154,8 @@ class Evaluator(Locked, ProposesNames):
         self._seen: set[Any] = set()
         self._numbered: bool | None = None  # None before the first image
         self._gathered = False  # whether `sync` added the images of other ranks
+        self._last: Batch | None = None  # of the last update, None if it was refused
+        self._n_refused = 0
         self._result: Result | None = None
 
     @property
@@ -184,7 +187,7 @@ class Evaluator(Locked, ProposesNames):
     def update(
         self, predictions: Any = None, targets: Any = None, *, preds: Any = None, target: Any = None
     ) -> None:
-        """Adds a batch; on an error nothing is added.
+        """Adds a batch; on an error nothing is added, and a note of the result counts the batch.
 
         Parameters
         ----------
@@ -204,8 +207,17 @@ class Evaluator(Locked, ProposesNames):
         Raises
         ------
         DataError : inconsistent shapes, unknown labels, non-finite numbers, negative sizes, a
-            repeated image, or an image that is not in the ground truth
+            repeated image, an image that is not in the ground truth, or a misspelt key (other
+            unknown keys are ignored)
         """
+        try:
+            self._last = self._added(predictions, targets, preds=preds, target=target)
+        except Exception:
+            self._last, self._result, self._n_refused = None, None, self._n_refused + 1
+            raise
+
+    def _added(self, predictions: Any, targets: Any, *, preds: Any, target: Any) -> Batch | None:
+        """Does `update`; returns the batch, None without images."""
         for name, twice in (("preds", predictions), ("target", targets)):
             if {"preds": preds, "target": target}[name] is not None and twice is not None:
                 raise DataError("update", f"{name} is given twice", "give it once")
@@ -214,7 +226,7 @@ class Evaluator(Locked, ProposesNames):
         known = self.truth is not None
         predicted, annotated = pair(predictions, targets, known, self.box_format)
         if not predicted:
-            return
+            return None
         ids, numbered = identify(predicted, annotated, self._seen, self._numbered, self.truth)
         batch = self._reader.read(ids, predicted, annotated)
         if self._reader.categories is None:
@@ -229,6 +241,7 @@ class Evaluator(Locked, ProposesNames):
             self._n_pending += len(batch)
         self._seen.update(ids.tolist())
         self._numbered, self._result = numbered, None
+        return batch
 
     def _check_labels(self, batch: Batch) -> None:
         """Raises `DataError` if labels are names on one side or in some batches, ids in others."""
@@ -264,12 +277,54 @@ class Evaluator(Locked, ProposesNames):
             self._pending = [self._reader.join(self._pending)]
         return self._pending[0] if self._pending else None
 
+    def _refused(self) -> tuple[Note, ...]:
+        """The note on refused batches."""
+        text = "updates were refused with an error and are not counted"
+        return (Note("batch-refused", text, self._n_refused),) if self._n_refused else ()
+
     # --- results ---
+
+    @one_at_a_time
+    @proposes_arguments
+    def batch_metrics(self, score: float = 0.5, *, iou: float | None = None) -> NamedValues:
+        """Returns precision, recall, F1 and counts of the last batch alone, at a score.
+
+        >>> import detmap
+        >>> ev = detmap.Evaluator(classes=["cat"])
+        >>> box = {"boxes": [[10, 10, 50, 50]], "labels": [0]}
+        >>> ev.update([{**box, "scores": [0.9]}], [box])
+        >>> ev.batch_metrics(0.5)["f1"]
+        1.0
+
+        The numbers are those of ``compute().at(score).micro`` of an evaluator with only this batch:
+        all classes together, without ignored objects and detections; NaN if undefined.
+
+        Parameters
+        ----------
+        score : lowest score of a detection
+        iou : a threshold of the protocol (default: 0.5, or the lowest)
+
+        Raises
+        ------
+        DataError : no batch was updated, or the last one was refused; a score above 1 where all
+            scores are from 0 to 1
+        ProtocolError : the protocol has no such IoU threshold
+        """
+        if self._last is None:
+            what = "there is no batch: no image was updated, or the last batch was refused"
+            raise DataError("batch_metrics", what, "call update first")
+        return batch_counts.rates(self._reader, self._last, self.protocol, score, iou)
 
     @property
     @one_at_a_time
     def matches(self) -> Matches:
         """The match rows of all images so far."""
+        matches = self._matched()
+        notes = self._refused()
+        return replace(matches, notes=merged(matches.notes, notes)) if notes else matches
+
+    def _matched(self) -> Matches:
+        """`matches` without the note on refused batches."""
         if self._reader.categories is None:
             batch = self._batch()
             return self._match([] if batch is None else [batch])
@@ -364,7 +419,11 @@ class Evaluator(Locked, ProposesNames):
         """All images so far; not matched if classes come as they are."""
         if self._reader.categories is not None:
             return self.matches
-        return Unmatched(self.protocol, self._reader, self._batch())
+        batch, notes = self._batch(), self._refused()
+        if notes:
+            batch = batch or self._reader.read(np.zeros(0, dtype=np.int64), [], [])
+            batch = replace(batch, notes=merged(batch.notes, notes))
+        return Unmatched(self.protocol, self._reader, batch)
 
     def _hold(self, whole: Matches | Unmatched, numbered: bool | None) -> None:
         """Replaces all images."""
@@ -374,6 +433,7 @@ class Evaluator(Locked, ProposesNames):
             self._pending = [] if whole.batch is None else [whole.batch]
         self._seen = set(whole.image_ids.tolist())
         self._numbered, self._result = numbered, None
+        self._n_refused = 0  # its note is one of `whole`
 
     @one_at_a_time
     def _add(self, states: Sequence[State]) -> Evaluator:

@@ -112,9 +112,16 @@ def runs(*keys: NDArray[Any]) -> NDArray[np.int64]:
     return np.append(np.flatnonzero(new), len(new)).astype(np.int64)
 
 
+def sizes(off: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Returns (K,) the number of rows of each class, as `np.diff`, which takes five times as long
+    for few classes.
+    """
+    return off[1:] - off[:-1]
+
+
 def labels(off: NDArray[np.int64]) -> NDArray[np.int32]:
     """Returns (n,) the class of each row, from offsets."""
-    return np.repeat(np.arange(len(off) - 1, dtype=np.int32), np.diff(off))
+    return np.repeat(np.arange(len(off) - 1, dtype=np.int32), sizes(off))
 
 
 def offsets(label: NDArray[np.int32], n_classes: int) -> NDArray[np.int64]:
@@ -162,7 +169,8 @@ class Positions:
             and int(known[-1]) - int(known[0]) < (1 << 20) + 64 * len(known)
         ):
             self.low = int(known[0])  # a table beats a binary search
-            self.table = np.full(int(known[-1]) - self.low + 1, -1, dtype=np.int32)
+            self.table = np.empty(int(known[-1]) - self.low + 1, dtype=np.int32)
+            self.table.fill(-1)
             self.table[known - self.low] = np.arange(len(known), dtype=np.int32)
 
     def __call__(self, wanted: NDArray[Any]) -> NDArray[np.int32]:

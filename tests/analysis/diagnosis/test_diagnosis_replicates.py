@@ -11,7 +11,6 @@ from detmap.analysis.diagnosis import Diagnosis, diagnose, tide
 from detmap.analysis.diagnosis import breakdowns as slicing
 from detmap.analysis.diagnosis import diagnosis_replicates as sampling
 from detmap.analysis.diagnosis.calibration import bins, calibration
-from detmap.analysis.diagnosis.confusion import confusion
 from detmap.analysis.diagnosis.diagnosis_intervals import estimate_ap
 from detmap.analysis.diagnosis.olrp import olrp, overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import OVERALL, Point, operating_points
@@ -226,21 +225,6 @@ def test_calibration_localisation_and_olrp(seed: int) -> None:
         same(of_boxes, [overlap_taken(found, right).mean() if len(right) else np.nan])
         least = olrp(found)[""]
         same(of_all, [least.olrp, least.loc, least.fp, least.fn])
-
-
-@pytest.mark.parametrize("seed", some(range(6), 3))
-def test_shares_of_confused_classes(seed: int) -> None:
-    whole = diagnose(*tables(seed), "coco-bbox")
-    known = confusion(whole, confidence=0.3)
-    n = len(known.classes)
-    pairs = [(i, j) for i in range(n) for j in range(n + 1)]
-    shares = sampling.estimate(sampling.confused(whole, known, pairs), DEALT)
-    for b in range(B):
-        found = diagnose(*selected(seed, b), "coco-bbox")
-        matrix = confusion(found, confidence=0.3).matrix[:n].astype(float)
-        total = matrix.sum(axis=1, keepdims=True)
-        wanted = np.divide(matrix, total, out=np.full_like(matrix, np.nan), where=total > 0)
-        same(shares.parts[b], [wanted[pair] for pair in pairs])
 
 
 def test_few_images_and_cases_have_no_interval() -> None:

@@ -49,7 +49,7 @@ def test_curves_of_thousands_of_classes_take_little_memory() -> None:
     tracemalloc.stop()
     assert precision.shape == (101, 4000)
     assert mean.shape == (10, 101)
-    assert peak < 60 << 20  # all curves at once: 500 MB
+    assert peak < 80 << 20  # all curves at once: 500 MB
 
 
 @pytest.mark.parametrize("two", [False, True])

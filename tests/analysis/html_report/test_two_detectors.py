@@ -172,7 +172,7 @@ def test_tables_have_the_counts_by_construction() -> None:
     assert cells(costs, "Bkg")["A cases"] == "10"
     pairs = report_tables.confused(both)["rows"]
     assert [[str(cell) for cell in row[:4]] for row in pairs] == [["A", "dog", "cat", "6"]]
-    assert pairs[0][4].text == "6.0"  # of 100 dogs
+    assert pairs[0][4] == "6.00"  # of 100 dogs
     one = report_tables.classes(both[:1])
     cats = cells(one, "cat")
     assert (cats["precision"], cats["recall"]) == ("84.9", "75.0")  # 90 of 106, 90 of 120

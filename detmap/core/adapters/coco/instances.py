@@ -268,5 +268,6 @@ def _truth_notes(path: Path, file: Instances, scope: Scope | None) -> tuple[Note
 def _repeats(ids: Any) -> int:
     """Returns the number of repeated ids."""
     if isinstance(ids, np.ndarray):
-        return int((np.diff(np.sort(ids)) == 0).sum())
+        ordered = np.sort(ids)
+        return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
     return len(ids) - len(set(ids))

@@ -117,8 +117,8 @@ class JsonFile:
 class HeldText(JsonFile):
     """A file whose text is in memory, so that later changes to the file have no effect."""
 
-    def __init__(self, path: str, text: bytes) -> None:
-        self.path, self.size = Path(path), len(text)
+    def __init__(self, path: str | Path, text: bytes) -> None:
+        self.path, self.size = path, len(text)
         self.hold(text)
 
 

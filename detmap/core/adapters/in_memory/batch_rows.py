@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.adapters.in_memory import batch_shapes, batches
+from detmap.core.adapters.in_memory import batch_keys, batch_shapes, batches
 from detmap.core.adapters.in_memory.batch_join import FLAG_KEYS, Batch, Joiner
 from detmap.core.adapters.in_memory.batch_tables import Known
 from detmap.core.adapters.in_memory.batches import Fields, Rows
@@ -38,14 +38,22 @@ class Reader(Joiner):
         ids = None if self.categories is None else self.categories.ids
         self._positions = None if ids is None else Positions(ids)
         self._predicted: tuple[Positions, NDArray[np.int32]] | None = None
+        reader = self.shapes
+        shapes = () if reader is None else (reader.field, reader.array or reader.field)
+        both = {"boxes", "labels", "image_id", "orig_size", "box_format", *shapes}
+        own = {"area", *FLAG_KEYS, *self.roles, *self.attributes}
+        own.update(() if reader is None else reader.more)
+        self._keys = frozenset(both | {"scores"}), frozenset(both | own)
 
     def read(
         self, ids: NDArray[Any], predicted: Sequence[Fields], annotated: Sequence[Fields]
     ) -> Batch:
         """Returns the rows of a batch; image i has ``ids[i]``.
 
-        Raises `DataError` for invalid rows, unknown images and unknown classes.
+        Raises `DataError` for invalid rows, misspelt keys, unknown images and unknown classes.
         """
+        batch_keys.require_known("predictions", predicted, self._keys[0])
+        batch_keys.require_known("targets", annotated, self._keys[1])
         sizes, like, objects = np.full((len(ids), 2), np.nan), None, None
         notes: tuple[Note, ...] = ()
         if self.truth is None:
@@ -152,14 +160,7 @@ class Reader(Joiner):
                 truth = self._truth(np.arange(len(ids)), place, objects, self.categories)
             where = f"{where}[{i}].labels[{row}]"
             raise unknown_policy.refusal(where, "class", named, len(named), truth, "of")
-        image = np.repeat(np.arange(len(ids)), rows.count)[~lost]
-        kept = Rows(
-            np.bincount(image, minlength=len(ids)),
-            rows.boxes[~lost],
-            label[~lost],
-            {"scores": score[~lost]},
-            None if rows.shapes is None else rows.shapes.take(np.flatnonzero(~lost)),
-        )
+        kept = replace(rows, label=label).take(~lost)
         names = self.policy.class_names or {}
         named = [names.get(each, each) for each in strange]
         return kept, unknown_policy.dropped("class", named, len(strange), SOURCE, self.categories)

@@ -42,6 +42,17 @@ class Rows:
     more: Mapping[str, NDArray[Any]]
     shapes: Shapes | None = None
 
+    def take(self, kept: NDArray[np.bool_]) -> "Rows":
+        """Selects rows; every image stays."""
+        image = np.repeat(np.arange(len(self.count)), self.count)[kept]
+        return Rows(
+            np.bincount(image, minlength=len(self.count)),
+            self.boxes[kept],
+            self.label[kept],
+            {key: column[kept] for key, column in self.more.items()},
+            None if self.shapes is None else self.shapes.take(np.flatnonzero(kept)),
+        )
+
 
 def table_format(box_format: str) -> BoxFormat:
     """Returns the table format for one of `FORMATS`."""

@@ -116,9 +116,9 @@ class Policy(NamedTuple):
         label : (n,) positions in the ground truth
         names : of the n rows' classes, or their ids; may be empty if all are known
         """
-        lost = np.flatnonzero(label < 0).tolist()
-        if not (self.new_names and lost and len(names)):
+        if not (self.new_names and len(names)):
             return label
+        lost = np.flatnonzero(label < 0).tolist()
         new, known, found = self.new_names, self.class_names or {}, label.copy()
         place = self._positions_by_new_name(truth)
         for i in lost:
