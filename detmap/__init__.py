@@ -77,6 +77,8 @@ def _missing(name: str) -> AttributeError:
     text = f"module 'detmap' has no attribute {name!r}"
     if name.startswith("_"):
         return AttributeError(text)
+    if name in __all__:
+        return AttributeError(f"{text}: its package is not installed; install all of detmap-eval")
     from detmap.core.base.suggestions import did_you_mean, words
 
     if name in words("imports"):

@@ -28,6 +28,14 @@ found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [.5])
 print(detmap.evaluate(truth, found), list(detmap.evaluate(truth, found).findings))
 """
 
+ABSENT = """
+import detmap
+try:
+    detmap.convert
+except AttributeError as error:
+    print(error)
+"""
+
 
 def copy_without(folder: Path, *wings: str) -> Path:
     """A copy of the package without some folders."""
@@ -91,3 +99,5 @@ def test_a_wing_can_be_taken_off(
     assert outcomes(folder) == whole
     for command in [WINGS[each][1] for each in wings if WINGS[each][1]]:
         assert ran(folder, "-m", "detmap", command, "--help")[0] == 2
+    if wing == "all":
+        assert "not installed" in ran(folder, "-c", ABSENT)[1]

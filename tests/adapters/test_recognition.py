@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.annotation_tools import unread_exports
 from detmap.core.adapters import recognition, row_estimates
 from detmap.core.adapters.joining import unknown_policy
 from detmap.errors import DataError
@@ -30,7 +31,10 @@ def record(marks: tuple[str, ...]) -> dict[str, Any]:
     return root
 
 
-@pytest.mark.parametrize(("marks", "seen"), recognition.KEYS, ids=lambda each: str(each)[:40])
+KEYS = (*recognition.COCO, *unread_exports.KEYS)
+
+
+@pytest.mark.parametrize(("marks", "seen"), KEYS, ids=lambda each: str(each)[:40])
 def test_keys_name_an_object(marks: tuple[str, ...], seen: recognition.Seen) -> None:
     assert recognition.recognized(record(marks)) == seen
     assert recognition.recognized([record(marks)] * 2) == seen
@@ -44,7 +48,7 @@ def test_keys_name_an_object(marks: tuple[str, ...], seen: recognition.Seen) -> 
 
 @pytest.mark.parametrize(
     ("marks", "seen"),
-    [row for row in recognition.KEYS if "panlabel" in row[1].fix or row[1].fix.startswith("write")],
+    [row for row in KEYS if "panlabel" in row[1].fix or row[1].fix.startswith("write")],
     ids=lambda each: str(each)[:40],
 )
 def test_keys_name_files_of_every_form(

@@ -119,7 +119,7 @@ EXEMPT = {
     "runs another program, which is not installed": (
         "core/adapters/coco/tool_results: export JSON from its tool; mmdetection:",
         "core/adapters/recognition: panlabel convert --from {} --to coco",
-        "core/adapters/recognition: save labels: --save-txt --save-conf",
+        "annotation_tools/unread_exports: save labels: --save-txt --save-conf",
         "integrations/fiftyone: call compute_metadata()",
         "integrations/inputs/ultralytics_images: use coco_metrics() instead of callback()",
         'integrations/ultralytics: give callback(truth="instances_val2017.json")',

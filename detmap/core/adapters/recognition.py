@@ -1,9 +1,8 @@
 """Names what a path or a Python object is, and what to do with it if no reader takes it.
 
 The rows of `detmap.core.adapters.formats` come first: what they read is named by them. The tables
-here have the exports that detmap does not read, by their first bytes, their keys, their columns and
-the shape of their folder. Keys of nested values are joined by dots: a list stands for its first
-item, ``*`` for any key.
+here and in `detmap.annotation_tools.unread_exports` have what detmap does not read, by its first
+bytes, keys, columns, first line and the shape of its folder.
 
 Source: the documentation or the writer of each tool (docs/formats.md).
 """
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from detmap import wings
 from detmap.core.adapters import registry, text_fields
 from detmap.core.adapters.joining import image_names
 from detmap.core.adapters.text_per_image import label_files
@@ -37,20 +37,16 @@ class Seen(NamedTuple):
 
 
 CONVERT = "write COCO JSON from it and compare the counts (docs/recipes.md)"
-DATUMARO = "datum convert -i FOLDER -if datumaro -f coco_instances -o NEW (docs/recipes.md)"
 PATH = "give the path of the file, or arrays to detmap.truth_from_arrays, detections_from_arrays"
 STREAM = "pass it to detmap.Evaluator.update with image_id, or give arrays"
 
 ALL_FILES = "give the folder that holds all of these files, or the file of a whole export"
 """About files of formats that are read."""
 
-PER_IMAGE = "predictions per image, as torchvision and Hugging Face return them"
-PIPELINE = Seen("output of a Hugging Face pipeline", CONVERT)
-
 PARQUET = b"PAR1"
 
 
-def _panlabel(name: str) -> str:
+def panlabel(name: str) -> str:
     """Returns the fix for a format that panlabel converts without a loss of boxes."""
     command = f"panlabel convert --from {name} --to coco --allow-lossy -i PATH -o instances.json"
     return f"{command}, then compare the counts (docs/recipes.md)"
@@ -79,120 +75,42 @@ NPZ = Seen("a file of NumPy arrays", "load it and give detmap.detections_from_ar
 ZIP = Seen("a zip archive", "unpack it, and give the file or folder inside")
 UTF16 = Seen("text in UTF-16", open_files.SAVE_UTF8)
 TFRECORD = Seen(
-    "a TFRecord file", "export COCO JSON or CSV from its tool, or " + _panlabel("tfrecord")
+    "a TFRecord file", "export COCO JSON or CSV from its tool, or " + panlabel("tfrecord")
 )
-
+FOLDERS: tuple[tuple[str, Seen], ...] = (("*.tfrecord*", TFRECORD), ("*.pth", TORCH))
 XML: tuple[tuple[str, Seen], ...] = (
-    (
-        r"<annotations\b.*<track\b",
-        Seen("CVAT for video XML", "export the task as CVAT for images 1.1 or COCO 1.0"),
-    ),
-    (r"<annotations\b.*<image\b", Seen("CVAT for images XML", ALL_FILES)),
     (r"<annotation\b", Seen("one annotation file of VOC", ALL_FILES)),
-    (r"<dataset\b.*<images\b", Seen("XML of dlib's imglab", CONVERT)),
     (r"<!DOCTYPE html|<html\b", Seen("a web page", "the download failed: download the file again")),
     (r"<\?xml|<[A-Za-z]", Seen("XML of an unknown tool", CONVERT)),
 )
 
-KEYS: tuple[tuple[tuple[str, ...], Seen], ...] = (
+COCO: tuple[tuple[tuple[str, ...], Seen], ...] = (
     (("images", "annotations"), Seen("COCO instances", PATH)),
     (("image_id", "category_id", "score"), Seen("COCO results", PATH)),
     (("image_id", "category_id", "bbox"), Seen("COCO annotations without the images", PATH)),
-    (("items", "categories"), Seen("Datumaro JSON", DATUMARO)),
-    (("assets", "tags"), Seen("VoTT JSON", ALL_FILES)),
-    (("asset", "regions"), Seen("VoTT JSON of one image", ALL_FILES)),
-    (
-        ("project", "config", "attribute", "file", "metadata", "view"),
-        Seen("a project of VIA 3", "export COCO from VIA 2, or " + CONVERT),
-    ),
-    (("_via_img_metadata",), Seen("a project of VIA", ALL_FILES)),
-    (("*.regions", "*.filename"), Seen("VIA JSON", ALL_FILES)),
-    (("shapes", "imagePath"), Seen("LabelMe JSON", ALL_FILES)),
-    (("classes", "labels"), Seen("labels.json of FiftyOne", ALL_FILES)),
-    (("samples.filepath",), Seen("a data set of FiftyOne", "export a COCODetectionDataset")),
-    (("frame_id", "objects"), Seen("results of Darknet", ALL_FILES)),
-    (("data", "annotations.result"), Seen("Label Studio JSON", ALL_FILES)),
-    (("label.rectanglelabels",), Seen("Label Studio JSON-MIN", ALL_FILES)),
-    (
-        ("image_url", "label"),
-        Seen("JSON lines of Azure ML", f"export COCO from Azure, or {CONVERT}"),
-    ),
-    (("imageGcsUri",), Seen("import JSON lines of Vertex AI", CONVERT)),
-    (("instance", "prediction"), Seen("batch predictions of Vertex AI", CONVERT)),
-    (("source-ref",), Seen("a manifest of SageMaker Ground Truth", _panlabel("sagemaker"))),
-    (("data_row",), Seen("an export of Labelbox", _panlabel("labelbox"))),
-    (("Labeled Data",), Seen("an export of Labelbox", _panlabel("labelbox"))),
-    (("task_id", "response"), Seen("tasks of Scale", _panlabel("scale-ai"))),
-    (("task_id", "params"), Seen("tasks of Scale", _panlabel("scale-ai"))),
-    (("labels.box2d",), Seen("labels of BDD100K", ALL_FILES)),
-    (("instances", "metadata"), Seen("SuperAnnotate JSON", _panlabel("superannotate"))),
-    (("objects.classTitle",), Seen("Supervisely JSON of one image", ALL_FILES)),
-    (("item", "annotations"), Seen("Darwin JSON of V7", _panlabel("v7-darwin"))),
-    (("openlabel",), Seen("OpenLABEL JSON", _panlabel("openlabel"))),
-    (("metainfo", "data_list"), Seen("annotations of mmdet", "give COCO JSON, or " + CONVERT)),
-    (("type", "features"), Seen("GeoJSON", CONVERT)),
-    (("image", "annotations.coordinates"), Seen("CreateML JSON", ALL_FILES)),
-    (("file_name", "objects"), Seen("metadata of a Hugging Face image folder", ALL_FILES)),
-    (("image", "objects"), Seen("rows of a Hugging Face data set with objects", STREAM)),
-    (("bbox", "category"), Seen("the objects of a Hugging Face row", STREAM)),
-    (("bbox", "categories"), Seen("the objects of a Hugging Face row", STREAM)),
-    (("file_name", "annotations"), Seen("data set dicts of detectron2", "give COCO JSON")),
-    (("bboxes", "labels"), Seen("predictions of mmdet for one image", f"{ALL_FILES}; or {STREAM}")),
-    (("boxes", "labels"), Seen(PER_IMAGE, STREAM)),
-    (("*.boxes", "*.labels"), Seen(PER_IMAGE, STREAM)),
-    (("score", "label", "box.xmin"), PIPELINE),
-    (("*.score", "*.label", "*.box.xmin"), PIPELINE),
-    (("predictions.class",), Seen("predictions of Roboflow", CONVERT)),
-    (
-        ("name", "class", "confidence", "box"),
-        Seen("Ultralytics' to_json of one image", f"{ALL_FILES}; or {STREAM}"),
-    ),
 )
-READ = tuple(seen for _, seen in KEYS[:3])
+READ = tuple(seen for _, seen in COCO)
 """Of COCO, whose readers know more about a damaged file."""
-COLUMNS: tuple[tuple[tuple[str, ...], Seen], ...] = (
-    (
-        ("region_shape_attributes",),
-        Seen("VIA CSV", "export JSON or COCO from VIA: detmap reads both"),
-    ),
-    (
-        ("annotation_id", "lead_time"),
-        Seen("Label Studio CSV", "export JSON or COCO from Label Studio: its CSV is for tables"),
-    ),
-    (
-        ("Image Name", "Prediction", "Confidence"),
-        Seen(
-            "predictions.csv of YOLOv5, which has no boxes", "save labels: --save-txt --save-conf"
-        ),
-    ),
-    (("objects",), Seen("rows of a Hugging Face data set with objects", CONVERT)),
-    (
-        ("PredictionString",),
-        Seen(
-            "Kaggle's PredictionString (several boxes in a cell)",
-            "write one row per box, with the columns image,class,score,xmin,ymin,xmax,ymax",
-        ),
-    ),
-)
-VERTEX = Seen("import CSV of Vertex AI", CONVERT)
-YOLO_KERAS = Seen("lists of keras-yolo3 (path x1,y1,x2,y2,class ...)", _panlabel("yolo-keras"))
 MOT = Seen(
     "text of MOT (frame,id,x,y,w,h,confidence,-1,-1,-1)",
     "write CSV with the header image,class,x,y,w,h,score and the file name of each frame's image",
 )
-MOT_ROW = re.compile(r"\d+, *-?\d+(?:, *-?[\d.]+(?:[eE][-+]?\d+)?){5}(?:, *-1){3}")
 BLANKS = Seen(
     "text of one file per image with blanks in class names",
     "write names without blanks (stop_sign), in ground truth and detections alike",
 )
-BLANKS_ROW = re.compile(
-    r"[^\W\d]\S*(?: [^\W\d]\S*)+(?: [01]?\.\d+)?(?: -?[\d.]+){4}(?: difficult)?"
+LINES: tuple[tuple[str, Seen], ...] = (
+    (r"\d+, *-?\d+(?:, *-?[\d.]+(?:[eE][-+]?\d+)?){5}(?:, *-1){3}", MOT),
+    (r"[^\W\d]\S*(?: [^\W\d]\S*)+(?: [01]?\.\d+)?(?: -?[\d.]+){4}(?: difficult)?", BLANKS),
 )
-MARKED_FOLDERS: tuple[tuple[str, Seen], ...] = (
-    ("*.tfrecord*", TFRECORD),
-    ("meta.json", Seen("a project of Supervisely", ALL_FILES)),
-    ("*.pth", TORCH),
-)
+EXPORTS = "detmap.annotation_tools.unread_exports"
+"""Where the rows of annotation tools are: `KEYS`, `COLUMNS`, `XML`, `LINES` and `FOLDERS`."""
+
+
+def _exports(table: str) -> tuple[tuple[Any, Seen], ...]:
+    """Returns the rows of annotation tools; none if they are not installed."""
+    rows: tuple[tuple[Any, Seen], ...] = ()
+    return wings.load(f"{EXPORTS}:{table}") if wings.is_installed(EXPORTS) else rows
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -309,7 +227,7 @@ def _recognize_object(thing: Any) -> Seen | None:
 
 
 def _recognize_folder(path: Path) -> Seen | None:
-    for pattern, seen in MARKED_FOLDERS:
+    for pattern, seen in (*_exports("FOLDERS"), *FOLDERS):
         if any(path.glob(pattern)):
             return seen
     files = _files(path)
@@ -353,9 +271,8 @@ def _recognize_file(path: Path) -> Seen | None:
         return UTF16
     text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").lstrip()
     if text.startswith("<"):
-        return next(
-            (s for mark, s in XML if re.match(mark, _without_prolog(text), re.DOTALL)), None
-        )
+        rows, text = (*_exports("XML"), *XML), _without_prolog(text)
+        return next((seen for mark, seen in rows if re.match(mark, text, re.DOTALL)), None)
     if text[:1] in ("{", "["):
         known = _match_keys(_json(path, size, text))
         return None if known in READ else known
@@ -370,15 +287,11 @@ def _without_prolog(text: str) -> str:
 def _recognize_lines(text: str) -> Seen | None:
     """Names text without marks of JSON or XML: CSV and lists."""
     first = text_fields.LINE_END.split(text, maxsplit=1)[0].strip()
-    if re.match(r"(?:TRAIN\w*|TEST|VALIDATION?|UNASSIGNED),\w+://", first, re.IGNORECASE):
-        return VERTEX
-    if re.fullmatch(r"\S.*?(?: -?[\d.]+(?:,-?[\d.]+){3},\d+)+", first):
-        return YOLO_KERAS
-    for form, seen in ((MOT_ROW, MOT), (BLANKS_ROW, BLANKS)):
-        if form.fullmatch(first):
+    for form, seen in (*_exports("LINES"), *LINES):
+        if re.fullmatch(form, first):
             return seen
     names = {cell.strip(' "') for cell in re.split("[,;\t]", first)}
-    return next((seen for marks, seen in COLUMNS if names >= set(marks)), None)
+    return next((seen for marks, seen in _exports("COLUMNS") if names >= set(marks)), None)
 
 
 def _json(path: Path, size: int, text: str) -> Any:
@@ -401,7 +314,7 @@ def _match_keys(thing: Any) -> Seen | None:
             thing = next((each for each in thing if each), thing[0])
     if not isinstance(thing, Mapping):
         return None
-    for marks, seen in KEYS:
+    for marks, seen in (*COCO, *_exports("KEYS")):
         if all(_has(thing, mark.split(".")) for mark in marks):
             return seen
     return None
