@@ -36,7 +36,7 @@ def error_of_difference(
     center = math.fsum(means) / len(means)
     twice = math.fsum((each - center) ** 2 for each in means) / (len(means) - 1)
     square = max(0.6 * of_parts + 0.4 * of_halves - twice, of_parts / 2)
-    return max(math.sqrt(square + step**2), 2 * abs(bias))
+    return max(math.sqrt(square + step**2), 1.5 * abs(bias))
 
 
 def logit_bounds(value: float, bias: float, error: float, q: float) -> tuple[float, float]:
