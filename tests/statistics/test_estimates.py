@@ -87,6 +87,17 @@ def test_a_difference_is_that_of_plain_loops() -> None:
     assert (back.value, back.p) == pytest.approx((-one.value, one.p))
 
 
+def test_a_large_bias_is_the_error_of_a_difference() -> None:
+    """The number falls with the images, and hardly varies between parts."""
+    after, before = (estimates(lambda some, c=c: c / len(some), 110) for c in (3.0, 1.0))
+    (one,) = after.differences(before)
+    apart = (after.parts - before.parts)[:, 0].tolist()
+    _, bias = reference.errors(one.value, apart[:25], apart[25:], 2 / 3)
+    assert one.se == pytest.approx(reference.error_of_difference(apart[:25], apart[25:], bias))
+    assert one.se == pytest.approx(1.5 * abs(one.bias))
+    assert one.low < one.value - one.bias < one.high
+
+
 def test_the_share_of_an_unknown_bias_is_larger_for_few_classes() -> None:
     assert rule_of_ap(1).of_bias == pytest.approx(math.sqrt(1.01))
     assert rule_of_ap(80).of_bias == pytest.approx(0.15, abs=1e-3)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import re
 from pathlib import Path
 
@@ -70,7 +71,29 @@ def test_the_page_prints_what_holds() -> None:
     below = re.findall(r"Below: (.*)", text)[0]
     assert min(float(share) for share in re.findall(r"(\d+\.\d)[;.]", below)) >= 89
     tests = text.split("\n\n")[1].splitlines()
-    columns = [dict(zip(coverage.TESTS, row.split(" | ")[2:], strict=True)) for row in tests[2:]]
+    columns = [dict(zip(coverage.TESTS, row.split(" | ")[3:], strict=True)) for row in tests[2:]]
     for row in columns:
         for kind in ("equal rejected", "fail-if-drop", "require-within"):
-            assert row[kind] == coverage.NONE or float(row[kind]) <= 10
+            assert row[kind] == coverage.NONE or float(row[kind].strip(" |")) <= 10
+
+
+def test_what_chance_alone_puts_outside() -> None:
+    """Against sums of binomial probabilities."""
+    for n in (100, 160, 1001):
+        p = [math.comb(n, k) * 0.95**k * 0.05 ** (n - k) for k in range(n + 1)]
+        wanted = (
+            sum(each for k, each in enumerate(p) if 100 * k < 92 * n),
+            sum(each for k, each in enumerate(p) if 100 * k > 98 * n),
+        )
+        share = coverage.Share(95.0, n)
+        assert coverage.by_chance([share], 95, 92, 98) == pytest.approx(wanted)
+        both = coverage.by_chance([share, share], 95, 92, 98)
+        assert both == pytest.approx((2 * wanted[0], 2 * wanted[1]))
+
+
+def test_intervals_of_one_sample_are_not_independent() -> None:
+    alike = coverage.shares([{"b": b, "AP": [b % 10 > 0] * 4} for b in range(100)])["AP"]
+    assert (alike.percent, alike.n) == (90.0, 100)
+    apart = coverage.shares([{"b": b, "AP": [b % 10 > 0]} for b in range(400)])["AP"]
+    assert (apart.percent, apart.n) == (90.0, 400)
+    assert coverage.shares([{"b": b, "AP": [True] * 4} for b in range(100)])["AP"].n == 400

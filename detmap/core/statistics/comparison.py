@@ -41,7 +41,7 @@ class Pair(ProposesNames):
     ----------
     a, b : names of the detectors
     metric : name of the metric
-    difference, se : the difference and its standard error, of which the bias is a part
+    difference, se : the difference and its standard error, or 1.5 times its bias if that is larger
     low, high : confidence interval of the difference
     bias : small-sample bias of the difference; it is not subtracted
     p, p_adjusted : p-value of no difference; and adjusted for the number of comparisons (intervals

@@ -11,8 +11,8 @@ G - 1 degrees of freedom gives the bounds, on the logit scale for fractions. The
 chosen by simulation (docs/statistics.md).
 
 The bias of a difference of two detectors is mostly far below its standard error, and subtracting
-its estimate would add noise. So the bounds lie around the difference itself, and its error has the
-bias as a part: hypot(s, b).
+its estimate would add noise. So the bounds lie around the difference itself, and its error is the
+standard error s, or 1.5 |b| if that is larger.
 
 Source: Kott 2001, The delete-a-group jackknife, J. Official Statistics 17(4).
 """
@@ -39,6 +39,7 @@ WIDER, WIDER_RATIO = 1.12, 1.08  # a number minus its bias varies more than the 
 OF_BIAS = 0.15  # share of the bias of a ratio that is not known
 OF_AP, OF_ONE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes; of one of many
 OF_HALVES = 0.4  # weight of the variance of halves: 16 degrees of freedom beside 24 of the parts
+OF_LARGE_BIAS = 1.5  # times the bias is the lowest error of a difference
 POWER = 0.8  # of the test for the minimum detectable difference
 
 
@@ -136,7 +137,7 @@ class Difference(Numbers):  # as `Interval`
     Parameters
     ----------
     value, low, high, why_not : as in `Interval`
-    se : standard error, of which the bias is a part
+    se : standard error, or 1.5 times the bias if that is larger
     bias : as in `Interval`; it is not subtracted
     p : two-sided p-value of no difference, from Student's t
     mdd : minimum detectable difference: the test detects it with a power of 0.8
@@ -266,13 +267,14 @@ class Estimates:
     def differences(self, before: Estimates, alpha: float = 0.05) -> list[Difference]:
         """The numbers minus those of `before`, each with its test."""
         apart = self.minus(before)
-        units, spread, (_, bias, _) = apart.subsets.units, apart.spread(), apart.errors()
+        units, bias = apart.subsets.units, apart.errors()[1]
+        error = np.maximum(apart.spread(), OF_LARGE_BIAS * np.abs(bias))
         undefined = np.isnan(apart.parts).sum(axis=0)
         q = apart.quantile(1 - alpha / 2)
         df = max(1, apart.subsets.n_parts - 1)
         found = []
         for k, (value, off, se) in enumerate(
-            zip(apart.value.tolist(), bias.tolist(), np.hypot(spread, bias).tolist(), strict=True)
+            zip(apart.value.tolist(), bias.tolist(), error.tolist(), strict=True)
         ):
             why = apart.refused(k, int(undefined[k]))
             low = high = p = mdd = math.nan
