@@ -339,3 +339,12 @@ def test_no_sum_depends_on_the_version_of_python() -> None:
 )
 def test_sums_of_floats_are_found(source: str, bad: bool) -> None:
     assert bool(sums_of_floats(source)) == bad
+
+
+def test_no_annotation_reads_the_attribute_that_it_annotates() -> None:
+    """``detmap: detmap.Result = None`` in a class reads None; a host that is not here hides it."""
+    for path in MODULES:
+        for node in nodes(path):
+            if isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
+                read = {each.id for each in ast.walk(node.annotation) if isinstance(each, ast.Name)}
+                assert node.target.id not in read, f"{path.name}:{node.lineno}"

@@ -43,7 +43,7 @@ class DetmapEvaluationConfig(_COCOEvaluationConfig):  # type: ignore[misc]
 class DetmapDetectionResults(_DetectionResults):  # type: ignore[misc]
     """Results with ``detmap``, a `detmap.Result`; it is not stored in the database."""
 
-    detmap: detmap.Result | None = None
+    detmap: Any = None  # a `detmap.Result`, a name that is this attribute here
 
     def metrics(self, **options: Any) -> dict[str, Any]:
         """Returns FiftyOne's metrics at ``iou``, and those of detmap by name."""
