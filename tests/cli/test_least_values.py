@@ -118,7 +118,8 @@ def test_the_environment_names_the_packages_of_extras_and_of_every_host() -> Non
             continue
         package = re.split(r"[\[=]", host.packages[0])[0] if host.packages else "pytest"
         assert {name, package} & known, name
-    # mmdet has no extra, detectron2 is not on the package index; pytest and pre-commit are there where they are used.
+    # mmdet has no extra, detectron2 is not on the package index; pytest and pre-commit are there
+    # where they are used.
     without = {"mmdet", "detectron2", "torchvision", "pytest", "pre-commit", "challenges"}
     named = {"evaluate": "huggingface", "huggingface_hub": "huggingface"}
     assert {named.get(host, host) for host in {*hosts.HOSTS} - without - trainers} <= set(extras)
