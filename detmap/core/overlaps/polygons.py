@@ -116,10 +116,10 @@ def draw(
         ends = slice(some.start, some.stop + 1)
         part = outlines._replace(size=outlines.size[some], ring_off=outlines.ring_off[ends])
         most = int(room[some].max())
-        numbers = (blank(most, np.int64) for _ in range(4))
-        scratch = Scratch(*numbers, *(blank(most, np.uint32) for _ in range(2)))
-        off = blank(some.stop - some.start + 1, np.int64)
-        counts = blank(int(room[some].sum()), np.uint32)
+        places = np.empty((4, most), dtype=np.int64)
+        scratch = Scratch(*places, *np.empty((2, most), dtype=np.uint32))
+        off = np.empty(some.stop - some.start + 1, dtype=np.int64)
+        counts = np.empty(int(room[some].sum()), dtype=np.uint32)
         draw_polygons(part, scratch, off, counts)
         return off, counts[: off[-1]]
 
