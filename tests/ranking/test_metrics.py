@@ -87,10 +87,6 @@ def close(value: float) -> Any:
     return pytest.approx(value, abs=1e-12)
 
 
-def test_a_worked_binary_example_comes_out_as_by_hand() -> None:
-    assert ranking.average_precision([0, 0, 1, 1], [0.4, 0.1, 0.8, 0.35]) == close(5 / 6)
-
-
 def test_a_worked_multilabel_example_comes_out_as_by_hand() -> None:
     assert ranking.average_precision(LABELS, LABEL_SCORES, average=None).tolist() == close(
         [0.75, 1, 1]
@@ -99,13 +95,6 @@ def test_a_worked_multilabel_example_comes_out_as_by_hand() -> None:
     for average, value in expected.items():
         assert ranking.average_precision(LABELS, LABEL_SCORES, average=average) == close(value)
     assert round(37 / 42, 6) == 0.880952
-
-
-def test_worked_example_weights() -> None:
-    found = ranking.average_precision(
-        [1, 0, 0, 1], [0.5, 0.4, 0.3, 0.1], sample_weight=[2, 0.5, 1, 1]
-    )
-    assert found == close(8 / 9)
 
 
 def test_worked_example_all_point_with_ties_in_input_order() -> None:
@@ -117,19 +106,6 @@ def test_worked_example_all_point_with_ties_in_input_order() -> None:
     assert ap(ties="together", average=None).tolist() == close(
         [1 / 3, 1 / 3, 1 / 2, 1 / 6]
     )  # class 2 shares its best score
-
-
-def test_worked_example_retrieval() -> None:
-    found = ranking.average_precision_at_k(QUERIES, QUERY_SCORES, 3)
-    assert found.tolist() == close([1, 1 / 3, 1 / 2, 0, 1 / 3, 0])
-    assert ranking.mean_average_precision_at_k(QUERIES, QUERY_SCORES, 3) == close(13 / 36)  # 0.3611
-
-
-def test_worked_example_two_slips() -> None:
-    truth = [1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
-    scores = [0.92, 0.4, 0.9, 0.89, 0.88, 0.87, 0.86, 0.85, 0.84, 0.1]
-    assert ranking.auc(truth, scores) == 0.5625
-    assert ranking.average_precision(truth, scores) == close(11 / 18)
 
 
 # ---- scikit-learn

@@ -2,7 +2,6 @@
 promises."""
 
 import copy
-import json
 import math
 from collections import Counter, defaultdict
 from fractions import Fraction
@@ -22,8 +21,6 @@ from tests.support.drawing import (
     draw_round_recall,
     draw_voc,
     many_detections,
-    round_recall,
-    voc_data,
 )
 from tests.support.tier import drawn
 
@@ -429,26 +426,6 @@ def test_coco_drawing_holds_every_trouble_often() -> None:
 
 
 @relaxed
-@given(coco_data() | many_detections() | round_recall())
-def test_coco_drawing_is_well_formed(data: tuple[dict, list]) -> None:
-    instances, results = data
-    assert json.loads(json.dumps(data)) == [instances, results]  # nothing of NumPy in it
-    ids = [annotation["id"] for annotation in instances["annotations"]]
-    assert len(set(ids)) == len(ids)
-    assert min(ids, default=1) >= 1
-    images = {image["id"] for image in instances["images"]}
-    assert images.issuperset(row["image_id"] for row in (*instances["annotations"], *results))
-
-
-@relaxed
-@given(coco_data(zero_id=True))
-def test_zero_id_is_given_once(data: tuple[dict, list]) -> None:
-    ids = [annotation["id"] for annotation in data[0]["annotations"]]
-    assert ids.count(0) == 1
-    assert len(set(ids)) == len(ids)
-
-
-@relaxed
 @given(many_detections())
 def test_many_detections_are_more_than_a_hundred(data: tuple[dict, list]) -> None:
     assert "more than 100 detections" in coco_troubles(*data)
@@ -534,17 +511,3 @@ def test_voc_drawing_holds_every_trouble_often() -> None:
     for seed in range(N_DRAWS):
         counts.update(voc_troubles(*draw_voc(np.random.default_rng(seed))))
     assert_shares(counts, COMMON_VOC, RARE_VOC)
-
-
-@relaxed
-@given(voc_data())
-def test_voc_drawing_is_well_formed(data: tuple[dict, dict]) -> None:
-    objects, detections = data
-    assert objects.keys() == detections.keys()
-    for name, in_class in objects.items():
-        assert in_class.keys() == next(iter(objects.values())).keys()
-        boxes = [obj[:4] for in_image in in_class.values() for obj in in_image]
-        boxes += [detection[2:] for detection in detections[name]]
-        assert all(x1 <= x2 and y1 <= y2 for x1, y1, x2, y2 in boxes)
-        assert in_class.keys() >= {detection[0] for detection in detections[name]}
-    voc.mean_ap(detections, objects)
