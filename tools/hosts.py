@@ -120,7 +120,7 @@ HOSTS = {
         "test_torchmetrics_users.py",
         "every value",
         "rf_detr",
-        own="not run: not in its package, and its repository is here only at 1.4.1",
+        own="not run: not in its package, and no repository of this version was at hand",
     ),
     "lightly-train": Host(
         ("lightly-train==0.18.0", "torchmetrics==1.9.0", "faster-coco-eval", *TORCH, TORCHVISION),
