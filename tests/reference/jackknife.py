@@ -28,7 +28,7 @@ def error_of_ap(se: float, bias: float, n_classes: int, step: float = 0.0) -> fl
 def error_of_difference(
     without: list[float], halves: list[float], bias: float, step: float = 0.0
 ) -> float:
-    """The error of a difference; halves of one split follow each other."""
+    """The error of a difference minus half of its bias; halves of one split follow each other."""
     of_parts = errors(0.0, without, halves, 1.0)[0] ** 2
     pairs = [(halves[i], halves[i + 1]) for i in range(0, len(halves), 2)]
     of_halves = math.fsum((one - other) ** 2 for one, other in pairs) / (4 * len(pairs))
@@ -36,7 +36,7 @@ def error_of_difference(
     center = math.fsum(means) / len(means)
     twice = math.fsum((each - center) ** 2 for each in means) / (len(means) - 1)
     square = max(0.6 * of_parts + 0.4 * of_halves - twice, of_parts / 2)
-    return max(math.sqrt(square + step**2), 1.5 * abs(bias))
+    return math.sqrt(square + step**2 + bias**2)
 
 
 def logit_bounds(value: float, bias: float, error: float, q: float) -> tuple[float, float]:

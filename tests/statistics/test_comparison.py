@@ -60,7 +60,7 @@ def test_a_comparison_is_that_of_plain_loops(integrator: str) -> None:
         error = reference.error_of_difference(apart[:25], apart[25:], bias, step)
         assert (pair.se, pair.bias) == pytest.approx((error, bias), abs=1e-12)
         half = reference.T24[0.975] * error
-        expected = pair.difference - half, pair.difference + half
+        expected = pair.difference - bias / 2 - half, pair.difference - bias / 2 + half
         assert (pair.low, pair.high) == pytest.approx(expected, abs=1e-12)
         assert pair.mdd == pytest.approx(reference.detectable(error), abs=1e-12)
         assert (pair.p < 0.05) == (pair.low > 0 or pair.high < 0)
@@ -205,9 +205,10 @@ def test_gates_are_decided_as_by_hand() -> None:
     first, second = two(7, 150)
     found = detmap.compare(first, second)
     one = found.pairs[0]
-    t = (one.difference + 0.001) / one.se
+    center = one.difference - one.bias / 2
+    t = (center + 0.001) / one.se
     assert gates.judge(found, gates.Gate("fail-if-drop", 0.1), 0.05).passed == (t >= -1.7108821)
-    edge = 100 * (1.7108821 * one.se - one.difference)
+    edge = 100 * (1.7108821 * one.se - center)
     for kind, margin, passed in (("require-within", 1e-3, True), ("require-within", -1e-3, False)):
         assert gates.judge(found, gates.Gate(kind, edge + margin), 0.05).passed is passed
 

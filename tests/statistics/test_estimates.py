@@ -79,7 +79,7 @@ def test_a_difference_is_that_of_plain_loops() -> None:
     error = reference.error_of_difference(apart[:25], apart[25:], bias)
     half = reference.T24[0.975] * error
     assert (one.value, one.se, one.bias) == pytest.approx((value, error, bias), rel=1e-9)
-    assert (one.low, one.high) == pytest.approx((value - half, value + half))
+    assert (one.low, one.high) == pytest.approx((value - bias / 2 - half, value - bias / 2 + half))
     assert one.mdd == pytest.approx(reference.detectable(error))
     assert 0 < one.p < 1
     assert (one.p < 0.05) == (one.low > 0 or one.high < 0)
@@ -87,15 +87,16 @@ def test_a_difference_is_that_of_plain_loops() -> None:
     assert (back.value, back.p) == pytest.approx((-one.value, one.p))
 
 
-def test_a_large_bias_is_the_error_of_a_difference() -> None:
+def test_half_of_a_bias_is_subtracted_and_all_of_it_is_error() -> None:
     """The number falls with the images, and hardly varies between parts."""
     after, before = (estimates(lambda some, c=c: c / len(some), 110) for c in (3.0, 1.0))
     (one,) = after.differences(before)
     apart = (after.parts - before.parts)[:, 0].tolist()
     _, bias = reference.errors(one.value, apart[:25], apart[25:], 2 / 3)
     assert one.se == pytest.approx(reference.error_of_difference(apart[:25], apart[25:], bias))
-    assert one.se == pytest.approx(1.5 * abs(one.bias))
-    assert one.low < one.value - one.bias < one.high
+    assert one.se == pytest.approx(abs(one.bias), rel=0.1)
+    assert (one.low + one.high) / 2 == pytest.approx(one.value - bias / 2)
+    assert one.low < one.value - one.bias < one.value < one.high
 
 
 def test_the_share_of_an_unknown_bias_is_larger_for_few_classes() -> None:

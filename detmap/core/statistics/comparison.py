@@ -41,9 +41,9 @@ class Pair(ProposesNames):
     ----------
     a, b : names of the detectors
     metric : name of the metric
-    difference, se : the difference and its standard error, or 1.5 times its bias if that is larger
-    low, high : confidence interval of the difference
-    bias : small-sample bias of the difference; it is not subtracted
+    difference, se : the difference, and the error of the difference minus half of its bias
+    low, high : confidence interval of the difference, around the difference minus half of its bias
+    bias : small-sample bias of the difference
     p, p_adjusted : p-value of no difference; and adjusted for the number of comparisons (intervals
         are not)
     mdd : minimum detectable difference: this test detects it with a power of 0.8

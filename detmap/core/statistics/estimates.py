@@ -10,9 +10,8 @@ few images is too high. The error of x - b is hypot(w se, c b, step), and Studen
 G - 1 degrees of freedom gives the bounds, on the logit scale for fractions. The constants were
 chosen by simulation (docs/statistics.md).
 
-The bias of a difference of two detectors is mostly far below its standard error, and subtracting
-its estimate would add noise. So the bounds lie around the difference itself, and its error is the
-standard error s, or 1.5 |b| if that is larger.
+The bias of a difference of two detectors is mostly far below its standard error s, and its estimate
+is noise; subtracting it costs power. So half of it is subtracted, and the error is hypot(s, b).
 
 Source: Kott 2001, The delete-a-group jackknife, J. Official Statistics 17(4).
 """
@@ -39,7 +38,7 @@ WIDER, WIDER_RATIO = 1.12, 1.08  # a number minus its bias varies more than the 
 OF_BIAS = 0.15  # share of the bias of a ratio that is not known
 OF_AP, OF_ONE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes; of one of many
 OF_HALVES = 0.4  # weight of the variance of halves: 16 degrees of freedom beside 24 of the parts
-OF_LARGE_BIAS = 1.5  # times the bias is the lowest error of a difference
+SUBTRACTED = 0.5  # share of the bias of a difference
 POWER = 0.8  # of the test for the minimum detectable difference
 
 
@@ -137,8 +136,8 @@ class Difference(Numbers):  # as `Interval`
     Parameters
     ----------
     value, low, high, why_not : as in `Interval`
-    se : standard error, or 1.5 times the bias if that is larger
-    bias : as in `Interval`; it is not subtracted
+    se : error of the difference minus half of its bias
+    bias : as in `Interval`
     p : two-sided p-value of no difference, from Student's t
     mdd : minimum detectable difference: the test detects it with a power of 0.8
     """
@@ -268,7 +267,7 @@ class Estimates:
         """The numbers minus those of `before`, each with its test."""
         apart = self.minus(before)
         units, bias = apart.subsets.units, apart.errors()[1]
-        error = np.maximum(apart.spread(), OF_LARGE_BIAS * np.abs(bias))
+        error = np.hypot(apart.spread(), bias)
         undefined = np.isnan(apart.parts).sum(axis=0)
         q = apart.quantile(1 - alpha / 2)
         df = max(1, apart.subsets.n_parts - 1)
@@ -283,8 +282,9 @@ class Estimates:
             elif not why and se <= ROUNDING:
                 why = reason("no spread", units)
             elif not why:
-                low, high = value - q * se, value + q * se
-                p, mdd = two_sided_student(value / se, df), (q + normal(POWER)) * se
+                center = value - SUBTRACTED * off
+                low, high = center - q * se, center + q * se
+                p, mdd = two_sided_student(center / se, df), (q + normal(POWER)) * se
             p = p if units.n >= LEAST_OF_TEST else math.nan
             found.append(Difference(value, se, low, high, off, p, mdd, why))
         return found

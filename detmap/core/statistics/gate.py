@@ -103,7 +103,8 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
             f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
         )
     told += ")"
-    margin = sign * pair.difference + drop
+    center = pair.difference if math.isnan(pair.low) else (pair.low + pair.high) / 2
+    margin = sign * center + drop
     if math.isnan(margin):
         return Verdict(False, f"FAIL: {of} is undefined")
     bound = student(1 - alpha, comparison.degrees) * pair.se
