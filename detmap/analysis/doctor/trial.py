@@ -102,6 +102,12 @@ class Trial:
         """AP50 on all images; 0 where nothing can be read."""
         return self.outcome(raw).ap50
 
+    def whole_ap(self, raw: Raw) -> float:
+        """AP at the thresholds of the evaluation, of boxes on all images."""
+        thresholds = self.asked.iou.thresholds.values().tolist()
+        rules = self.rules.override({"iou.thresholds": thresholds, "metrics": ["AP"]})
+        return replace(self, rules=rules).whole(raw)
+
     def outcome(self, raw: Raw) -> Outcome:
         """AP50 and the objects found on all images."""
         rows, pairs = len(self.truth) + len(raw), _crowd_pairs(self.truth, raw)
