@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -79,9 +80,7 @@ class Examination:
                 except OutOfTimeError:
                     trial.clock.left_out.append(name)
         finally:
-            image_places.cache_clear()
-            images.readings.cache_clear()
-            boxes.moves.cache_clear()
+            forget()
         if not trial.is_own_rule:
             self.findings = [each.without_ap50() for each in self.findings]
 
@@ -299,13 +298,26 @@ def _is_proved(part: Sample, tried: Tried, after: Outcome) -> bool:
 def attempts(trial: Trial, part: Sample, groups: Collection[str] = GROUPS) -> Iterator[Tried]:
     """Every repair of some groups on the sample."""
     for group in groups:
-        try:
-            for repair in candidates(trial, part, [group]):
-                whole = repair.name.startswith("images-")
-                rows = repair.apply(part.raw if whole else part.rows, part.truth)
-                yield Tried(repair, rows, part.trial.outcome(rows))
-        except OutOfTimeError:
-            trial.clock.left_out.append(group)
+        yield from _attempts(trial, part, group)
+
+
+@lru_cache(maxsize=32)  # asked twice for the rows as they are; an examination clears this
+def _attempts(trial: Trial, part: Sample, group: str) -> tuple[Tried, ...]:
+    tried = []
+    try:
+        for repair in candidates(trial, part, [group]):
+            whole = repair.name.startswith("images-")
+            rows = repair.apply(part.raw if whole else part.rows, part.truth)
+            tried.append(Tried(repair, rows, part.trial.outcome(rows)))
+    except OutOfTimeError:
+        trial.clock.left_out.append(group)
+    return tuple(tried)
+
+
+def forget() -> None:
+    """Empties what is kept for one examination."""
+    for kept in (image_places, images.readings, boxes.moves, sample, _attempts):
+        kept.cache_clear()
 
 
 def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[Repair]:

@@ -58,7 +58,11 @@ def repaired(
         if name not in FIXES:
             raise DataError(f"--fix {name}", "no such fix", _nearest(name))
     given = raw
-    made, left = fix_chain.chain(trial_of(truth, protocol), raw, names, examine.attempts)
+    try:
+        trial = trial_of(truth, protocol)
+        made, left = fix_chain.chain(trial, raw, names, examine.attempts)
+    finally:
+        examine.forget()
     if left:
         fix = f"remove --fix {left[0]}; without a finding of this name it changes nothing"
         raise DataError(f"--fix {left[0]}", f"fits nothing in {raw.source}", fix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -210,6 +211,7 @@ def trial_of(
     return Trial(replace(truth, shapes=None), rules.override(settings), clock, asked, truth)
 
 
+@lru_cache(maxsize=4)  # an examination clears this at its end
 def sample(whole: Trial, raw: Raw) -> Sample:
     """Images with objects, and with detections if many have both, spread evenly over the ids."""
     truth = whole.truth
