@@ -215,7 +215,7 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parses words; refuses an unknown option with a proposal."""
-        for word in args or ():
+        for place, word in enumerate(args or ()):
             name = word.partition("=")[0]
             if name == "--" or (self._subparsers is not None and not name.startswith("-")):
                 break  # the rest is paths, or words of a command
@@ -223,7 +223,9 @@ class _Parser(argparse.ArgumentParser):
             if (short or name.startswith("--")) and not any(
                 option.startswith(name) for option in self._option_string_actions
             ):
-                raise DetmapError(self.prog, f"no option {name}", self._proposal(name))
+                after = [*args[place + 1 : place + 2]]
+                value = word.partition("=")[2] or "".join(after)
+                raise DetmapError(self.prog, f"no option {name}", self._proposal(name, value))
             self._refuse_ambiguous(name)
         parsed, extra = super().parse_known_args(args, namespace)
         if extra:
@@ -245,7 +247,10 @@ class _Parser(argparse.ArgumentParser):
         """Ends in a message that says what to write."""
         lacking = message.removeprefix("the following arguments are required: ")
         if lacking != message:
-            fix = f"write `{self.usage_of_paths()}`; `{self.prog} --help` describes it"
+            options = [name.partition("/")[0] for name in lacking.split(", ") if name[0] == "-"]
+            metavars = (self._option_string_actions[name].metavar for name in options)
+            more = "".join(f" {n} {m}" for n, m in zip(options, metavars, strict=True))
+            fix = f"write `{self.usage_of_paths()}{more}`; `{self.prog} --help` describes it"
             raise DetmapError(self.prog, f"{lacking} is missing", fix)
         found = CHOICE.fullmatch(message)
         if found is not None:
@@ -275,15 +280,15 @@ class _Parser(argparse.ArgumentParser):
                 return f"write values with commas: {option} {words[at - 1]},{first}"
         return "`detmap compare TRUTH A B` compares detectors; quote names that have blanks"
 
-    def _proposal(self, name: str) -> str:
-        """What a wrong option may mean in this command, and where help is."""
+    def _proposal(self, name: str, value: str = "") -> str:
+        """What a wrong option with a value may mean in this command, and where help is."""
         places = [str(each.metavar) for each in self._get_positional_actions() if each.metavar]
         options = [each for each in self._option_string_actions if each.startswith("--")]
         known = [*options, *places]
         found = self._elsewhere(name, known) or suggestions("option", name, known)
         if found and found[0].startswith(f"{self.prog} "):
             return f"`{found[0]}` prints it"
-        if metric_key(name) in METRICS:
+        if {metric_key(name), metric_key(value)} & {*METRICS}:
             return "metrics have no option: `detmap eval` prints all, --fail-under AP50=V tests one"
         if found and found[0] in places:
             return f"paths have no option: write `{self.usage_of_paths()}`"

@@ -2,6 +2,7 @@
 
 WORDS = "core/base/suggestions: "
 GUESSES, FIRST = "tests/cli/test_guesses.py::", "tests/results/test_first_guess.py::"
+CHAIN = "tests/analysis/doctor/test_fix_chain.py::"
 UNKNOWN = "core/adapters/joining/unknown_policy: "
 TESTED = {
     "__init__: {}: write `detmap.evaluate(...).{}`": FIRST
@@ -14,6 +15,12 @@ TESTED = {
     "test_a_mistake_is_the_first_finding_and_its_fix_is_right",
     "analysis/doctor/fixes: --fix {}": "tests/analysis/doctor/test_battery.py::"
     "test_a_mistake_is_the_first_finding_and_its_fix_is_right",
+    'analysis/doctor/fixes: add --unknown drop (in Python unknown="drop")': CHAIN
+    + "test_images_that_no_shift_explains_are_named",
+    "analysis/doctor/image_hypotheses: detections: add --unknown drop to leave": CHAIN
+    + "test_images_that_no_shift_explains_are_named",
+    "core/matching/matches: match all parts with the same": CHAIN
+    + "test_parts_with_and_without_a_fix_do_not_merge",
     "analysis/doctor/shaped_rows: counts of masks are the text": "tests/analysis/doctor/"
     "test_shapes.py::test_counts_that_are_the_text_of_bytes",
     "core/overlaps/mask_errors: counts is the text of Python": "tests/analysis/doctor/"

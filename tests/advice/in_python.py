@@ -127,7 +127,7 @@ ROWS = (
     Row(
         f"{TABLES}batches: boxes are read as {{}}; set",
         lambda p: lambda **how: numbered_boxes(p, **(how or {"form": "xyxy"})),
-        r"set (box_format)= for others",
+        r"set (box_format)= if those",
         'form="xywh"',
     ),
     Row(

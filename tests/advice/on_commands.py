@@ -91,7 +91,7 @@ ROWS = (
         0,
     ),
     Row(
-        "cli/dispatch: write `{}`; `{} --help` describes it",
+        "cli/dispatch: write `{}{}`; `{} --help` describes it",
         lambda p: ["reproduce", p.truth],
         r"write `(detmap reproduce) NUMBER TRUTH DETECTIONS`",
         lambda p, words: code(p, f"{words} 54.7 TRUTH DETECTIONS --depth 0"),
@@ -224,11 +224,22 @@ ROWS = (
         0,
     ),
     Row(
-        "analysis/doctor/fixes: run `detmap doctor` on these files",
+        "analysis/doctor/fixes: {}`detmap doctor` names the fixes that",
+        lambda p: [p.truth, wrong.from_zero(p), "--fix", "class-zero-based"],
+        "did you mean '(.*?)'",
+        lambda p, name: answer(["eval", p.truth, wrong.from_zero(p), "--fix", name]),
+    ),
+    Row(
+        "analysis/doctor/fixes: remove --fix {}; without a finding",
         lambda p: [p.truth, p.found, "--fix", "classes-as-text"],
-        "run `(detmap doctor)` on",
-        lambda p, words: code(p, f"{words} TRUTH DETECTIONS"),
-        0,
+        "(remove) --fix classes-as-text",
+        lambda p, *_: answer(["eval", p.truth, p.found]),
+    ),
+    Row(
+        "analysis/doctor/fixes: remove --fix {}: these boxes do",
+        lambda p: [p.truth, p.found, "--fix", "boxes-xyxy"],
+        "(remove) --fix boxes-xyxy",
+        lambda p, *_: answer(["eval", p.truth, p.found]),
     ),
     Row(
         "analysis/commands/diagnose: use --iou",

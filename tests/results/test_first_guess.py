@@ -575,7 +575,7 @@ def test_a_fix_of_the_doctor_is_an_argument(
             fixed = detmap.evaluate(TRUTH, given, fix=fix)
             assert fixed["AP"] == result["AP"]
             assert fixed.fixes == (name,)
-    with pytest.raises(DataError, match="no such repair"):
+    with pytest.raises(DataError, match="no such fix"):
         detmap.evaluate(TRUTH, path, fix="nothing")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from detmap.analysis.doctor.clock import Clock
 from detmap.analysis.doctor.quick_checks import is_suspicious
-from detmap.analysis.doctor.repair import BARE, NO_DETECTION, Repair
+from detmap.analysis.doctor.repair import BARE, Repair, no_detection
 from detmap.core.base.suggestions import proposes_arguments
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Finding, Findings
@@ -121,7 +121,7 @@ def examine_quickly(
     clock = Clock(seconds, rows)
     other_rule = protocol.iou.of != "boxes" or protocol.evaluation.rule != "matching"
     if other_rule and detections is not None and len(truth) and not len(detections):
-        return Findings([Finding(BARE, NO_DETECTION)])
+        return Findings([Finding(BARE, no_detection(detections.notes))])
     if detections is not None and not (whole or is_suspicious(truth, detections)):
         return Findings()
     from detmap.analysis.doctor.loose_readers import whole as is_whole
@@ -164,6 +164,9 @@ def advised(
     """The error of a reader with the fix of findings that explain unknown names, in the words of
     Python; itself if there are none.
     """
+    from detmap.analysis.doctor.wide_reading import widely_with
+    from detmap.core.adapters import options_of
+
     try:
         found = examine_quickly(
             truth,
@@ -173,6 +176,7 @@ def advised(
             seconds=SECONDS,
             rows=ROWS,
             whole=True,
+            widely=widely_with(detections, {**how, **options_of(rules)}),
             class_names=how.get("class_names"),
         )
     except DetmapError:
@@ -189,6 +193,7 @@ def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -
     """Quick findings in tables or files, within a few seconds; `how` are options of
     `read_detections`. None for files that are gone by now.
     """
+    from detmap.analysis.doctor.wide_reading import widely_with
     from detmap.core.adapters import options_of, read_detections, read_truth_for
 
     try:
@@ -197,8 +202,10 @@ def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -
         if isinstance(detections, Detections):
             whole = extended(truth, detections)
             return examine_quickly(whole, detections, protocol, seconds=SECONDS)
-        table = read_detections(detections, truth, **how, **options_of(protocol))
+        options = {**how, **options_of(protocol)}
+        table = read_detections(detections, truth, **options)
         truth = extended(truth, table)
     except DetmapError as error:
         return Findings(not_checked=f"the files cannot be read again: {error.what}")
-    return examine_quickly(truth, table, protocol, path=detections, seconds=SECONDS)
+    widely = widely_with(detections, options)
+    return examine_quickly(truth, table, protocol, path=detections, seconds=SECONDS, widely=widely)

@@ -2,7 +2,8 @@
 
 The size of a frame is estimated from pairs: in cells of image and class with few objects, the best
 detections are taken for these objects wherever they lie, and the ratio of their sides and of their
-centers tells the scale. Most such pairs need not be right: the mode is taken, and refined by AP50.
+centers tells the scale. Most such pairs need not be right: the mode is taken. It is then measured
+on the rows that overlap objects after this guess.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor.box_layouts import Boxes
+from detmap.analysis.doctor.raw_rows import Raw, best_objects
 from detmap.analysis.doctor.trial import Sample
 from detmap.core.tables import boxes_as
 from detmap.core.tables.grouping import labels
@@ -19,13 +21,27 @@ from detmap.core.tables.grouping import labels
 LEAST_PAIRS = 8  # from which a scale is estimated
 MOST_OBJECTS = 3  # of a cell whose objects are paired
 NEAR = 0.03  # two logarithms of scales that agree
-STEPS = (0.92, 0.95, 0.97, 0.985, 0.993, 1.007, 1.015, 1.03, 1.05, 1.08)
+AGAIN = 4  # times that a size is measured, each time on the rows that overlap after the last one
+OVERLAP = 0.3  # from which a row is taken for an object
+BORDER = 0.25  # of an object's side: nearer edges are left out, as detectors clip boxes there
+SOFT = 4.0  # deviations from which on an edge counts for nothing
+LEAST_ERROR = 2e-4  # of a size
+ERRORS = 4.0  # of a size, within which a usual one is the right one
+STRETCH = 1.25  # of the errors, as a real detector's edges are not independent
 USUAL = (
-    *(224, 256, 300, 320, 384, 416, 448, 480, 500, 512, 600, 608, 640, 672, 704, 720, 736, 768),
-    *(800, 832, 864, 896, 960, 1000, 1008, 1024, 1080, 1120, 1200, 1280, 1333, 1344, 1536, 1920),
-    *(2048, 4096),
+    (320, 416, 512, 608, 640, 800, 1024, 1280),
+    (224, 256, 300, 384, 448, 480, 500, 600, 720, 768, 960, 1000, 1080, 1333, 1536, 1920),
+    tuple(range(32, 4097, 32)),
 )
-"""Sides that images are resized to."""
+"""Sides that images are resized to, the most usual ones first."""
+FACTORS = (
+    (0.5, 2.0, 1 / 3, 3.0, 0.25, 4.0, 1.5, 2 / 3),
+    (0.75, 4 / 3, 1.25, 0.8, 5.0, 6.0, 8.0, 0.2, 1 / 6, 0.125, 2.5, 0.4, 0.6, 0.1, 10.0),
+    tuple(n / 20 for n in range(1, 80) if n != 20),
+)
+"""The same of factors."""
+LIKELIER = 3.0  # of the same, from which a size is told from the next one
+LESS_USUAL = 1.5  # of the logarithm of a likelihood, per row of these tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +54,14 @@ class Frame:
         length), "letterbox" (the long side, and bars around), "scale" (one factor for all images),
         "exchanged" (width and height of each image)
     size : pixels, or the factor
+    error : the standard error of a measured size; 0 where nothing was measured
+    is_usual : whether the size is the only usual one that the error allows
     """
 
     kind: str
     size: float
+    error: float = 0.0
+    is_usual: bool = False
 
     def scales(self, size: Boxes) -> Boxes:
         """(n, 2) pixels of the frame a pixel of the image, x and y; `size` is (n, 2)."""
@@ -59,6 +79,24 @@ class Frame:
         scales = self.scales(size)
         bars = (self.size - scales * size) / 2 if self.kind == "letterbox" else 0.0
         return np.concatenate([(boxes[:, :2] - bars) / scales, boxes[:, 2:] / scales], axis=1)
+
+    def of_unit(self, edges: Boxes, size: Boxes) -> Boxes:
+        """(n, 4) edges of boxes of the image in the same frame of size 1."""
+        unit = replace(self, size=1.0)
+        scales = unit.scales(size)
+        bars = (1.0 - scales * size) / 2 if self.kind == "letterbox" else np.zeros_like(size)
+        return np.asarray(edges * np.tile(scales, 2) + np.tile(bars, 2))
+
+    def guess(self, of_fractions: bool) -> str:
+        """In words, how a size was guessed; "" of one that is none."""
+        if self.size == 1.0:
+            return ""
+        if not self.error:
+            return " (size guessed from few boxes)"
+        inverse = of_fractions and self.kind == "scale"
+        error = self.error / self.size**2 if inverse else self.error
+        unit = " pixels" if of_fractions or self.kind != "scale" else ""
+        return f" (size guessed; standard error {error:.1g}{unit})"
 
     def told(self) -> str:
         """In words."""
@@ -107,32 +145,79 @@ def frames(sample: Sample, layout: Callable[[Boxes], Boxes], of_fractions: bool)
             yield Frame(kind, length)
 
 
-def refined(frame: Frame, ap50: Callable[[Frame], float]) -> Frame:
-    """The size near a frame's own at which AP50 is highest, a usual one where that is as good."""
-    best, most = frame, ap50(frame)
-    for _ in range(2):
-        center = best.size
-        for step in STEPS:
-            tried = replace(frame, size=center * step)
-            value = ap50(tried)
-            if value > most:
-                best, most = tried, value
-        if best.size == center:
+def measured(
+    frame: Frame, sample: Sample, layout: Callable[[Boxes], Boxes], undo: Callable[[Frame], Raw]
+) -> Frame:
+    """A frame with its size measured on the rows that overlap objects; itself where too few do.
+
+    layout : four numbers of a row to left, top, width, height
+    undo : a frame to the rows of the sample read in it
+    """
+    for _ in range(AGAIN):
+        met = best_objects(undo(frame), sample.truth, OVERLAP)
+        order = np.lexsort((-sample.rows.score[met.row], met.place))
+        best = order[np.flatnonzero(np.diff(met.place[order], prepend=-1))]
+        found = _fitted(frame, sample, layout(sample.rows.boxes[met.row[best]]), met.place[best])
+        if found is None:
+            return frame
+        done = abs(found.size / frame.size - 1) < LEAST_ERROR
+        frame = found
+        if done:
             break
-    tidy = [(value, ap50(replace(frame, size=value))) for value in _usual(best)]
-    good = [(value, each) for value, each in tidy if each >= most - 0.004]
-    return replace(frame, size=max(good, key=lambda pair: pair[1])[0]) if good else best
+    return frame
 
 
-def _usual(frame: Frame) -> list[float]:
-    """Usual sizes within a few percent."""
-    sizes: list[float] = list(map(float, USUAL))
-    if frame.kind == "scale":
-        whole = [float(n) for n in range(1, 9)]
-        parts = [n / down for down in (2, 3, 4, 5) for n in range(1, 4 * down) if n % down]
-        sizes = [*whole, *parts, *(1 / n for n in (6, 8, 16, 32)), *(1 / n for n in sizes)]
-    near = [value for value in sizes if abs(frame.size / value - 1) < 0.03]
-    return sorted(near, key=lambda value: abs(frame.size / value - 1))[:4]
+def _fitted(frame: Frame, sample: Sample, boxes: Boxes, place: NDArray[np.integer]) -> Frame | None:
+    """The size by robust least squares on edges, in sides of their objects, with the error that
+    the scatter of objects gives; None for too few edges.
+    """
+    truth = sample.truth
+    size = np.column_stack([truth.images.width, truth.images.height])[truth.image[place]]
+    objects = boxes_as(truth.boxes, truth.box_format, "xywh")[place]
+    edges = np.hstack([objects[:, :2], objects[:, :2] + objects[:, 2:]])
+    sides = np.tile(objects[:, 2:], 2)
+    far = (edges > BORDER * sides) & ~(edges > np.tile(size, 2) - BORDER * sides)
+    unit = frame.of_unit(edges, size)
+    deviation = np.tile(replace(frame, size=1.0).scales(size), 2) * np.maximum(sides, 1e-9)
+    x = unit / deviation
+    y = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]]) / deviation
+    far &= np.isfinite(x) & np.isfinite(y)
+    x, y = np.where(far, x, 0.0), np.where(far, y, 0.0)
+    if far.sum() < 2 * LEAST_PAIRS:
+        return None
+    factor = frame.size
+    weight = far.astype(np.float64)
+    for _ in range(AGAIN):
+        off = y - factor * x
+        spread = max(1.4826 * float(np.median(np.abs(off[far]))), 1e-9)
+        weight = far * np.maximum(1 - (off / (SOFT * spread)) ** 2, 0.0) ** 2
+        total = float((weight * x * x).sum())
+        if total <= 0:
+            return None
+        factor = float((weight * x * y).sum()) / total
+    score = (weight * x * (y - factor * x)).sum(axis=1)
+    error = STRETCH * float((score**2).sum()) ** 0.5 / total
+    if not (factor > 0 and np.isfinite(error)):
+        return None
+    return replace(frame, size=factor, error=max(error, LEAST_ERROR * factor))
+
+
+def usual(frame: Frame, of_fractions: bool = False) -> list[Frame]:
+    """A measured frame with the usual sizes that its error allows, the likeliest first."""
+    if not frame.error:
+        return []
+    inverse = of_fractions and frame.kind == "scale"
+    tables = USUAL if frame.kind != "scale" or of_fractions else FACTORS
+    seen: dict[float, float] = {}
+    for level, row in enumerate(tables):
+        for value in row:
+            meant = 1 / value if inverse else float(value)
+            off = (frame.size - meant) / frame.error
+            if abs(off) <= ERRORS and meant not in seen:
+                seen[meant] = off * off / 2 + LESS_USUAL * level
+    sizes = sorted(seen, key=lambda each: seen[each])
+    alone = len(sizes) < 2 or seen[sizes[1]] - seen[sizes[0]] > LIKELIER
+    return [replace(frame, size=each, is_usual=alone and each == sizes[0]) for each in sizes]
 
 
 def pairs(sample: Sample, layout: Callable[[Boxes], Boxes]) -> tuple[Boxes, Boxes, Boxes]:

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.doctor.box_frames import LEAST_PAIRS, Frame, frames, pairs, refined
+from detmap.analysis.doctor.box_frames import LEAST_PAIRS, Frame, frames, measured, pairs, usual
 from detmap.analysis.doctor.box_layouts import FRACTION, LAYOUTS, MEANT, SHARE, Boxes, corners
 from detmap.analysis.doctor.quick_checks import (
     EXACT,
@@ -26,7 +26,9 @@ from detmap.core.results.findings import Finding
 from detmap.core.tables import Truth, boxes_as, reversed_boxes
 from detmap.core.tables.notes import ODD
 
-REFINED = 2  # of the frames
+REFINED = 3  # of the frames
+COSTLY = 0.02  # of AP, that two standard errors of a guessed size may cost
+AS_GOOD = 0.01  # of AP50 that a usual size may lose
 NEAR = 6.0  # pixels that two offsets of centers differ by at most, of one mistake
 LEAST_SEEN = 40  # objects that are found before or after
 CLEARLY = 0.01  # of the mean overlap of objects that a shift or a scale has to add,
@@ -87,14 +89,28 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     for value, layout, frame in sorted(candidates, key=lambda each: -each[0])[:REFINED]:
         if value < as_is:
             continue
-        best = frame if frame.size == 1.0 else refined(frame, partial(ap50, layout))
+        best = _sized(sample, layout, frame, of_fractions)
         yield Repair(
             _name(best, of_fractions),
-            _sentence(best, of_fractions, layout, native),
+            _sentence(best, of_fractions, layout, native) + best.guess(of_fractions),
             partial(reread, layout=layout, frame=best),
             2 + 2 * (layout != native) + (best.kind in ("letterbox", "short", "long")),
             of_fractions,
         )
+
+
+def _sized(sample: Sample, layout: str, frame: Frame, of_fractions: bool) -> Frame:
+    """A frame with its measured size, or a usual one that the error of this allows."""
+    if frame.size == 1.0:
+        return frame
+
+    def undo(tried: Frame) -> Raw:
+        return reread(sample.rows, sample.truth, layout=layout, frame=tried)
+
+    best = measured(frame, sample, LAYOUTS[layout], undo)
+    most = sample.trial.whole(undo(best)) - AS_GOOD
+    tidy = usual(best, of_fractions)
+    return next((each for each in tidy if sample.trial.whole(undo(each)) >= most), best)
 
 
 def _name(frame: Frame, of_fractions: bool) -> str:
@@ -138,6 +154,27 @@ def reread(
         if layout in ("xyxy", "yxyx"):
             boxes[:, 2:] += 1  # the last pixel belongs to the box
     return replace(raw, boxes=np.ascontiguousarray(boxes), box_format="xywh")
+
+
+def doubted(repair: Repair, sample: Sample) -> Repair:
+    """A repair whose sentence says that the number is approximate, where the error of a guessed
+    size may cost much AP.
+    """
+    keywords = getattr(repair.apply, "keywords", {})
+    inner = getattr(keywords.get("apply"), "keywords", keywords)
+    frame = inner.get("frame")
+    if frame is None or frame.size == 1.0 or (frame.is_usual and frame.error):
+        return repair
+    most = sample.trial.whole_ap(repair.apply(sample.rows, sample.truth))
+    for sign in (-1, 1) if frame.error else ():
+        other = replace(frame, size=frame.size + 2 * sign * frame.error)
+        rows = reread(sample.rows, sample.truth, **{**inner, "frame": other})
+        if most - sample.trial.whole_ap(rows) > COSTLY:
+            break
+    else:
+        if frame.error:
+            return repair
+    return replace(repair, sentence=f"{repair.sentence}; the fixed number is approximate")
 
 
 # --- corners the wrong way round ------------------------------------------------------------------
@@ -199,9 +236,9 @@ def _found_moves(sample: Sample) -> Iterator[Repair]:
         text = f"boxes are shifted by {x:g} pixels in x and {y:g} in y"
         found.append(("boxes-shifted", text, partial(_moved, shift=(x, y, x, y))))
         if 0.5 < factor < 2 and abs(factor - 1) > 0.002:
-            factor = round(factor, 3)
-            again = partial(reread, layout=native, frame=Frame("scale", factor))
-            text = f"boxes are {Frame('scale', factor).told()}"
+            frame = _sized(sample, native, Frame("scale", factor), False)
+            again = partial(reread, layout=native, frame=frame)
+            text = f"boxes are {frame.told()}{frame.guess(False)}"
             found.append(("boxes-resized", text, again))
     for name, text, apply in found:
         after = _overlaps(sample, apply(sample.rows, sample.truth))

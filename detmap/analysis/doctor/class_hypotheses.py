@@ -136,6 +136,9 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         yield from _coco_model(numbers, known)
     else:
         yield from _spelled([str(key) for key in used], known)
+    ids = {str(i) for i in known.ids.tolist()} | {*known.names}
+    if len(used) == 1 and str(used[0]) in ids:  # any other class would gain by its objects alone
+        return
     mapping = permutation(sample)
     if mapping:
         yield Repair(
@@ -150,7 +153,7 @@ def renamed(raw: Raw, truth: Truth, *, mapping: Mapping[Key, int]) -> Raw:
     """The rows with other class ids; of a class that the mapping lacks none is known."""
     least = int(truth.categories.ids.min(initial=0)) - 1
     classes = tuple(mapping.get(key, least) for key in raw.classes)
-    return replace(raw, classes=classes, names=None)
+    return replace(raw, classes=classes, names=None, class_names=raw.class_names or raw.classes)
 
 
 def _named(raw: Raw, known: Categories) -> tuple[Categories, dict[int, int]]:
@@ -255,6 +258,8 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
         text = "class ids are written as text"
         yield Repair("classes-as-text", text, partial(renamed, mapping=mapping), 1, True)
         own = {i: i for i in known.ids.tolist()}
+        if set(mapping.values()) <= own.keys():  # nothing more to explain
+            return
         for repair in _numbered([int(name) for name in used], known, own):
             inner = repair.apply.keywords["mapping"]  # type: ignore[attr-defined]
             mapping = {name: inner[int(name)] for name in used if int(name) in inner}

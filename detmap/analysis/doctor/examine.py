@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from detmap.analysis.doctor import box_hypotheses as boxes
 from detmap.analysis.doctor import class_hypotheses as classes
-from detmap.analysis.doctor import image_hypotheses as images
-from detmap.analysis.doctor import missing_coverage as coverage
 from detmap.analysis.doctor import (
+    fix_chain,
     repeated_rows,
     shaped_rows,
     truth_choice,
@@ -20,6 +20,8 @@ from detmap.analysis.doctor import (
     turned_images,
     unexplained,
 )
+from detmap.analysis.doctor import image_hypotheses as images
+from detmap.analysis.doctor import missing_coverage as coverage
 from detmap.analysis.doctor import score_hypotheses as scores
 from detmap.analysis.doctor import truth_facts as about_truth
 from detmap.analysis.doctor.clock import OutOfTimeError
@@ -37,6 +39,9 @@ GAIN, TIMES = 0.02, 1.25  # of AP50 that a repair has to add, and to multiply it
 DEVIATIONS = 3.0  # of the count of found objects, by which it has to rise,
 LEAST_MORE = 10  # or objects more, where AP50 rises much
 ALIKE = 0.02  # two repairs whose AP50 differs by less are told apart by their weight
+KEPT_PROMISE = 0.02  # of AP50 by which fixes by name may reach less than was found
+SHOWN = ("images", "rows", "scores")  # fixes that the rows show without AP50
+LEAST_SHOWN = 0.00005  # AP50 after a fix that is stated
 DOUBTFUL = 0.1  # AP50 under which two repairs are tried together
 
 
@@ -63,6 +68,7 @@ class Examination:
 
     def __init__(self, trial: Trial, raw: Raw) -> None:
         self.trial, self.rows, self.given = trial, raw, raw
+        self.asked = raw
         self.findings: list[Finding] = []
         self.steps: list[tuple[int, Raw, Raw]] = []
         self.now = Outcome(0.0, 0)
@@ -74,9 +80,7 @@ class Examination:
                 except OutOfTimeError:
                     trial.clock.left_out.append(name)
         finally:
-            image_places.cache_clear()
-            images.readings.cache_clear()
-            boxes.moves.cache_clear()
+            forget()
         if not trial.is_own_rule:
             self.findings = [each.without_ap50() for each in self.findings]
 
@@ -168,14 +172,53 @@ class Examination:
         if repair.sure and repair.name not in {each.name for each in self.findings}:
             self._made(repair)
 
+    def _by_name(self) -> None:
+        """Make the fixes by their names, as `--fix` does: what this does not reach is no fix."""
+        names = [each.name for each in self.findings if each.fix]
+        if not names:
+            return
+        promised = self.now.ap50
+        made, ap50 = self._chain(names)
+        if len(made.repairs) < len(names) or ap50[-1] < promised - KEPT_PROMISE:
+            made, ap50 = self._chain([name for name in names if group_of(name) in SHOWN])
+        useless = {
+            repair.name
+            for repair, (begin, end) in zip(made.repairs, _blocks(ap50), strict=True)
+            if not repair.sure and ap50[end] < ap50[begin] + GAIN / 2
+        }
+        if useless:
+            made, ap50 = self._chain(each.name for each in made.repairs if each.name not in useless)
+        self._restate(made, ap50)
+
+    def _chain(self, names: Iterable[str]) -> tuple[fix_chain.Chain, list[float]]:
+        made, _ = fix_chain.chain(self.trial, self.asked, names, attempts)
+        return made, [self.trial.outcome(rows).ap50 for rows in made.rows]
+
+    def _restate(self, made: fix_chain.Chain, ap50: list[float]) -> None:
+        """Findings of these fixes, in their order, in place of those before."""
+        first = next(i for i, each in enumerate(self.findings) if each.fix)
+        facts = [each for each in self.findings if not each.fix]
+        blocks = _blocks(ap50)
+        new = [
+            _found(repair, Outcome(ap50[begin], 0), Outcome(ap50[end], 0))
+            for repair, (begin, end) in zip(made.repairs, blocks, strict=True)
+        ]
+        self.findings = [*facts[:first], *new, *facts[first:]]
+        rows = made.rows
+        self.steps = [(first + i, rows[a], rows[b]) for i, (a, b) in enumerate(blocks)]
+        self.rows, self.now = rows[-1], self.trial.outcome(rows[-1])
+
     def _shapes(self) -> None:
         """Findings of the shapes, and AP50 of the shapes in place of the boxes around them."""
         self.findings += shaped_rows.facts(self.rows)
         if not self.trial.compares_shapes or not self.rows.is_shaped:
             return
-        for i, rows, made in self.steps:
+        for i, rows, made in reversed(self.steps):
             before, after = self.trial.stated(rows), self.trial.stated(made)
-            self.findings[i] = replace(self.findings[i], ap50_before=before, ap50_after=after)
+            if after < LEAST_SHOWN and group_of(self.findings[i].name) not in SHOWN:
+                del self.findings[i]  # only the boxes around the shapes fit
+            else:
+                self.findings[i] = replace(self.findings[i], ap50_before=before, ap50_after=after)
 
     def _coverage(self) -> None:
         self.findings += images.strangers(self.rows, self.trial.truth)
@@ -202,6 +245,7 @@ class Examination:
         "fixes": _fixes,
         "proof": _unproved,
         "pixels and scales": _sure_ones,
+        "fixes by name": _by_name,
         "shapes": _shapes,
         "missing detections": _coverage,
         "score ranges": _scores,
@@ -210,9 +254,23 @@ class Examination:
     }
 
 
+def _blocks(ap50: list[float]) -> list[tuple[int, int]]:
+    """Where the AP50 before and after each fix are: fixes that gain only with later ones have the
+    AP50 before the first and after the last of these.
+    """
+    begin, found = 0, []
+    for i in range(1, len(ap50)):
+        gains = [k for k in range(i, len(ap50)) if ap50[k] >= ap50[begin] + GAIN / 2]
+        end = gains[0] if gains else i
+        found.append((begin, end))
+        begin = i if end == i else begin
+    return found
+
+
 def _found(repair: Repair, before: Outcome, after: Outcome) -> Finding:
     flag = f"--fix {repair.name}"
-    return Finding(repair.name, repair.sentence, before.ap50, after.ap50, flag)
+    shown = after.ap50 if after.ap50 >= LEAST_SHOWN else None  # 0 proves nothing
+    return Finding(repair.name, repair.sentence, before.ap50, shown, flag)
 
 
 def best(trial: Trial, part: Sample, now: Outcome, groups: Collection[str]) -> Chosen | None:
@@ -240,13 +298,26 @@ def _is_proved(part: Sample, tried: Tried, after: Outcome) -> bool:
 def attempts(trial: Trial, part: Sample, groups: Collection[str] = GROUPS) -> Iterator[Tried]:
     """Every repair of some groups on the sample."""
     for group in groups:
-        try:
-            for repair in candidates(trial, part, [group]):
-                whole = repair.name.startswith("images-")
-                rows = repair.apply(part.raw if whole else part.rows, part.truth)
-                yield Tried(repair, rows, part.trial.outcome(rows))
-        except OutOfTimeError:
-            trial.clock.left_out.append(group)
+        yield from _attempts(trial, part, group)
+
+
+@lru_cache(maxsize=32)  # asked twice for the rows as they are; an examination clears this
+def _attempts(trial: Trial, part: Sample, group: str) -> tuple[Tried, ...]:
+    tried = []
+    try:
+        for repair in candidates(trial, part, [group]):
+            whole = repair.name.startswith("images-")
+            rows = repair.apply(part.raw if whole else part.rows, part.truth)
+            tried.append(Tried(repair, rows, part.trial.outcome(rows)))
+    except OutOfTimeError:
+        trial.clock.left_out.append(group)
+    return tuple(tried)
+
+
+def forget() -> None:
+    """Empties what is kept for one examination."""
+    for kept in (image_places, images.readings, boxes.moves, sample, _attempts):
+        kept.cache_clear()
 
 
 def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[Repair]:

@@ -1,23 +1,27 @@
-"""Applies a fix by its name. The usual reader joins the fixed rows, and a note reports the fix."""
+"""Applies fixes by name. The usual reader joins the fixed rows, and notes report the fixes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from detmap.analysis.doctor import examine, loose_readers
+from detmap.analysis.doctor import examine, fix_chain, loose_readers
 from detmap.analysis.doctor.hypothesis_names import FIXES
-from detmap.analysis.doctor.raw_rows import Raw
+from detmap.analysis.doctor.raw_rows import Raw, readable
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.shaped_rows import shapes_of
-from detmap.analysis.doctor.trial import sample, trial_of
+from detmap.analysis.doctor.trial import trial_of
 from detmap.analysis.doctor.wide_reading import widely_with
 from detmap.core.adapters.joining import join as joining
 from detmap.core.adapters.joining.unknown_policy import policy
+from detmap.core.base.suggestions import did_you_mean
 from detmap.core.protocol import Protocol
 from detmap.core.tables import FIXED, Detections, Note, Truth
-from detmap.errors import DataError
+from detmap.errors import DataError, few
+
+SPOILED = 0.1  # share of boxes that a fix may leave unreadable
 
 
 class Repaired(NamedTuple):
@@ -35,7 +39,7 @@ def repaired(
     *,
     unknown: str = "error",
 ) -> Repaired:
-    """Detections with some repairs made, in this order.
+    """Detections with some repairs made, in the order of `fix_chain.ordered`.
 
     Parameters
     ----------
@@ -47,31 +51,31 @@ def repaired(
 
     Raises
     ------
-    DataError : no such repair, one that makes no sense of these rows, or rows that still name
+    DataError : no such repair, one that fits nothing in these rows, or rows that still name
         images that the ground truth lacks
     """
-    rules, made = trial_of(truth, protocol), []
     for name in names:
         if name not in FIXES:
-            raise DataError(
-                f"--fix {name}", "no such repair", f"the repairs are {', '.join(FIXES)}"
-            )
-        part = sample(rules, raw)
-        attempts = examine.attempts(rules, part, [examine.group_of(name)])
-        tried = [each for each in attempts if each.repair.name == name]
-        if not tried:
-            fix = "run `detmap doctor` on these files"
-            raise DataError(f"--fix {name}", f"makes no sense of {raw.source}", fix)
-        best = max(tried, key=lambda each: (each.outcome.ap50, -each.repair.weight))
-        raw = best.repair.apply(raw, truth)
-        made.append(best.repair)
+            raise DataError(f"--fix {name}", "no such fix", _nearest(name))
+    given = raw
+    try:
+        trial = trial_of(truth, protocol)
+        made, left = fix_chain.chain(trial, raw, names, examine.attempts)
+    finally:
+        examine.forget()
+    if left:
+        fix = f"remove --fix {left[0]}; without a finding of this name it changes nothing"
+        raise DataError(f"--fix {left[0]}", f"fits nothing in {raw.source}", fix)
+    raw = made.rows[-1]
+    _check_boxes(given, raw, names)
     image, label = raw.places(truth)
+    _check_images(given, raw, image, names, unknown)
     shapes = shapes_of(raw, truth)
     origin = joining.Origin(
         raw.source,
         lambda row: f"{raw.source}: row {row}",
-        np.array(raw.images, dtype=object)[raw.image],
-        np.array(raw.classes, dtype=object)[raw.label],
+        np.array(raw.image_names or raw.images, dtype=object)[raw.image],
+        np.array(raw.class_names or raw.classes, dtype=object)[raw.label],
     )
     table = joining.joined(
         truth,
@@ -86,9 +90,43 @@ def repaired(
     )
     notes = tuple(
         Note(FIXED + each.name, f"detections were fixed: {each.sentence}", len(raw), raw.source)
-        for each in made
+        for each in made.repairs
     )
-    return Repaired(replace(table, notes=(*notes, *table.notes)), made)
+    return Repaired(replace(table, notes=(*notes, *table.notes)), list(made.repairs))
+
+
+def _nearest(name: str) -> str:
+    """The fix of an unknown name: the one that is meant, and where all are listed."""
+    hint = did_you_mean("fix", name, FIXES) or did_you_mean("fix", f"boxes-{name}", FIXES)
+    return f"{hint}`detmap doctor` names the fixes that help"
+
+
+def _check_images(
+    given: Raw, made: Raw, image: NDArray[np.int32], names: Sequence[str], unknown: str
+) -> None:
+    """Refuse images that are unknown after their names were fixed: the file's own names would
+    mislead.
+    """
+    moved = [name for name in names if name.startswith("images-")]
+    lost = np.unique(made.image[image < 0])
+    if moved and len(lost) and unknown == "error":
+        written = made.image_names or given.images
+        what = (
+            f"{(image < 0).sum():,} of {len(made):,} detections are on images that the ground "
+            f"truth lacks after the fix: {few(repr(written[code]) for code in lost.tolist())}"
+        )
+        fix = 'add --unknown drop (in Python unknown="drop") to leave these detections out'
+        raise DataError(f"--fix {moved[0]}", what, fix)
+
+
+def _check_boxes(given: Raw, made: Raw, names: Sequence[str]) -> None:
+    """Refuse a fix that makes boxes of a negative size of right ones."""
+    moved = [name for name in names if name.startswith("boxes-")]
+    bad = ~readable(made)
+    if moved and len(made) and bad.mean() > SPOILED and readable(given).mean() > bad.mean():
+        what = f"{bad.sum():,} of {len(made):,} boxes then have a negative width or height"
+        fix = f"remove --fix {moved[0]}: these boxes do not have that mistake"
+        raise DataError(f"--fix {moved[0]}", what, fix)
 
 
 def fixed_given(

@@ -50,7 +50,8 @@ def _use_file_names(raw: Raw, truth: Truth) -> Raw:
     nobody: Key = "" if ids and isinstance(ids[0], str) else -(2**62)
     places = _index_stems(raw.files, truth).tolist()
     images = tuple(ids[place] if place >= 0 else nobody for place in places)
-    return replace(raw, images=images, key="id", files=())
+    written = raw.image_names or raw.files
+    return replace(raw, images=images, key="id", files=(), image_names=written)
 
 
 @lru_cache(maxsize=4)
@@ -93,6 +94,12 @@ def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> 
             place = image_places(truth, tuple(int(i) + step for i in numbers), "id")
             if (place >= 0).mean() >= KNOWN:
                 text = f"image ids are {abs(step)} too {'low' if step > 0 else 'high'}"
+                lost = [key for key, p in zip(used, place.tolist(), strict=True) if p < 0]
+                if lost:
+                    text += (
+                        f"; the ground truth then lacks the images {few(map(str, lost))} of the "
+                    )
+                    text += "detections: add --unknown drop to leave these out"
                 yield Repair("images-shifted", text, _repair(used, place, truth), 1)
 
 
@@ -107,7 +114,8 @@ def renamed(raw: Raw, truth: Truth, *, known: dict[Key, Key]) -> Raw:
     del truth
     nobody: Key = "" if any(isinstance(i, str) for i in known.values()) else -(2**62)
     images = tuple(known.get(key, nobody) for key in raw.images)
-    return replace(raw, images=images, key="id", files=())
+    written = raw.image_names or raw.images
+    return replace(raw, images=images, key="id", files=(), image_names=written)
 
 
 def stem(name: str) -> str:

@@ -77,7 +77,14 @@ def read(
         dataset: Any = getattr(detections, "dataset", detections)
         detections = dataset.get("annotations", ())
     elif kind in ("file", "images", "array") or (kind == "table" and not _is_arrays(detections)):
-        return from_table(strictly() if strictly else read_detections(detections, truth))
+        try:
+            found = strictly() if strictly else read_detections(detections, truth)
+            if widely is None or whole(found):
+                return from_table(found)
+        except DataError:
+            if widely is None:
+                raise
+        return wide_reading.read_objects(truth, class_names, widely)
     if isinstance(detections, Mapping):
         return _arrays(detections)
     if isinstance(detections, Sequence) and not isinstance(detections, str):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor.raw_rows import Raw
-from detmap.analysis.doctor.repair import BARE, NO_DETECTION
+from detmap.analysis.doctor.repair import BARE, no_detection
 from detmap.analysis.doctor.trial import Sample, Trial, sample
 from detmap.core.results.findings import Finding
 from detmap.errors import few
@@ -27,7 +27,7 @@ def facts(trial: Trial, raw: Raw, ap50: float) -> Iterator[Finding]:
     truth = trial.truth
     image, label = raw.places(truth)
     if not len(image) and len(truth):
-        yield Finding(BARE, NO_DETECTION, ap50)
+        yield Finding(BARE, no_detection(raw.left_out), ap50)
         return
     known = image >= 0
     if not known.any():

@@ -19,7 +19,8 @@ from detmap.analysis.row_overlaps import Met, best_overlaps
 from detmap.core.adapters.joining import join as joining
 from detmap.core.adapters.joining.image_lookup import STEM_IS_ID
 from detmap.core.overlaps import KINDS
-from detmap.core.tables import MAX_PIXEL, BoxFormat, Detections, Shapes, Truth, reversed_boxes
+from detmap.core.tables import MAX_PIXEL, BoxFormat, Detections, Note, Shapes, Truth, reversed_boxes
+from detmap.core.tables.notes import DROPPED
 from detmap.errors import DataError
 
 Key = int | str
@@ -48,6 +49,8 @@ class Raw:
         masks, keypoints or corners; `boxes` are then those around the shapes
     shapes : the same of a table
     affine : (D, 2, 3) float64, what repairs of boxes do to points of the shapes
+    image_names, class_names : `images` and `classes` as the file has them, after a fix changed them
+    left_out : the reader's notes on rows that it dropped
     """
 
     images: tuple[Key, ...]
@@ -64,6 +67,9 @@ class Raw:
     values: NDArray[Any] | None = None
     shapes: Shapes | None = None
     affine: NDArray[np.float64] | None = None
+    image_names: tuple[Key, ...] = ()
+    class_names: tuple[Key, ...] = ()
+    left_out: tuple[Note, ...] = ()
 
     def __len__(self) -> int:
         return len(self.score)
@@ -156,6 +162,7 @@ def from_table(detections: Detections) -> Raw:
         "stem" if by_stem else "id",
         detections.source,
         shapes=detections.shapes,
+        left_out=tuple(note for note in detections.notes if note.code in DROPPED),
     )
 
 
@@ -199,7 +206,7 @@ def restricted(
     used, code = np.unique(image[rows], return_inverse=True)
     ids = tuple(truth.images.ids[used].tolist())
     image = code.astype(np.int32)
-    return replace(raw.take(rows), images=ids, image=image, key="id", files=())
+    return replace(raw.take(rows), images=ids, image=image, key="id", files=(), image_names=())
 
 
 @lru_cache(maxsize=8)  # used many times in one examination, which clears it at its end

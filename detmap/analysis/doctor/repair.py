@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from detmap.core.base.immutable import Value
-from detmap.core.tables import Truth
+from detmap.core.tables import Note, Truth
+from detmap.core.tables.notes import DROPPED, n_dropped
+from detmap.errors import few
 
 if TYPE_CHECKING:
     from detmap.analysis.doctor.raw_rows import Raw
 
 BARE = "images-without-detections"
 """The name of the finding that images, or all of them, have no detection."""
-NO_DETECTION = "there is no detection at all"
+
+
+def no_detection(notes: Iterable[Note]) -> str:
+    """Returns the sentence on a table without detections; the reader's notes count those that it
+    left out.
+    """
+    lost = [note for note in notes if note.code in DROPPED]
+    if not lost:
+        return "there is no detection at all"
+    named = [f"the ground truth lacks {few(note.names)}" for note in lost if note.names]
+    which = f": {named[0]}" if named else ""
+    count = n_dropped(lost)
+    return (
+        f"none of the {count:,} detections is on an image and of a class of the ground truth{which}"
+    )
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -243,11 +243,14 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     if few.values is None or not all(isinstance(value, dict) for value, _ in few.values):
         return
     now = _share(few, sample.truth)
-    for name, change, text in (
-        ("masks-c-order", along_columns, "run lengths of masks go along the rows; COCO's go down"),
-        ("masks-xy-swapped", transposed, "masks have x and y swapped"),
+    for name, apply, text in (
+        (
+            "masks-c-order",
+            partial(_changed, change=along_columns),
+            "run lengths of masks go along the rows; COCO's go down",
+        ),
+        ("masks-xy-swapped", _swapped, "masks have x and y swapped"),
     ):
-        apply = partial(_changed, change=change)
         try:
             share = _share(apply(few, sample.truth), sample.truth)
         except BROKEN:  # the reader of the file says what is wrong with a mask
@@ -293,9 +296,26 @@ def along_columns(value: dict[str, Any]) -> dict[str, Any]:
     return encoded(mask.ravel(order="F").reshape(mask.shape))
 
 
-def transposed(value: dict[str, Any]) -> dict[str, Any]:
-    """Returns the mask with x and y swapped, on the same canvas."""
+def _swapped(raw: Raw, truth: Truth) -> Raw:
+    """The rows with x and y of their masks swapped: masks of the size height, width of their image
+    keep it, others are of the size width, height.
+    """
+    image, _ = raw.places(truth)
+    size = np.column_stack([truth.images.width, truth.images.height])[image].tolist()
+    values = [
+        (transposed(value, whole=list(value["size"]) == size[i]), box)
+        for i, (value, box) in enumerate(raw.values.tolist() if raw.values is not None else ())
+    ]
+    reader = next(row.reader for row in KINDS if row.name == "masks")
+    assert reader is not None
+    return with_values(raw, values, reader)
+
+
+def transposed(value: dict[str, Any], *, whole: bool) -> dict[str, Any]:
+    """Returns the mask with x and y swapped, on a canvas with `whole` swapped too."""
     mask = decoded(value)
+    if whole:
+        return encoded(mask.T)
     out = np.zeros_like(mask)
     side = min(mask.shape)
     out[:side, :side] = mask[:side, :side].T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,6 +102,12 @@ class Trial:
     def whole(self, raw: Raw) -> float:
         """AP50 on all images; 0 where nothing can be read."""
         return self.outcome(raw).ap50
+
+    def whole_ap(self, raw: Raw) -> float:
+        """AP at the thresholds of the evaluation, of boxes on all images."""
+        thresholds = self.asked.iou.thresholds.values().tolist()
+        rules = self.rules.override({"iou.thresholds": thresholds, "metrics": ["AP"]})
+        return replace(self, rules=rules).whole(raw)
 
     def outcome(self, raw: Raw) -> Outcome:
         """AP50 and the objects found on all images."""
@@ -204,6 +211,7 @@ def trial_of(
     return Trial(replace(truth, shapes=None), rules.override(settings), clock, asked, truth)
 
 
+@lru_cache(maxsize=4)  # an examination clears this at its end
 def sample(whole: Trial, raw: Raw) -> Sample:
     """Images with objects, and with detections if many have both, spread evenly over the ids."""
     truth = whole.truth

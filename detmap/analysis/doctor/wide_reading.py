@@ -2,6 +2,7 @@
 more classes.
 """
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -57,6 +58,23 @@ def read(truth: Truth, class_names: Any, widely: Widely) -> Raw | None:
     used, label = np.unique(table.label, return_inverse=True)
     raw = replace(from_table(table), label=label.astype(np.int32))
     return replace(raw, classes=tuple(keys[k] for k in used.tolist()), names=dict(names))
+
+
+def read_objects(truth: Truth, class_names: Any, widely: Widely) -> Raw:
+    """Returns rows of Python objects with the classes that they name, ids or texts.
+
+    Raises `DataError` for objects that cannot be read even so.
+    """
+    table = widely(truth, class_names)
+    lost = [name for note in table.notes if note.code == "class-unknown" for name in note.names]
+    texts = [ast.literal_eval(name) for name in lost if name.startswith(("'", '"'))]
+    if not lost or len(texts) < len(lost):
+        return (read(truth, class_names, widely) if lost else None) or from_table(table)
+    classes = with_classes(truth.categories, texts)
+    raw = from_table(widely(with_axes(truth, truth.images, classes), class_names))
+    used, label = np.unique(raw.label, return_inverse=True)
+    names = tuple(classes.names[k] for k in used.tolist())
+    return replace(raw, classes=names, label=label.astype(np.int32), left_out=())
 
 
 def _with_ids(truth: Truth) -> Truth:

@@ -15,7 +15,7 @@ from detmap.benchmarks.dota import patches
 from detmap.benchmarks.shared import result_lines
 from detmap.core.adapters import box_conventions, folder_files, text_fields
 from detmap.core.adapters.coded_names import CodedNames, coded
-from detmap.core.adapters.joining import image_names, join
+from detmap.core.adapters.joining import image_keys, image_names, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import label_files
 from detmap.core.base.open_files import shown
@@ -154,9 +154,11 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         truth.categories.names, label, classes, lines, shown(path), noun="classes"
     )
     shapes = rotated_boxes(corners, lines.place)
+    column = image_keys.column_of(truth, shown(path), policy.file_key or "name")
+    images = image_keys.find(truth, names, column, spell=image_names.stem)
     return join.joined(
         truth,
-        join.images_by_stem(truth, names, shown(path), policy.file_key),
+        images.image,
         label[lines.file],
         upright(corners_of(corners)),
         score,

@@ -37,6 +37,7 @@ CORNERS = ("xyxy", "voc", "voc from 0", "normalized xyxy")
 VOC_XML = ("voc", "voc from 0", "xyxy")
 
 
+MANY = 0.1  # share of boxes of a negative size, from which the box format is wrong
 MOST_PIXELS = 1e9
 """Largest coordinate in readers that convert sides to corners: the pixel that is added to a side
 must not be lost by rounding.
@@ -137,8 +138,12 @@ def _refuse(
     what: str = "has a negative width or height",
 ) -> None:
     if (row := first_true(bad)) is not None:
-        raise DataError(
-            place(row),
-            f"box {' '.join(f'{each:g}' for each in values[row].tolist())} {what}",
-            f"boxes are read as {box_format}: fix the row, or choose the right box format",
-        )
+        fix = f"boxes are read as {box_format}: fix the row, or choose the right box format"
+        if what.startswith("has") and np.mean(bad) > MANY and box_format in CORNERS:
+            fix = (
+                f"{np.sum(bad):,} of {len(values):,} boxes are none as {box_format}: if they are "
+                "x, y, width, height, choose that box format, or rename the columns to "
+                "x, y, width, height"
+            )
+        numbers = " ".join(f"{each:g}" for each in values[row].tolist())
+        raise DataError(place(row), f"box {numbers} {what}", fix)

@@ -25,7 +25,7 @@ from detmap.core.tables import Categories, Note
 from detmap.core.tables.digests import data_digest, fold_table
 from detmap.core.tables.grouping import group, labels, reordered, rows_of
 from detmap.core.tables.notes import distinct as distinct
-from detmap.core.tables.notes import keep_for_part, merged, n_dropped
+from detmap.core.tables.notes import fixes, keep_for_part, merged, n_dropped
 from detmap.errors import DataError, MergeError, counted, few
 
 if TYPE_CHECKING:
@@ -393,6 +393,13 @@ def require_same_kind(a: Matches, b: Matches) -> None:
             "merge",
             f"the classes differ: {few(differing) or 'same names, other ids'}",
             "use the same list of classes for all parts",
+        )
+    if len(a) and len(b) and set(fixes(a.notes)) != set(fixes(b.notes)):
+        fixed = [" ".join(fixes(part.notes)) or "nothing" for part in (a, b)]
+        raise MergeError(
+            "merge",
+            f"the detections were fixed by {fixed[0]} in one part, by {fixed[1]} in the other",
+            "match all parts with the same --fix",
         )
 
 

@@ -110,7 +110,11 @@ def test_a_repair_gives_the_right_number_and_says_so(wrong: dict[str, Path], mis
 
 
 def test_a_repair_that_makes_no_sense_is_refused(wrong: dict[str, Path]) -> None:
-    for name, what in (("boxes-upside-down", "no such repair"), ("images-by-stem", "no sense")):
+    for name, what in (
+        ("boxes-upside-down", "no such fix"),
+        ("xyxy", "did you mean 'boxes-xyxy'?"),
+        ("images-by-stem", "fits nothing"),
+    ):
         done = run("eval", TRUTH, wrong["xyxy"], "--fix", name)
         assert done.code == 2
         assert what in done.err

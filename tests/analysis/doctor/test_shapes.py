@@ -140,7 +140,8 @@ def test_masks_become_run_lengths_and_back() -> None:
             other = {**run_lengths, "counts": encoded(each.T)["counts"]}
             assert np.array_equal(decoded(along_columns(other)), each)
     square = rng.random((4, 4)) < 0.5
-    assert np.array_equal(decoded(transposed(encoded(square))), square.T)
+    for whole in (False, True):
+        assert np.array_equal(decoded(transposed(encoded(square), whole=whole)), square.T)
 
 
 @pytest.mark.slow

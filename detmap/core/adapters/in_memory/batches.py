@@ -184,7 +184,8 @@ def read_rows(
         raise DataError(
             f"{where}[{i}].boxes[{row}]",
             box_fault(xywh[first], value),
-            f"boxes are read as {box_format}; set box_format= for others",
+            f"boxes are read as {box_format}; set box_format= if those of predictions and of "
+            "targets are others, and convert the boxes if only one of them is",
         )
     return Rows(
         counts, xywh, label.astype(np.int64, copy=False) if names is None else names, columns

@@ -43,7 +43,8 @@ def find(
         raise DataError(
             str(path),
             "no files such as comp4_det_test_aeroplane.txt",
-            "a folder of VOC detections has one text file per class",
+            "a folder of VOC detections has one text file per class: name them "
+            "comp4_det_test_CLASS.txt",
         )
     listed: list[tuple[Path, str, str]] = []
     strange: list[tuple[Path, str]] = []
