@@ -86,14 +86,8 @@ def names_of(found: Any) -> list[str]:
     return [each.name for each in found if each.fix]
 
 
-@pytest.mark.parametrize(
-    ("classes", "boxes"),
-    [
-        pytest.param(c, b, marks=[pytest.mark.slow] * ((c, b) != ("high", "corners")))
-        for c in CLASSES
-        for b in BOXES
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("classes", "boxes"), [(c, b) for c in CLASSES for b in BOXES])
 def test_two_mistakes_are_fixed_in_any_order(classes: str, boxes: str) -> None:
     given = right()
     rows = changed(given, BOXES[boxes], CLASSES[classes])
@@ -224,6 +218,7 @@ def test_masks_of_the_size_width_height() -> None:
 # --- parts, other inputs --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_parts_with_and_without_a_fix_do_not_merge(tmp_path: Path) -> None:
     given = right()
     half = len(given.truth["images"]) // 2
