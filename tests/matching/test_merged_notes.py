@@ -31,6 +31,10 @@ RULES: dict[str, dict[str, Any]] = {
 }
 
 
+def without(notes: list[tuple[str, str, int]], code: str) -> list[tuple[str, str, int]]:
+    return [note for note in notes if note[0] != code]
+
+
 def shown(notes: Any) -> list[tuple[str, str, int]]:
     return [(note.code, note.text, note.count) for note in notes]
 
@@ -202,8 +206,10 @@ def test_files_of_parts_give_the_notes_of_the_whole(tmp_path: Path, rules: str, 
     files = [tmp_path / f"{k}.npz" for k in range(3)]
     for part, file in zip(parts, files, strict=True):
         part.save(file)
-    assert shown(detmap.summarize(merge_files(files)).notes) == expected
-    assert shown(detmap.summarize(parts[2].merge(parts[0].merge(parts[1]))).notes) == expected
+    joined = merge_files(files), parts[2].merge(parts[0].merge(parts[1]))
+    for matches in joined:  # tied scores are in the order of images, which parts do not know
+        found = shown(detmap.summarize(matches).notes)
+        assert without(found, "ties-show") == without(expected, "ties-show")
     # Workers send heads, which are joined without rows.
     first, *others = (part.without_rows() for part in parts)
     assert shown(summed(first.merge(*others).notes)) == shown(summed(whole.notes))
