@@ -191,8 +191,7 @@ class Examination:
         self.findings += unexplained.facts(self.part, self.now.ap50, explained=done)
 
     def _truth(self) -> None:
-        image, _ = self.rows.places(self.trial.truth)
-        self.findings += about_truth.facts(self.trial, image, self.rows.score)
+        self.findings += about_truth.facts(self.trial, self.rows)
         self.findings += truth_polygons.facts(self.trial.shaped_truth, self.findings)
 
     STAGES: ClassVar[dict[str, Callable[[Examination], None]]] = {
