@@ -23,7 +23,7 @@ from detmap.analysis.doctor import (
 from detmap.analysis.doctor import score_hypotheses as scores
 from detmap.analysis.doctor import truth_facts as about_truth
 from detmap.analysis.doctor.clock import OutOfTimeError
-from detmap.analysis.doctor.explanation import explains, measure
+from detmap.analysis.doctor.explanation import explains, is_wanted, measure
 from detmap.analysis.doctor.raw_rows import Raw, image_places
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Outcome, Sample, Trial, sample
@@ -84,6 +84,23 @@ class Examination:
     def left_out(self) -> list[str]:
         """What was not tried, or not to its end."""
         return list(dict.fromkeys(self.trial.clock.left_out))
+
+    @property
+    def not_checked(self) -> str:
+        """Why a mistake would not show in these files; "" if it would."""
+        n = int(is_wanted(self.trial.truth).sum())
+        if self.findings or not 0 < n < unexplained.LEAST or self._stated() >= DOUBTFUL:
+            return ""
+        what = "object is" if n == 1 else "objects are"
+        return (
+            f"{n} {what} too few to tell a mistake from a weak detector (at least "
+            f"{unexplained.LEAST} are needed)"
+        )
+
+    def _stated(self) -> float:
+        """AP50 of what the protocol compares."""
+        shaped = self.trial.compares_shapes and self.rows.is_shaped
+        return self.trial.stated(self.rows) if shaped else self.now.ap50
 
     @property
     def part(self) -> Sample:

@@ -12,6 +12,7 @@ import pytest
 import detmap
 from detmap.analysis.doctor import uneven_parts
 from detmap.analysis.doctor.quick_checks import narrow_axes
+from tests.support.running import run
 from tools.doctor_sets import Look, Set, generated
 
 CROWDED = Look(60, 4, 4.0, 0.85, 0.05, 0.04, 1.0)
@@ -107,3 +108,24 @@ def test_images_without_objects_and_a_detector_by_chance_are_no_missing_labels(
     kept = [each for each in given.truth["annotations"] if each["image_id"] in labeled]
     given.truth["annotations"] = kept
     assert [each.name for each in found(tmp_path, given)] in ([], ["unexplained"])
+
+
+@pytest.mark.slow
+def test_too_few_objects_are_not_checked(tmp_path: Path) -> None:
+    given = generated(1, "boxes", Look(10, 2, 3.0, 0.9, 0.05, 0.0, 1.0)).copy()
+    assert repr(found(tmp_path, given)) == "no findings"
+    for row in given.rows:
+        row["bbox"] = [row["bbox"][k] * 3 for k in (0, 2, 1, 3)]
+    why = f"{len(given.truth['annotations'])} objects are too few to tell a mistake from a weak"
+    findings = found(tmp_path, given)
+    assert not findings
+    assert repr(findings).startswith(f"not checked: {why}")
+    (tmp_path / "found.json").write_text(json.dumps(given.rows))
+    files = tmp_path / "truth.json", tmp_path / "found.json", "-p", "coco-bbox"
+    done = run("doctor", *files)
+    assert (done.code, done.out.startswith(f"not checked: {why}")) == (0, True)
+    assert json.loads(run("doctor", *files, "--format", "json").out)["not_checked"][0].startswith(
+        why
+    )
+    strict = run("eval", *files, "--strict")
+    assert (strict.code, f"note: doctor: not checked: {why}" in strict.err) == (0, True)
