@@ -26,7 +26,7 @@ from detmap.analysis.doctor.clock import OutOfTimeError
 from detmap.analysis.doctor.explanation import explains, is_wanted, measure
 from detmap.analysis.doctor.raw_rows import Raw, image_places
 from detmap.analysis.doctor.repair import Repair
-from detmap.analysis.doctor.trial import Outcome, Sample, Trial, sample
+from detmap.analysis.doctor.trial import Outcome, Sample, Trial, around_points, sample
 from detmap.core.results.findings import Finding
 
 GROUPS = ("images", "boxes", "classes", "scores", "duplicates", "masks", "rows")
@@ -37,6 +37,8 @@ GAIN, TIMES = 0.02, 1.25  # of AP50 that a repair has to add, and to multiply it
 DEVIATIONS = 3.0  # of the count of found objects, by which it has to rise,
 LEAST_MORE = 10  # or objects more, where AP50 rises much
 ALIKE = 0.02  # two repairs whose AP50 differs by less are told apart by their weight
+SHAPES_EXPLAINED = {"masks-xy-swapped", "truth-shapes", "truth-keypoints", "truth-area"}
+"""What makes shapes wrong beside right boxes."""
 DOUBTFUL = 0.1  # AP50 under which two repairs are tried together
 
 
@@ -154,7 +156,7 @@ class Examination:
             finding, truth = found
             self.findings.append(finding)
             shaped = replace(truth, shapes=self.trial.shaped_truth.shapes)
-            self.trial = replace(self.trial, truth=truth, shaped_truth=shaped)
+            self.trial = replace(self.trial, truth=around_points(shaped), shaped_truth=shaped)
             self.now = self.trial.outcome(self.rows)
 
     def _unproved(self) -> None:
@@ -201,16 +203,24 @@ class Examination:
     def _scores(self) -> None:
         self.findings += scores.facts(self.part, self.now.ap50)
 
-    def _unexplained(self) -> None:
-        facts = [each for each in self.findings if not each.fix]
-        done = any(each.ap50_after is None or each.ap50_after >= GAIN for each in facts)
-        done = done or bool(self.left_out)
-        self.findings += unexplained.facts(self.part, self.now.ap50, explained=done)
-
     def _truth(self) -> None:
+        self._before_truth = len(self.findings)
         self.findings += about_truth.facts(self.trial, self.rows)
         self.findings += truth_polygons.facts(self.trial.shaped_truth, self.findings)
 
+    def _unexplained(self) -> None:
+        facts = [each for each in self.findings[: self._before_truth] if not each.fix]
+        done = any(each.ap50_after is None or each.ap50_after >= GAIN for each in facts)
+        names = {each.name for each in self.findings}
+        found = unexplained.facts(
+            self.part,
+            self.now.ap50,
+            explained=done or bool(self.left_out),
+            shapes=not names & SHAPES_EXPLAINED,
+        )
+        self.findings[self._before_truth : self._before_truth] = found
+
+    _before_truth = 0
     STAGES: ClassVar[dict[str, Callable[[Examination], None]]] = {
         "repeated rows": _repeated,
         "image names": _images,
@@ -221,8 +231,8 @@ class Examination:
         "shapes": _shapes,
         "missing detections": _coverage,
         "score ranges": _scores,
-        "unexplained": _unexplained,
         "ground truth": _truth,
+        "unexplained": _unexplained,
     }
 
 

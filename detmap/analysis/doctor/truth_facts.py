@@ -32,7 +32,7 @@ EMPTY = 0.001  # share of objects without a size, or outside of their image, tha
 
 def facts(trial: Trial, rows: Raw | None = None) -> Iterator[Finding]:
     """Warnings about the ground truth, and what detections show of it."""
-    truth = trial.truth
+    truth = trial.shaped_truth
     if not len(truth) and rows is not None and len(rows):
         text = f"none of {len(truth.images):,} images has an object"
         yield Finding("truth-labels-missing", f"{text}: check the place of the label files")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.doctor import shuffled_images, uneven_parts
+from detmap.analysis.doctor import shape_fits, shuffled_images, uneven_parts
 from detmap.analysis.doctor.explanation import ON, Fit, best_ious, elsewhere, is_wanted, measure
 from detmap.analysis.doctor.trial import Sample
 from detmap.core.results.findings import Finding
@@ -46,9 +46,9 @@ class Part(NamedTuple):
         return f"{self.name} {self.recall:.2f} of {self.n}"
 
 
-def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
+def facts(sample: Sample, ap50: float, *, explained: bool, shapes: bool) -> Iterator[Finding]:
     """Yields shuffled images; or what was measured if the numbers, or those of a part of the
-    images, are no working detector's.
+    images, are no working detector's. With `shapes` also that shapes are not where boxes are.
     """
     if not len(sample.rows) or not len(sample.truth):
         return
@@ -59,19 +59,23 @@ def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
         return
     shuffled = list(shuffled_images.facts(sample, ap50, all_wrong=low))
     yield from shuffled
-    uneven = "" if shuffled else uneven_parts.reason(sample)
-    if shuffled or (explained and not uneven):
+    if shuffled:
+        return
+    uneven = uneven_parts.reason(sample)
+    shaped = shapes and sample.trial.compares_shapes and sample.raw.is_shaped
+    unlike = shape_fits.reason(sample, sample.rows) if shaped else ""
+    if explained and not uneven and not unlike:
         return
     wanted = is_wanted(sample.truth)
     best = best_ious(sample.rows, sample.truth)[wanted]
     names = [(name, each[wanted]) for name, each in _groupings(sample.truth)]
     parts = (part for _, each in names[:NO_CLASSES] for part in _parts(each, best))
-    if not low and not uneven and all(part.recall >= WELL for part in parts):
+    if not (low or uneven or unlike) and all(part.recall >= WELL for part in parts):
         return
     far = best_ious(elsewhere(sample.rows, sample.truth), sample.truth)[wanted]
     groups = {name: list(_parts(each, best, far)) for name, each in names}
     fit = measure(sample, sample.rows)
-    why = _reason(sample, fit, ap50, groups) or uneven
+    why = _reason(sample, fit, ap50, groups) or uneven or unlike
     if why:
         shown = [
             f"by {name}: {', '.join(map(str, parts))}" for name, parts in groups.items() if parts
@@ -80,7 +84,7 @@ def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
             f"{fit.recall:.2f} of the objects have a box of any class on them (IoU at least 0.5), "
             f"{fit.own:.2f} one of their class, {fit.chance:.2f} one of another image's boxes"
         )
-        text = f"{why}, and no known mistake explains it. {measured}. Objects with a box on them "
+        text = f"{why}, and no --fix explains it. {measured}. Objects with a box on them "
         text += f"{'; '.join(shown)}. {_coordinates(sample)}"
         yield Finding("unexplained", text, ap50)
 
