@@ -138,6 +138,8 @@ class Examination:
         known = [(repair, repair.apply(self.rows, self.trial.truth)) for repair in found]
         fits = [self.trial.outcome(rows) for _, rows in known]
         best = max(range(len(fits)), key=lambda i: (fits[i].ap50, -found[i].weight))
+        if fits[best].ap50 < self.now.ap50:
+            return
         self._add([found[best]], known[best][1], fits[best])
 
     def _fixes(self) -> None:
@@ -163,8 +165,12 @@ class Examination:
         """Takes back what is not explained after all: names of images, and boxes in fractions."""
         doubted = {"images", "boxes"} & {group_of(each.name) for each in self.findings}
         if doubted and not explains(measure(self.part, self.part.rows), self.now.ap50):
-            kept = [each for each in self.findings if group_of(each.name) not in doubted]
-            self.findings, self.rows, self.steps = kept, self.given, []
+            tried = {"images", "boxes", "classes"}  # whose AP50 includes the doubted fix
+            kept = [each for each in self.findings if group_of(each.name) not in tried]
+            named = images.repairs(self.given, self.trial.truth)
+            stems = [each for each in named if each.name == "images-by-stem" and each.sure]
+            rows = stems[0].apply(self.given, self.trial.truth) if stems else self.given
+            self.findings, self.rows, self.steps = kept, rows, []
             self.now = self.trial.outcome(self.rows)
 
     def _sure_ones(self) -> None:
@@ -210,7 +216,8 @@ class Examination:
 
     def _unexplained(self) -> None:
         facts = [each for each in self.findings[: self._before_truth] if not each.fix]
-        done = any(each.ap50_after is None or each.ap50_after >= GAIN for each in facts)
+        facts = [each for each in facts if each.name != "shapes-outside-boxes"]
+        done = any(each.ap50_after is None or each.ap50_after >= DOUBTFUL for each in facts)
         names = {each.name for each in self.findings}
         found = unexplained.facts(
             self.part,

@@ -129,3 +129,27 @@ def test_too_few_objects_are_not_checked(tmp_path: Path) -> None:
     )
     strict = run("eval", *files, "--strict")
     assert (strict.code, f"note: doctor: not checked: {why}" in strict.err) == (0, True)
+
+
+@pytest.mark.slow
+def test_image_ids_of_a_video_that_count_from_another_number(tmp_path: Path) -> None:
+    """Objects hardly move from frame to frame: the wrong frame fits nearly as well."""
+    given = generated(1, "boxes", Look(60, 3, 5.0, 0.95, 0.03, 0.0, 1.0, still=True)).copy()
+    number = {each["id"]: k for k, each in enumerate(given.truth["images"])}
+    for each in (*given.truth["images"], *given.truth["annotations"]):
+        key = "image_id" if "image_id" in each else "id"
+        each[key] = number[each[key]]
+    for row in given.rows:
+        row["image_id"] = number[row["image_id"]] + 1
+    assert [each.name for each in found(tmp_path, given)] == ["images-shifted"]
+
+
+@pytest.mark.slow
+def test_names_that_join_are_no_other_split(tmp_path: Path) -> None:
+    """The boxes are wrong in a way that is no hypothesis."""
+    given = generated(1, "boxes", CROWDED).copy()
+    stem = {each["id"]: Path(each["file_name"]).stem for each in given.truth["images"]}
+    for row in given.rows:
+        x, y, w, h = row["bbox"]
+        row |= {"image_id": stem[row["image_id"]], "bbox": [x, x + w, y, y + h]}
+    assert [each.name for each in found(tmp_path, given)] == ["unexplained"]
