@@ -84,7 +84,7 @@ def facts(sample: Sample, ap50: float, *, explained: bool, shapes: bool) -> Iter
             f"{fit.recall:.2f} of the objects have a box of any class on them (IoU at least 0.5), "
             f"{fit.own:.2f} one of their class, {fit.chance:.2f} one of another image's boxes"
         )
-        text = f"{why}, and no --fix explains it. {measured}. Objects with a box on them "
+        text = f"{why}, and no known mistake explains it. {measured}. Objects with a box on them "
         text += f"{'; '.join(shown)}. {_coordinates(sample)}"
         yield Finding("unexplained", text, ap50)
 
