@@ -153,3 +153,11 @@ def test_names_that_join_are_no_other_split(tmp_path: Path) -> None:
         x, y, w, h = row["bbox"]
         row |= {"image_id": stem[row["image_id"]], "bbox": [x, x + w, y, y + h]}
     assert [each.name for each in found(tmp_path, given)] == ["unexplained"]
+
+
+@pytest.mark.slow
+def test_height_before_width(tmp_path: Path) -> None:
+    given = generated(1, "boxes", CROWDED).copy()
+    for row in given.rows:
+        row["bbox"] = [row["bbox"][k] for k in (0, 1, 3, 2)]
+    assert [each.name for each in found(tmp_path, given)] == ["boxes-xyhw"]
