@@ -98,9 +98,10 @@ def run(arguments: argparse.Namespace) -> int:
     if refused and not findings:
         raise refused[0]
     listed: dict[str, Any] = {"findings": [each.to_dict() for each in findings]}
-    text = told(findings)
+    text = f"not checked: {made.not_checked}\n" if made.not_checked else told(findings)
+    if made.not_checked or made.left_out:
+        listed["not_checked"] = [*filter(None, [made.not_checked]), *made.left_out]
     if made.left_out:
-        listed["not_checked"] = made.left_out
         text += f"not checked, as it would take too long: {', '.join(made.left_out)}\n"
     _write(arguments, listed, text)
     return (2 if arguments.strict else 1) if findings else 0

@@ -80,11 +80,16 @@ def consult(
     except DataError:  # the reader has reported it
         return
     if _several(arguments):
-        found = Findings((replace(each, detections=path) for each in found), found.left_out)
+        named = (replace(each, detections=path) for each in found)
+        found = Findings(named, found.left_out, found.not_checked)
     known = getattr(arguments, "findings", None) or Findings()
-    arguments.findings = Findings((*known, *found), (*known.left_out, *found.left_out))
+    arguments.findings = Findings(
+        (*known, *found), (*known.left_out, *found.left_out), known.not_checked or found.not_checked
+    )
     for finding in found:
         streams.say(f"note: doctor: {finding}\n")
+    if found.not_checked:
+        streams.say(f"note: doctor: not checked: {found.not_checked}\n")
     if found.left_out:
         names = ", ".join(found.left_out)
         streams.say(f"note: doctor: no time for: {names}; `detmap doctor` checks everything\n")

@@ -155,7 +155,7 @@ def _examine(
 
     raw = loose_readers.read(given, truth, strictly, widely, class_names)
     made = Examination(trial_of(truth, protocol, clock), raw)
-    return Findings(made.findings, made.left_out)
+    return Findings(made.findings, made.left_out, made.not_checked)
 
 
 def advised(

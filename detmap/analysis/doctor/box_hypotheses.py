@@ -67,6 +67,9 @@ def repairs(sample: Sample) -> Iterator[Repair]:
                 partial(reread, layout=layout, frame=None),
                 2 if layout == "yxyx" else 1,
             )
+    if native == "xywh" and not of_fractions and not of_points:
+        text = "boxes are left, top, height, width, and are read as left, top, width, height"
+        yield Repair("boxes-xyhw", text, _exchanged)
     undo, read_as, others = WRITTEN[native]
     for layout in () if of_fractions or of_points else others:
         yield Repair(
@@ -111,6 +114,11 @@ def _sized(sample: Sample, layout: str, frame: Frame, of_fractions: bool) -> Fra
     most = sample.trial.whole(undo(best)) - AS_GOOD
     tidy = usual(best, of_fractions)
     return next((each for each in tidy if sample.trial.whole(undo(each)) >= most), best)
+
+
+def _exchanged(raw: Raw, truth: Truth) -> Raw:
+    del truth
+    return replace(raw, boxes=np.ascontiguousarray(raw.boxes[:, [0, 1, 3, 2]]))
 
 
 def _name(frame: Frame, of_fractions: bool) -> str:

@@ -25,10 +25,10 @@ from detmap.analysis.doctor import missing_coverage as coverage
 from detmap.analysis.doctor import score_hypotheses as scores
 from detmap.analysis.doctor import truth_facts as about_truth
 from detmap.analysis.doctor.clock import OutOfTimeError
-from detmap.analysis.doctor.explanation import explains, measure
+from detmap.analysis.doctor.explanation import explains, is_wanted, measure
 from detmap.analysis.doctor.raw_rows import Raw, image_places
 from detmap.analysis.doctor.repair import Repair
-from detmap.analysis.doctor.trial import Outcome, Sample, Trial, sample
+from detmap.analysis.doctor.trial import Outcome, Sample, Trial, around_points, sample
 from detmap.core.results.findings import Finding
 
 GROUPS = ("images", "boxes", "classes", "scores", "duplicates", "masks", "rows")
@@ -42,6 +42,8 @@ ALIKE = 0.02  # two repairs whose AP50 differs by less are told apart by their w
 KEPT_PROMISE = 0.02  # of AP50 by which fixes by name may reach less than was found
 SHOWN = ("images", "rows", "scores")  # fixes that the rows show without AP50
 LEAST_SHOWN = 0.00005  # AP50 after a fix that is stated
+SHAPES_EXPLAINED = {"masks-xy-swapped", "truth-shapes", "truth-keypoints", "truth-area"}
+"""What makes shapes wrong beside right boxes."""
 DOUBTFUL = 0.1  # AP50 under which two repairs are tried together
 
 
@@ -90,6 +92,23 @@ class Examination:
         return list(dict.fromkeys(self.trial.clock.left_out))
 
     @property
+    def not_checked(self) -> str:
+        """Why a mistake would not show in these files; "" if it would."""
+        n = int(is_wanted(self.trial.truth).sum())
+        if self.findings or not 0 < n < unexplained.LEAST or self._stated() >= DOUBTFUL:
+            return ""
+        what = "object is" if n == 1 else "objects are"
+        return (
+            f"{n} {what} too few to tell a mistake from a weak detector (at least "
+            f"{unexplained.LEAST} are needed)"
+        )
+
+    def _stated(self) -> float:
+        """AP50 of what the protocol compares."""
+        shaped = self.trial.compares_shapes and self.rows.is_shaped
+        return self.trial.stated(self.rows) if shaped else self.now.ap50
+
+    @property
     def part(self) -> Sample:
         """Rows on some images."""
         if self._part is None or self._part.raw is not self.rows:
@@ -123,6 +142,8 @@ class Examination:
         known = [(repair, repair.apply(self.rows, self.trial.truth)) for repair in found]
         fits = [self.trial.outcome(rows) for _, rows in known]
         best = max(range(len(fits)), key=lambda i: (fits[i].ap50, -found[i].weight))
+        if fits[best].ap50 < self.now.ap50:
+            return
         self._add([found[best]], known[best][1], fits[best])
 
     def _fixes(self) -> None:
@@ -141,15 +162,19 @@ class Examination:
             finding, truth = found
             self.findings.append(finding)
             shaped = replace(truth, shapes=self.trial.shaped_truth.shapes)
-            self.trial = replace(self.trial, truth=truth, shaped_truth=shaped)
+            self.trial = replace(self.trial, truth=around_points(shaped), shaped_truth=shaped)
             self.now = self.trial.outcome(self.rows)
 
     def _unproved(self) -> None:
         """Takes back what is not explained after all: names of images, and boxes in fractions."""
         doubted = {"images", "boxes"} & {group_of(each.name) for each in self.findings}
         if doubted and not explains(measure(self.part, self.part.rows), self.now.ap50):
-            kept = [each for each in self.findings if group_of(each.name) not in doubted]
-            self.findings, self.rows, self.steps = kept, self.given, []
+            tried = {"images", "boxes", "classes"}  # whose AP50 includes the doubted fix
+            kept = [each for each in self.findings if group_of(each.name) not in tried]
+            named = images.repairs(self.given, self.trial.truth)
+            stems = [each for each in named if each.name == "images-by-stem" and each.sure]
+            rows = stems[0].apply(self.given, self.trial.truth) if stems else self.given
+            self.findings, self.rows, self.steps = kept, rows, []
             self.now = self.trial.outcome(self.rows)
 
     def _sure_ones(self) -> None:
@@ -227,17 +252,25 @@ class Examination:
     def _scores(self) -> None:
         self.findings += scores.facts(self.part, self.now.ap50)
 
-    def _unexplained(self) -> None:
-        facts = [each for each in self.findings if not each.fix]
-        done = any(each.ap50_after is None or each.ap50_after >= GAIN for each in facts)
-        done = done or bool(self.left_out)
-        self.findings += unexplained.facts(self.part, self.now.ap50, explained=done)
-
     def _truth(self) -> None:
-        image, _ = self.rows.places(self.trial.truth)
-        self.findings += about_truth.facts(self.trial, image, self.rows.score)
+        self._before_truth = len(self.findings)
+        self.findings += about_truth.facts(self.trial, self.rows)
         self.findings += truth_polygons.facts(self.trial.shaped_truth, self.findings)
 
+    def _unexplained(self) -> None:
+        facts = [each for each in self.findings[: self._before_truth] if not each.fix]
+        facts = [each for each in facts if each.name != "shapes-outside-boxes"]
+        done = any(each.ap50_after is None or each.ap50_after >= DOUBTFUL for each in facts)
+        names = {each.name for each in self.findings}
+        found = unexplained.facts(
+            self.part,
+            self.now.ap50,
+            explained=done or bool(self.left_out),
+            shapes=not names & SHAPES_EXPLAINED,
+        )
+        self.findings[self._before_truth : self._before_truth] = found
+
+    _before_truth = 0
     STAGES: ClassVar[dict[str, Callable[[Examination], None]]] = {
         "repeated rows": _repeated,
         "image names": _images,
@@ -249,8 +282,8 @@ class Examination:
         "shapes": _shapes,
         "missing detections": _coverage,
         "score ranges": _scores,
-        "unexplained": _unexplained,
         "ground truth": _truth,
+        "unexplained": _unexplained,
     }
 
 

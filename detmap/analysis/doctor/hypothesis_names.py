@@ -30,6 +30,7 @@ HYPOTHESES = (
         boxes_xyxy="left, top, right, bottom where left, top, width, height is read",
         boxes_xywh="left, top, width, height where corners are read (VOC's text)",
         boxes_cxcywh="center, width, height",
+        boxes_xyhw="left, top, height, width",
         boxes_normalised="fractions of the image's sides, of its long side, of a letterboxed "
         "square, or of a fixed number of pixels; in any order of the four numbers",
         boxes_resized="pixels of a resized image: one factor for all, the same square for all, a "

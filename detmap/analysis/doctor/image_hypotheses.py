@@ -87,7 +87,8 @@ def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> 
                 shifted = ids.dtype.kind == "i" and int(ids[-1]) - int(ids[0]) == n - 1
                 name = "images-shifted" if shifted else "images-by-position"
                 text = f"image ids count the ground truth's images from {start}"
-                yield Repair(name, text, _repair(used, counted, truth), 1 if shifted else 2)
+                weight, sure = 1 if shifted else 2, _shows(as_is, counted)
+                yield Repair(name, text, _repair(used, counted, truth), weight, sure)
     if truth.images.ids.dtype.kind == "i":
         first, last = int(truth.images.ids[0]), int(truth.images.ids[-1])
         for step in sorted({1, -1, first - low, last - high} - {0}):
@@ -100,7 +101,14 @@ def _readings(used: tuple[Key, ...], as_is: NDArray[np.int32], truth: Truth) -> 
                         f"; the ground truth then lacks the images {few(map(str, lost))} of the "
                     )
                     text += "detections: add --unknown drop to leave these out"
-                yield Repair("images-shifted", text, _repair(used, place, truth), 1)
+                yield Repair(
+                    "images-shifted", text, _repair(used, place, truth), 1, _shows(as_is, place)
+                )
+
+
+def _shows(as_is: NDArray[np.integer], place: NDArray[np.integer]) -> bool:
+    """Whether some of the images are unknown as they are, and none in this numbering."""
+    return bool((as_is < 0).any() and (place >= 0).all())
 
 
 def _repair(used: Sequence[Key], place: NDArray[np.integer], truth: Truth) -> partial[Raw]:

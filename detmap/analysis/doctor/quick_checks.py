@@ -45,6 +45,7 @@ EDGE = 0.2  # share of the lower half of scores within which the lowest three of
 RIGHT, LEAST_RIGHT = 0.15, 5  # share and number of the lowest fifth that are right
 RECALL = 0.9  # objects found, from which a threshold costs little
 UNLABELED = 0.5  # share of images without objects
+MEANT = 0.5  # share of the highest-scoring rows that have to be on objects elsewhere
 LIKE_LABELED = 0.7  # detections on these, per detection on the others
 EXACT = 0.26  # pixels
 LEAST_EXACT = 10  # boxes that are exactly a pixel off,
@@ -280,9 +281,15 @@ def order_of(score: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
     return float((ranks - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
 
 
-def lacks_labels(truth: Truth, image: NDArray[np.integer], score: NDArray[np.float64]) -> bool:
+def lacks_labels(
+    truth: Truth,
+    image: NDArray[np.integer],
+    score: NDArray[np.float64],
+    on_object: NDArray[np.bool_] | None = None,
+) -> bool:
     """Whether most images have no objects, and about as many high-scoring detections as the
-    others have: probably their label files are missing.
+    others have: probably their label files are missing. With `on_object` (rows that overlap an
+    object of any class) only if high scores mean objects where there are labels.
     """
     labeled = np.zeros(len(truth.images), dtype=bool)
     labeled[truth.image] = True
@@ -291,12 +298,11 @@ def lacks_labels(truth: Truth, image: NDArray[np.integer], score: NDArray[np.flo
     if not n_labeled or n_others < UNLABELED * len(labeled):
         return False
     on = labeled[image]
-    best = score[on]
-    if len(best) > len(truth):
-        best = np.partition(best, len(best) - len(truth))[len(best) - len(truth) :]
-    if not len(best):
+    rows = np.flatnonzero(on)
+    best = rows[np.argsort(-score[rows], kind="stable")[: len(truth)]]
+    if not len(best) or (on_object is not None and on_object[best].mean() < MEANT):
         return False
-    others = int((score[~on] >= best.min()).sum())
+    others = int((score[~on] >= score[best].min()).sum())
     per_labeled = len(best) / n_labeled
     return others >= LEAST_ROWS and others / n_others >= LIKE_LABELED * per_labeled
 
@@ -318,6 +324,7 @@ def narrow_axes(boxes: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDAr
     """
     off = boxes[:, 2:] - wanted[:, 2:]
     exact, short = ((np.abs(off - by) < EXACT).sum(axis=0) for by in (0, -1))
-    enough = short >= max(LEAST_EXACT, SHARE_NARROW * len(off))
-    shows = enough & (short > TIMES_EXACT * exact)
-    return np.asarray(shows & ~shows[::-1] & (exact >= short)[::-1])
+    enough = max(LEAST_EXACT, SHARE_NARROW * len(off))
+    shows = (short >= enough) & (short > TIMES_EXACT * exact)
+    is_exact = (exact >= enough) & (exact >= short)
+    return np.asarray(shows & is_exact[::-1])

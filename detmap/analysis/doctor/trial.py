@@ -17,6 +17,8 @@ from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
 from detmap.core.matching.engine import match
 from detmap.core.matching.subset_by_subset import times_matched
+from detmap.core.overlaps import KINDS
+from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import choose_protocol
 from detmap.core.tables import Categories, Truth
@@ -26,6 +28,7 @@ MOST_IMAGES = 600  # of a sample
 MOST_ROWS = 30_000  # of the detections on a sample, about
 MOST_ROWS_QUICKLY = 10_000  # the same where time is limited
 CROWDED = 1_000_000  # pairs of an image from which on they are counted
+LABELED = 0.5  # share of the points of an object
 LEAST_IMAGES = 60  # that a sample has, however many detections are on them
 
 
@@ -208,7 +211,20 @@ def trial_of(
     if len(rules.max_dets()) > 1:
         settings["limits.max_dets"] = [rules.max_dets()[-1]]
     clock = clock or Clock()
-    return Trial(replace(truth, shapes=None), rules.override(settings), clock, asked, truth)
+    return Trial(around_points(truth), rules.override(settings), clock, asked, truth)
+
+
+def around_points(truth: Truth) -> Truth:
+    """The ground truth without shapes; its boxes are around the keypoints of objects of which most
+    are labeled, as those of detections are.
+    """
+    shapes, plain = truth.shapes, replace(truth, shapes=None)
+    if not isinstance(shapes, Keypoints) or truth.box_format != "xywh" or not len(truth):
+        return plain
+    labeled = (shapes.points[:, :, 2] > 0).mean(axis=1) >= LABELED
+    reader = next(row.reader for row in KINDS if row.name == "keypoints")
+    around = reader.around_objects(shapes) if reader is not None else truth.boxes
+    return replace(plain, boxes=np.where(labeled[:, None], around, truth.boxes))
 
 
 @lru_cache(maxsize=4)  # an examination clears this at its end

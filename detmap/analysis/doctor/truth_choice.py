@@ -22,7 +22,8 @@ def choose(trial: Trial, rows: Raw) -> tuple[Finding, Truth] | None:
     """Returns the finding of the reading that explains the detections, or that the fields of the
     ground truth prove, and the ground truth in it; None if nothing is odd.
     """
-    truth = trial.truth
+    truth = replace(trial.shaped_truth, shapes=None)
+    trial = replace(trial, truth=truth)  # with its own boxes
     found = list(readings(truth)) or list(_scaled(trial, rows))
     if not found:
         return None

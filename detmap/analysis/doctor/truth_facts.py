@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detmap.analysis.doctor import (
     truth_checks,
@@ -18,7 +17,7 @@ from detmap.analysis.doctor import (
 from detmap.analysis.doctor.duplicates import pairs
 from detmap.analysis.doctor.known_benchmarks import differences
 from detmap.analysis.doctor.quick_checks import lacks_labels
-from detmap.analysis.doctor.raw_rows import Raw
+from detmap.analysis.doctor.raw_rows import Raw, best_objects
 from detmap.analysis.doctor.trial import Trial
 from detmap.core.results.findings import Finding
 from detmap.core.tables import Truth, boxes_as
@@ -31,10 +30,19 @@ MOST_COMPARED = 300_000  # objects
 EMPTY = 0.001  # share of objects without a size, or outside of their image, that is odd
 
 
-def facts(trial: Trial, image: NDArray[np.int32], score: NDArray[np.float64]) -> Iterator[Finding]:
-    """Warnings about the ground truth; `image` and `score` are those of the detections' rows."""
-    truth = trial.truth
-    yield from _labels(truth, image, score)
+def facts(trial: Trial, rows: Raw | None = None) -> Iterator[Finding]:
+    """Warnings about the ground truth, and what detections show of it."""
+    truth = trial.shaped_truth
+    if not len(truth) and rows is not None and len(rows):
+        text = f"none of {len(truth.images):,} images has an object"
+        yield Finding("truth-labels-missing", f"{text}: check the place of the label files")
+    elif rows is not None and _lacks_labels(truth, rows):
+        n_empty = len(truth.images) - len(np.unique(truth.image))
+        text = (
+            f"{n_empty:,} of {len(truth.images):,} images have no objects, and about as many "
+            "high-scoring detections as the others: probably their label files are missing or empty"
+        )
+        yield Finding("truth-labels-missing", text)
     yield from truth_checks.facts(trial.shaped_truth)
     yield from _boxes(truth)
     yield from _rows(truth)
@@ -66,7 +74,7 @@ def alone(trial: Trial, path: Path | None) -> list[Finding]:
         trial = replace(trial, truth=truth, shaped_truth=shaped)
         listed = [each for each in listed if each.name != "truth-outside"]  # explained
         break
-    more = [*facts(trial, np.zeros(0, dtype=np.int32), np.zeros(0))]
+    more = [*facts(trial)]
     more += truth_polygons.facts(trial.shaped_truth, [*found, *listed, *more])
     names = {each.name for each in listed}
     return [*found, *listed, *(each for each in more if each.name not in names)]
@@ -89,21 +97,14 @@ def rare_classes(truth: Truth) -> str:
     return "; ".join(parts)
 
 
-def _labels(
-    truth: Truth, image: NDArray[np.int32], score: NDArray[np.float64]
-) -> Iterator[Finding]:
-    n_images = len(truth.images)
-    n_empty = n_images - len(np.unique(truth.image))
-    known = image >= 0
-    if not len(truth) and len(score):
-        text = f"none of {n_images:,} images has an object: check the place of the label files"
-        yield Finding("truth-labels-missing", text)
-    elif lacks_labels(truth, image[known], score[known]):
-        text = (
-            f"{n_empty:,} of {n_images:,} images have no objects, and about as many high-scoring "
-            "detections as the others: probably their label files are missing or empty"
-        )
-        yield Finding("truth-labels-missing", text)
+def _lacks_labels(truth: Truth, rows: Raw) -> bool:
+    image, _ = rows.places(truth)
+    on_object = np.zeros(len(rows), dtype=bool)
+    known = np.flatnonzero(image >= 0)
+    suspected = lacks_labels(truth, image[known], rows.score[known])
+    if suspected:
+        on_object[best_objects(rows, truth).row] = True
+    return suspected and lacks_labels(truth, image[known], rows.score[known], on_object[known])
 
 
 def _boxes(truth: Truth) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.doctor import shuffled_images
+from detmap.analysis.doctor import shape_fits, shuffled_images, uneven_parts
 from detmap.analysis.doctor.explanation import ON, Fit, best_ious, elsewhere, is_wanted, measure
 from detmap.analysis.doctor.trial import Sample
 from detmap.core.results.findings import Finding
@@ -17,8 +17,10 @@ from detmap.core.tables import Truth, boxes_as
 DOUBTFUL = 0.05  # AP50
 CHANCE = 0.04  # more than the recall of boxes of other images that is still chance
 WELL = 0.5  # recall of a part that no boxes of other images have to be compared with
-LEAST, LEAST_RECALL = 40, 0.3  # objects of a part, and recall of the other part, to compare them
+LEAST, LEAST_RECALL = 40, 0.3  # objects of a part; recall above chance of the other part
 MOST_CLASSES = 6  # that are listed
+NO_CLASSES = 3  # groupings that parts of right files do not differ by
+QUARTERS = np.array(["top left", "top right", "bottom left", "bottom right"])
 SMALL, LARGE = 32.0**2, 96.0**2  # area in pixels, as COCO divides it
 
 
@@ -35,13 +37,18 @@ class Part(NamedTuple):
         """Whether boxes are on these objects no more often than by chance."""
         return self.n >= LEAST and self.recall <= self.chance + CHANCE
 
+    @property
+    def is_good(self) -> bool:
+        """Whether these objects show what a part by chance lacks."""
+        return self.recall >= self.chance + LEAST_RECALL
+
     def __str__(self) -> str:
         return f"{self.name} {self.recall:.2f} of {self.n}"
 
 
-def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
+def facts(sample: Sample, ap50: float, *, explained: bool, shapes: bool) -> Iterator[Finding]:
     """Yields shuffled images; or what was measured if the numbers, or those of a part of the
-    images, are no working detector's.
+    images, are no working detector's. With `shapes` also that shapes are not where boxes are.
     """
     if not len(sample.rows) or not len(sample.truth):
         return
@@ -52,17 +59,23 @@ def facts(sample: Sample, ap50: float, *, explained: bool) -> Iterator[Finding]:
         return
     shuffled = list(shuffled_images.facts(sample, ap50, all_wrong=low))
     yield from shuffled
-    if shuffled or explained:
+    if shuffled:
+        return
+    uneven = uneven_parts.reason(sample)
+    shaped = shapes and sample.trial.compares_shapes and sample.raw.is_shaped
+    unlike = shape_fits.reason(sample, sample.rows) if shaped else ""
+    if explained and not uneven and not unlike:
         return
     wanted = is_wanted(sample.truth)
     best = best_ious(sample.rows, sample.truth)[wanted]
     names = [(name, each[wanted]) for name, each in _groupings(sample.truth)]
-    if not low and all(part.recall >= WELL for _, each in names[:2] for part in _parts(each, best)):
+    parts = (part for _, each in names[:NO_CLASSES] for part in _parts(each, best))
+    if not (low or uneven or unlike) and all(part.recall >= WELL for part in parts):
         return
     far = best_ious(elsewhere(sample.rows, sample.truth), sample.truth)[wanted]
     groups = {name: list(_parts(each, best, far)) for name, each in names}
     fit = measure(sample, sample.rows)
-    why = _reason(sample, fit, ap50, groups)
+    why = _reason(sample, fit, ap50, groups) or uneven or unlike
     if why:
         shown = [
             f"by {name}: {', '.join(map(str, parts))}" for name, parts in groups.items() if parts
@@ -83,10 +96,10 @@ def _reason(sample: Sample, fit: Fit, ap50: float, groups: dict[str, list[Part]]
         return ""
     if every.is_chance:
         return "boxes are on objects hardly more often than by chance"
-    for name in ("order of images", "orientation"):
+    for name in ("order of images", "orientation", "position"):
         bad = [part for part in groups[name] if part.is_chance]
-        if bad and any(part.recall >= LEAST_RECALL for part in groups[name]):
-            return f"boxes on one part of the images ({bad[0].name}) match as by chance"
+        if bad and any(part.is_good for part in groups[name]):
+            return f"boxes on one part of the objects ({bad[0].name}) match as by chance"
     share = np.bincount(sample.truth.label, minlength=len(sample.truth.categories))
     said = np.bincount(np.maximum(sample.rows.places(sample.truth)[1], 0), minlength=len(share))
     by_chance = float((share / share.sum() * (said / said.sum())).sum())
@@ -96,12 +109,15 @@ def _reason(sample: Sample, fit: Fit, ap50: float, groups: dict[str, list[Part]]
 
 
 def _groupings(truth: Truth) -> Iterator[tuple[str, NDArray[np.str_]]]:
-    """Names of parts for each object: file order, orientation, size, class."""
+    """Names of parts for each object: file order, orientation, place in the image, size, class."""
     half = np.where(truth.image < len(truth.images) / 2, "first half", "second half")
     yield "order of images", half
     tall = truth.images.height > truth.images.width
     yield "orientation", np.where(tall, "portrait", "landscape")[truth.image]
     boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
+    size = np.column_stack([truth.images.width, truth.images.height])[truth.image]
+    x, y = (boxes[:, :2] + boxes[:, 2:] / 2 > size / 2).T  # of unknown sizes all are the first
+    yield "position", QUARTERS[y * 2 + x]
     area = boxes[:, 2] * boxes[:, 3]
     sizes = np.where(area < SMALL, "small", np.where(area < LARGE, "medium", "large"))
     yield "size", sizes

@@ -71,7 +71,7 @@ class Findings(list[Finding], Tabular):
     ----------
     found : the findings
     left_out : names of checks that there was no time for
-    not_checked : why nothing was checked; "" if something was
+    not_checked : why nothing was checked, or why no mistake would show; "" if one would
     """
 
     __slots__ = ("left_out", "not_checked")

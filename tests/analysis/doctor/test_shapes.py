@@ -215,3 +215,94 @@ def test_polygons_that_contradict_boxes_under_rules_of_boxes(
         done = run(*words, "-p", "coco-bbox")
         assert ("truth-shapes" in done.out + done.err) == is_said, words
     assert run("eval", *files, "-p", "coco-bbox", "--strict").code == 2 * is_said
+
+
+def posed(given: Set, change: Any) -> None:
+    """Change the (17, 3) points of each row."""
+    for row in given.rows:
+        points = np.reshape(row["keypoints"], (-1, 3))
+        row["keypoints"] = np.asarray(change(points), dtype=float).ravel().tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: p[[0, 2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11, 14, 13, 16, 15]],
+        lambda p: np.roll(p, 1, axis=0),
+    ],
+)
+def test_another_order_of_keypoints_is_measured(tmp_path: Path, change: Any) -> None:
+    given = generated(0, "keypoints").copy()
+    posed(given, change)
+    files = write(tmp_path, given)
+    (finding,) = detmap.doctor(*files, "coco-keypoints")
+    assert finding.name == "unexplained"
+    assert "0% keypoints that fit" in finding.sentence
+    assert "if the points are in another order" in finding.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("boxes-normalised", lambda p: p / [1600, 1200, 1]),
+        ("boxes-xy-swapped", lambda p: p[:, [1, 0, 2]]),
+        ("boxes-resized", lambda p: p * [0.5, 0.5, 1]),
+        ("boxes-shifted", lambda p: np.add(p, [12, 8, 0])),
+    ],
+)
+def test_points_that_do_not_fill_the_box_of_the_object(
+    tmp_path: Path, name: str, change: Any
+) -> None:
+    """Boxes around points are compared with boxes around the points of objects."""
+    given = generated(0, "keypoints").copy()
+    for image in given.truth["images"]:
+        image |= {"width": 1600, "height": 1200}
+    for each in given.truth["annotations"]:
+        x, y, w, h = each["bbox"]
+        each["bbox"] = [x - 0.2 * w, y - 0.3 * h, 1.4 * w, 1.7 * h]
+        each["area"] = w * h
+    posed(given, change)
+    found = detmap.doctor(*write(tmp_path, given), "coco-keypoints")
+    assert [each.name for each in found] == [name]
+
+
+def rotated(center: Any, size: Any, angle: Any) -> Any:
+    """(n, 4, 2) corners."""
+    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) / 2 * size[:, None]
+    c, s = np.cos(angle), np.sin(angle)
+    turn = np.stack([np.stack([c, s], -1), np.stack([-s, c], -1)], -2)
+    return corners @ turn + center[:, None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("said", "change"),
+    [
+        ("", lambda c, s, a: rotated(c, s, a)),
+        ("width and height are exchanged", lambda c, s, a: rotated(c, s[:, ::-1], a)),
+        ("angles have the other sign", lambda c, s, a: rotated(c, s, -a)),
+        ("put in order around the box", lambda c, s, a: rotated(c, s, a)[:, [0, 2, 1, 3]]),
+    ],
+)
+def test_another_meaning_of_rotated_boxes_is_measured(
+    tmp_path: Path, said: str, change: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    center, size = rng.uniform(100, 900, (200, 2)), rng.uniform([50, 15], [120, 45], (200, 2))
+    angle, image = rng.uniform(-1.5, 1.5, 200), np.sort(rng.integers(0, 20, 200))
+    truth, found = tmp_path / "labelTxt", tmp_path / "found"
+    truth.mkdir()
+    found.mkdir()
+    objects = rotated(center, size, angle).reshape(-1, 8)
+    rows = change(center, size * rng.normal(1, 0.05, (200, 2)), angle).reshape(-1, 8)
+    for k in range(20):
+        lines = [" ".join(f"{v:.1f}" for v in each) for each in objects[image == k]]
+        (truth / f"P{k}.txt").write_text("".join(f"{line} ship 0\n" for line in lines))
+    numbers = [" ".join(f"{v:.1f}" for v in row) for row in rows]
+    lines = [f"P{image[k]} {1 - k / 200:.4f} {numbers[k]}" for k in range(200)]
+    (found / "Task1_ship.txt").write_text("\n".join(lines))
+    findings = detmap.doctor(truth, found, "dota")
+    assert [each.name for each in findings] == (["unexplained"] if said else [])
+    assert not said or said in findings[0].sentence
