@@ -87,6 +87,7 @@ class Lists(NamedTuple):
 
 
 NO_WEIGHT = np.empty(0)
+ONE_BLOCK = 1 << 17  # numbers of an array of samples, a megabyte
 
 
 @outlined
@@ -376,9 +377,12 @@ def sample(
         f"precision, recall and scores of {n_classes} classes at {len(points)} recall points",
         "choose fewer classes, areas, limits or thresholds",
     )
-    # As one block: glibc keeps freed memory up to twice the largest block that it had to map, and
-    # new pages would take as long as the samples themselves.
-    precision, score = np.full((2, *shape), -1.0)
+    if math.prod(shape) < ONE_BLOCK:
+        # glibc keeps freed memory up to twice the largest block that it had to map, and new pages
+        # would take as long as the samples themselves.
+        precision, score = np.full((2, *shape), -1.0)
+    else:  # so that each can be let go
+        precision, score = np.full(shape, -1.0), np.full(shape, -1.0)
     samples = kernels.Samples(precision, score, np.full((shape[0], *shape[2:]), -1.0))
     ranked = kernels.Ranked(matches.off, matches.tp, matches.ignored, matches.rank)
     ap = matches.protocol.ap
