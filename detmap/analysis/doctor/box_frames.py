@@ -80,7 +80,7 @@ class Frame:
         bars = (self.size - scales * size) / 2 if self.kind == "letterbox" else 0.0
         return np.concatenate([(boxes[:, :2] - bars) / scales, boxes[:, 2:] / scales], axis=1)
 
-    def of_unit(self, edges: Boxes, size: Boxes) -> Boxes:
+    def per_unit(self, edges: Boxes, size: Boxes) -> Boxes:
         """(n, 4) edges of boxes of the image in the same frame of size 1."""
         unit = replace(self, size=1.0)
         scales = unit.scales(size)
@@ -177,7 +177,7 @@ def _fitted(frame: Frame, sample: Sample, boxes: Boxes, place: NDArray[np.intege
     edges = np.hstack([objects[:, :2], objects[:, :2] + objects[:, 2:]])
     sides = np.tile(objects[:, 2:], 2)
     far = (edges > BORDER * sides) & ~(edges > np.tile(size, 2) - BORDER * sides)
-    unit = frame.of_unit(edges, size)
+    unit = frame.per_unit(edges, size)
     deviation = np.tile(replace(frame, size=1.0).scales(size), 2) * np.maximum(sides, 1e-9)
     x = unit / deviation
     y = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]]) / deviation

@@ -197,7 +197,7 @@ class Examination:
         if repair.sure and repair.name not in {each.name for each in self.findings}:
             self._made(repair)
 
-    def _by_name(self) -> None:
+    def _fixes_by_name(self) -> None:
         """Make the fixes by their names, as `--fix` does: what this does not reach is no fix."""
         names = [each.name for each in self.findings if each.fix]
         if not names:
@@ -278,7 +278,7 @@ class Examination:
         "fixes": _fixes,
         "proof": _unproved,
         "pixels and scales": _sure_ones,
-        "fixes by name": _by_name,
+        "fixes by name": _fixes_by_name,
         "shapes": _shapes,
         "missing detections": _coverage,
         "score ranges": _scores,
