@@ -396,6 +396,7 @@ KINDS: dict[str, Kind] = {
     "corners, x and y swapped": Kind(
         _boxes(lambda b, s: _corners(b)[:, [1, 0, 3, 2]]), ("boxes-xy-swapped",), BOXES
     ),
+    "height before width": Kind(_boxes(lambda b, s: b[:, [0, 1, 3, 2]]), ("boxes-xyhw",), BOXES),
     "half the size": Kind(_affine(lambda p, s: p / 2), ("boxes-resized",), PLACES, 0.02),
     "1.28 times": Kind(_affine(lambda p, s: p * 1.28), ("boxes-resized",), PLACES, 0.02),
     "stretched to 416": Kind(_affine(lambda p, s: p / s * 416), ("boxes-resized",), PLACES, 0.02),
