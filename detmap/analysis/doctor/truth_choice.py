@@ -35,7 +35,8 @@ def choose(trial: Trial, rows: Raw) -> tuple[Finding, Truth] | None:
     if explains(measure(part, part.rows), now) and (now >= after or not works):
         # Both sides agree as they are: what differs is the size of the images, or both are wrong.
         chosen = sizes[0] if sizes else found[0]
-        return told(truth, chosen, None, None), chosen.truth if sizes else truth
+        both = not sizes and len(rows) > 0
+        return told(truth, chosen, None, None, both=both), chosen.truth if sizes else truth
     if not works and len(rows):
         chosen = found[0]
         return told(truth, chosen, None, None), chosen.truth
@@ -64,11 +65,23 @@ def _works(trial: Trial, truth: Truth, rows: Raw) -> tuple[bool, float]:
     return explains(measure(part, part.rows), after), after
 
 
-def told(truth: Truth, reading: Reading, now: float | None, after: float | None) -> Finding:
-    """Returns the finding of a reading, with AP50 before and after if detections were tried."""
+def told(
+    truth: Truth,
+    reading: Reading,
+    now: float | None,
+    after: float | None,
+    *,
+    both: bool = False,
+) -> Finding:
+    """Returns the finding of a reading, with AP50 before and after if detections were tried;
+    `both`: these agree with the ground truth as it is.
+    """
     out = int(beyond(truth, truth.boxes).sum())
     why = f"{out:,} of {len(truth):,} boxes reach out of their image as they are read"
     if not out:
         why = "as they are read, they contradict the sizes of images or their `area`"
-    text = f"{reading.meaning}: {why}; correct the ground truth, not the detections"
+    do = "correct the ground truth, not the detections"
+    if both:
+        do = "the detections agree with them: correct both files, or neither"
+    text = f"{reading.meaning}: {why}; {do}"
     return Finding(reading.name, f"ground truth: {text}", now, after)

@@ -90,7 +90,7 @@ def readings(truth: Truth) -> Iterator[Reading]:
         if fractions and known:
             made = made * np.tile(size[truth.image], 2)
             meaning = f"fractions of the image's sides, {MEANT[layout]}"
-        elif fractions or layout == "xywh":
+        elif fractions or layout == "xywh" or now.mean() < ODD:  # `area` alone shows a scale
             continue
         else:
             meaning = MEANT[layout]

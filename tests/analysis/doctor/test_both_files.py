@@ -1,6 +1,7 @@
 """Both files are suspects: causes in the ground truth, and causes that must explain the loss."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,26 @@ def test_a_set_without_a_mistake_has_no_finding(tmp_path: Path, seed: int) -> No
     given = right(seed)
     done = run("doctor", *write(tmp_path, given), "-p", PROTOCOLS[given.shape])
     assert (done.code, done.out) == (0, "nothing found\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda x, y, w, h: [x / 2, y / 2, w / 2, h / 2], "1/2 of their size by `area`"),
+        (lambda x, y, w, h: [x, y, x + w, y + h], "left, top, right, bottom"),
+    ],
+)
+def test_a_mistake_of_both_files_is_not_corrected_in_one(
+    tmp_path: Path, change: Callable[..., list[float]], words: str
+) -> None:
+    given = generated(2)
+    for row in (*given.truth["annotations"], *given.rows):
+        row["bbox"] = change(*row["bbox"])
+    done = run("doctor", *write(tmp_path, given), "--format", "json")
+    sentence = json.loads(done.out)["findings"][0]["sentence"]
+    assert words in sentence
+    assert "correct both files, or neither" in sentence
 
 
 @pytest.mark.slow
