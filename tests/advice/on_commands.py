@@ -225,7 +225,7 @@ ROWS = (
     ),
     Row(
         "analysis/doctor/fixes: {}`detmap doctor` names the fixes that",
-        lambda p: [p.truth, wrong.from_zero(p), "--fix", "class-zero-based"],
+        lambda p: [p.truth, wrong.from_zero(p), "--fix", "class-contiguous"],
         "did you mean '(.*?)'",
         lambda p, name: answer(["eval", p.truth, wrong.from_zero(p), "--fix", name]),
     ),

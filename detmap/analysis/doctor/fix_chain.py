@@ -38,7 +38,7 @@ class Chain(NamedTuple):
 
     def weight(self) -> int:
         """Returns how many guesses all fixes take."""
-        return sum(each.weight for each in self.repairs)
+        return sum(int(each.weight) for each in self.repairs)
 
 
 def ordered(names: Iterable[str]) -> list[str]:

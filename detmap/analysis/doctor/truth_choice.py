@@ -66,12 +66,7 @@ def _works(trial: Trial, truth: Truth, rows: Raw) -> tuple[bool, float]:
 
 
 def told(
-    truth: Truth,
-    reading: Reading,
-    now: float | None,
-    after: float | None,
-    *,
-    both: bool = False,
+    truth: Truth, reading: Reading, now: float | None, after: float | None, *, both: bool = False
 ) -> Finding:
     """Returns the finding of a reading, with AP50 before and after if detections were tried;
     `both`: these agree with the ground truth as it is.
