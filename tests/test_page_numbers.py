@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.page_numbers import PAGES, ROOT, stated, values
+from tests.support.page_numbers import PAGES, ROOT, RUN, stated, values
 
 TABLE = tomllib.loads((ROOT / "tests/support/page_numbers.toml").read_text())
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -20,13 +20,9 @@ def held(page: str, file: str) -> set[str]:
     """The numbers in a source: a file, or the page's own blocks."""
     text = (ROOT / (page if file == "block" else file)).read_text()
     if file == "block":
-        text = "\n".join(
-            re.findall(
-                r"^ *```(?:bash|python|py|example)$.*?^ *```$", text, re.DOTALL | re.MULTILINE
-            )
-        )
+        text = "\n".join(re.findall(RUN, text, re.DOTALL | re.MULTILINE))
     found = re.findall(r"(?<![\w])(?:\d[\d,_]*)?\.?\d+(?: ?%)?", text)
-    return set().union(*(values(each.replace("_", "")) for each in found), *map(values, [text]))
+    return set().union(*(values(each.replace("_", "")) for each in found))
 
 
 def faults(page: str, numbers: dict[str, set[str]], rows: dict[str, Any]) -> list[str]:

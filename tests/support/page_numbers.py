@@ -9,8 +9,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NUMBER = re.compile(
     r"(?<![\w.:-])((?:\d[\d,]*)?\.?\d+)( ?%| ?[mµ]?s\b| ?[kMG]B\b)?"
 )  # versions and values with a decimal point, shares, times and sizes; counts are not looked at
+RUN = r"^ *```(?:bash|python|py|example)$.*?^ *```$"
+"""A block that a test runs."""
 GENERATED = (  # what a tool writes and a test compares, or a block that tests/test_blocks.py runs
-    r"^ *```(?:bash|python|py|example)$.*?^ *```$",
+    RUN,
     r"<!-- battery -->.*?<!-- end of battery -->",
     r"<!-- ([\w/.]+): ?begin -->.*?<!-- \1: ?end -->",
     r"<!-- (?:keys|features): made from .*?(?=^#|\Z)",

@@ -19,7 +19,7 @@ from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Sample
 from detmap.analysis.doctor.truth_checks import is_many
 from detmap.analysis.doctor.turned_images import turn_single
-from detmap.core.overlaps import KINDS
+from detmap.core.overlaps import KINDS, kind_of
 from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from detmap.core.overlaps.shape_records import ShapeReader
@@ -266,9 +266,14 @@ def _share(rows: Raw, truth: Truth) -> float:
 def _changed(raw: Raw, truth: Truth, *, change: Callable[[Any], Any]) -> Raw:
     """The rows with other masks, and the boxes around these."""
     assert raw.values is not None
-    reader = next(row.reader for row in KINDS if row.name == "masks")
+    values = [(change(value), box) for value, box in raw.values]
+    return with_values(raw, values, _mask_reader())
+
+
+def _mask_reader() -> ShapeReader:
+    reader = kind_of("masks").reader
     assert reader is not None
-    return with_values(raw, [(change(value), box) for value, box in raw.values], reader)
+    return reader
 
 
 def decoded(value: dict[str, Any]) -> NDArray[np.bool_]:
@@ -278,7 +283,7 @@ def decoded(value: dict[str, Any]) -> NDArray[np.bool_]:
 
 def all_decoded(values: Sequence[dict[str, Any]]) -> Iterator[NDArray[np.bool_]]:
     """Yields the mask of each: reading them one at a time takes ten times as long."""
-    reader: Any = next(row.reader for row in KINDS if row.name == "masks")
+    reader: Any = _mask_reader()
     sizes = np.array([each["size"] for each in values], dtype=np.float64).reshape(-1, 2)
     runs = reader.read(list(values), sizes, str).runs
     for (height, width), begin, end in zip(sizes.astype(int), runs.off, runs.off[1:], strict=False):
@@ -314,9 +319,7 @@ def _swapped(raw: Raw, truth: Truth) -> Raw:
         (transposed(mask, whole=list(value["size"]) == size[i]), box)
         for i, (mask, (value, box)) in enumerate(zip(masks, given, strict=True))
     ]
-    reader = next(row.reader for row in KINDS if row.name == "masks")
-    assert reader is not None
-    return with_values(raw, values, reader)
+    return with_values(raw, values, _mask_reader())
 
 
 def transposed(mask: NDArray[np.bool_], *, whole: bool) -> dict[str, Any]:

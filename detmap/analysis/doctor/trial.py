@@ -17,7 +17,7 @@ from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
 from detmap.core.matching.engine import match
 from detmap.core.matching.subset_by_subset import times_matched
-from detmap.core.overlaps import KINDS
+from detmap.core.overlaps import kind_of
 from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import choose_protocol
@@ -222,7 +222,7 @@ def around_points(truth: Truth) -> Truth:
     if not isinstance(shapes, Keypoints) or truth.box_format != "xywh" or not len(truth):
         return plain
     labeled = (shapes.points[:, :, 2] > 0).mean(axis=1) >= LABELED
-    reader = next(row.reader for row in KINDS if row.name == "keypoints")
+    reader = kind_of("keypoints").reader
     around = reader.around_objects(shapes) if reader is not None else truth.boxes
     return replace(plain, boxes=np.where(labeled[:, None], around, truth.boxes))
 
