@@ -38,7 +38,7 @@ def rules() -> list[tuple[str, dict[str, Any]]]:
         for each in every
         if each.supports("Evaluator")
         and each.evaluation.rule == "matching"
-        and not each.boxes.clip
+        and each.boxes.clip == "no"
         and each.iou.of == "boxes"
         and not any(named_columns(each))
     ]
