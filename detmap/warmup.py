@@ -13,6 +13,7 @@ from detmap import wings
 from detmap.compare import compare
 from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.core.curves.scores import coco_arrays
+from detmap.core.matching.counting import count_boxes
 from detmap.core.matching.engine import match
 from detmap.core.overlaps import masks
 from detmap.core.overlaps.keypoints import KeypointReader, Keypoints
@@ -49,6 +50,7 @@ def evaluate_next_to_nothing() -> None:
         for settings in ({}, many):
             result = evaluate(truth, detections, rules, settings=settings)
             coco_arrays(result.matches)
+            count_boxes(truth, detections, result.protocol, (0.0, 0, 0))
             result.curve(1, result.protocol.thresholds()[0])
             result.integrators()
 

@@ -278,7 +278,7 @@ def find_class_first(
 def overlap_of(edges: Floats, d: int, obj_edges: Floats, g: int) -> float:
     """IoU of the d-th and the g-th of (n, 5) edges, areas included; 0.0 if undefined.
 
-    Source: none; bit for bit `detmap.core.overlaps.row_overlaps.ious`.
+    Source: none; bit for bit `detmap.analysis.row_overlaps.ious`.
     """
     width = min(edges[d, 2], obj_edges[g, 2]) - max(edges[d, 0], obj_edges[g, 0])
     height = min(edges[d, 3], obj_edges[g, 3]) - max(edges[d, 1], obj_edges[g, 1])

@@ -103,6 +103,16 @@ def vouched(kind: type[Kind], **columns: Any) -> Kind:
     return table
 
 
+def view(kind: type[Kind], **columns: Any) -> Kind:
+    """Creates a table of the given fields alone, without checks and with the arrays as they are;
+    for one look inside of a function, which owns the arrays.
+    """
+    table = object.__new__(kind)
+    for name, value in columns.items():
+        object.__setattr__(table, name, value)
+    return table
+
+
 class Pages(mmap.mmap):
     """Memory of its own for a large array; only read-only views of it are handed out."""
 

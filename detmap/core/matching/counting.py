@@ -6,9 +6,11 @@ import numpy as np
 
 from detmap.core.base.parallel import Workers
 from detmap.core.matching.engine import match, match_cells, prepare
+from detmap.core.matching.matches_checks import effective_thresholds
 from detmap.core.matching.roles import read_roles
+from detmap.core.matching.subsets import detection_words, object_words
 from detmap.core.protocol import Protocol
-from detmap.core.tables import Detections, Truth
+from detmap.core.tables import BoxFormat, Detections, Truth, boxes_as
 
 
 @lru_cache(64)
@@ -57,3 +59,66 @@ def count_at(
     counts = (scores >= score) & (ignored[:, a] & bit == 0)
     hit = counts & (tp[:, a] & bit != 0)
     return int(np.count_nonzero(hit)), int(np.count_nonzero(counts)), n_objects
+
+
+@lru_cache(64)
+def counts_boxes(protocol: Protocol) -> bool:
+    """Whether `count_boxes` knows the rules of a protocol."""
+    boxes, classes, scope = protocol.boxes, protocol.classes, protocol.scope
+    return (
+        lower_scores_change_nothing(protocol)
+        and protocol.iou.of == "boxes"
+        and not (protocol.iou.classes or classes.renamed or classes.ignored_as or boxes.area)
+        and (boxes.clip, boxes.empty) == ("no", "keep")
+        and boxes.reversed != "refuse"
+        and (scope.unlisted, scope.not_exhaustive) == ("judge", "judge")
+        and protocol.limits.scope == "class"
+        and protocol.detections.outside != "drop"
+        and "absent" not in dict(protocol.matching.neutral).values()
+    )
+
+
+def count_boxes(
+    truth: Truth, detections: Detections, protocol: Protocol, point: tuple[float, int, int]
+) -> tuple[int, int, int] | None:
+    """Returns what `count_at` returns, for rows by ascending image; None where only the matching
+    rules can tell.
+
+    The protocol is one of `counts_boxes`.
+    """
+    from detmap.kernels import one_threshold as kernels
+    from detmap.kernels.grouping import sorter
+
+    score, a, t = point
+    threshold = float(effective_thresholds(protocol)[t])
+    if threshold <= 0:
+        return None
+    inclusive = protocol.boxes.extent == "inclusive"
+    native: BoxFormat = "voc" if inclusive else "xywh"
+    words = object_words(truth, protocol)
+    outside = detection_words(detections, protocol, truth.box_format, threads=1).outside
+    counts = np.empty(3, dtype=np.int64)
+    n, n_objects = len(detections), len(truth)
+    rows = (
+        detections.image,
+        detections.label,
+        detections.score,
+        detections.score.view(np.uint64),
+        boxes_as(detections.boxes, detections.box_format, native),
+        outside,
+    )
+    objects = truth.image, truth.label, boxes_as(truth.boxes, truth.box_format, native), *words
+    rule = int(protocol.matching.rule == "best_any"), int(protocol.matching.equal == "first")
+    limit = protocol.max_dets()[-1]
+    places = np.empty(n, np.int32), sorter(n), np.empty((n_objects, 5)), np.zeros(n_objects, bool)
+    decided = kernels.count_boxes(
+        kernels.FoundBoxes(*rows),
+        kernels.ObjectBoxes(*objects),
+        kernels.Point(a, score, threshold, float(inclusive), protocol.iou.epsilon, limit, *rule),
+        counts,
+        kernels.Places(*places),
+    )
+    if decided == kernels.UNDECIDED:
+        return None
+    tp, found, in_all = counts.tolist()
+    return tp, found, in_all

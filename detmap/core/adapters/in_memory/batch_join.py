@@ -13,7 +13,7 @@ from detmap.core.adapters.in_memory import batches
 from detmap.core.adapters.in_memory.batch_tables import Known
 from detmap.core.adapters.in_memory.batches import Rows
 from detmap.core.adapters.joining import unknown_policy
-from detmap.core.base.immutable import vouched
+from detmap.core.base.immutable import view, vouched
 from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.core.tables.notes import merged
@@ -106,11 +106,11 @@ class Joiner:
         categories, found, objects = self.categories, batch.found, batch.objects
         if categories is None and objects is not None:
             categories, known = classes_of(batch.labels())
-            used, there = np.unique(found.label), np.unique(objects.label)
+            sides = [replace(each, label=_places(known, each.label)) for each in (found, objects)]
+            found, objects = sides
+            used, there = (known[np.unique(each.label)] for each in sides)
             notes = unknown_policy.off_by_one(used, there, "predictions")
             batch = replace(batch, notes=(*batch.notes, *notes))
-            found = replace(found, label=_places(known, found.label))
-            objects = replace(objects, label=_places(known, objects.label))
         ids = np.sort(batch.ids)
         place = _places(ids, batch.ids)
         if self.truth is not None:
@@ -134,6 +134,44 @@ class Joiner:
         """Returns the predictions of a batch on all images of a ground truth that has them."""
         return self._detections(truth, _places(truth.images.ids, batch.ids), batch)
 
+    def views(self, batch: Batch) -> tuple[Truth, Detections] | None:
+        """Returns the boxes of a batch as tables that share its arrays, for one look: images have
+        its order, and neither images nor classes are described. None for targets known in advance,
+        and for names and 64-bit ids.
+        """
+        found, objects = batch.found, batch.objects
+        if objects is None:
+            return None
+        labels = []
+        for each in (found, objects):
+            if each.label.dtype.kind == "U":
+                return None
+            labels.append(each.label.astype(np.int32))
+            if (labels[-1] != each.label).any():
+                return None
+        place = np.arange(len(batch.ids), dtype=np.int32)
+        box_format = batches.table_format(self.box_format)
+        truth = view(
+            Truth,
+            image=np.repeat(place, objects.count),
+            label=labels[1],
+            boxes=objects.boxes,
+            roles=objects.more,
+            attributes={**objects.more, "area": self._area(objects)},
+            box_format=box_format,
+            source="targets",
+        )
+        detections = view(
+            Detections,
+            image=np.repeat(place, found.count),
+            label=labels[0],
+            boxes=found.boxes,
+            score=found.more["scores"],
+            box_format=box_format,
+            shapes=None,
+        )
+        return truth, detections
+
     def _detections(self, truth: Truth, place: NDArray[np.int32], batch: Batch) -> Detections:
         """The predictions of images at these places."""
         found = batch.found
@@ -156,10 +194,8 @@ class Joiner:
     def _truth(
         self, ids: NDArray[Any], place: NDArray[np.int32], rows: Rows, categories: Categories
     ) -> Truth:
-        voc = self.box_format == "voc"
-        sides = rows.boxes[:, 2:] - rows.boxes[:, :2] + 1 if voc else rows.boxes[:, 2:]
-        given, unknown = rows.more["area"], np.full(len(ids), np.nan)
-        area = np.where(np.isnan(given), sides[:, 0] * sides[:, 1], given)
+        unknown = np.full(len(ids), np.nan)
+        attributes = {"area": self._area(rows)} | {key: rows.more[key] for key in self.attributes}
         truth = Truth(
             Images(ids, ("",) * len(ids), unknown, unknown),
             categories,
@@ -167,22 +203,31 @@ class Joiner:
             label=rows.label,
             boxes=rows.boxes,
             roles={key: rows.more[key] for key in (*FLAG_KEYS.values(), *self.roles)},
-            attributes={"area": area} | {key: rows.more[key] for key in self.attributes},
+            attributes=attributes,
             box_format=batches.table_format(self.box_format),
-            family="voc" if voc else "coco",
+            family="voc" if self.box_format == "voc" else "coco",
         )
         if self.shapes is not None:
             values = {key: _optional(rows.more[key]) for key in ("area", *self.shapes.more)}
             truth = self.shapes.complete(truth, rows.shapes, values, "targets[{}]".format)
         return _group_rows(truth)
 
+    def _area(self, rows: Rows) -> NDArray[np.float64]:
+        """The given areas; elsewhere those of the boxes."""
+        voc = self.box_format == "voc"
+        sides = rows.boxes[:, 2:] - rows.boxes[:, :2] + 1 if voc else rows.boxes[:, 2:]
+        given = rows.more["area"]
+        return np.where(np.isnan(given), sides[:, 0] * sides[:, 1], given)
+
 
 def classes_of(labels: NDArray[Any]) -> tuple[Categories, NDArray[Any]]:
     """Returns the classes of ids or names, and the sorted ids or names."""
-    known = np.unique(labels)
+    known = np.sort(labels)  # `np.unique` takes four times as long for few
+    known = known[np.concatenate([[True], known[1:] != known[:-1]])[: len(known)]]
     numbers = known.dtype.kind != "U"
     ids = known if numbers else np.arange(len(known))
-    return Categories(ids.astype(np.int64), tuple(map(str, known.tolist()))), known
+    names = tuple(map(str, known.tolist()))
+    return vouched(Categories, ids=ids.astype(np.int64), names=names, groups=()), known
 
 
 def _places(known: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int32]:

@@ -44,13 +44,14 @@ class Rows:
 
     def take(self, kept: NDArray[np.bool_]) -> "Rows":
         """Selects rows; every image stays."""
-        image = np.repeat(np.arange(len(self.count)), self.count)[kept]
+        rows = np.flatnonzero(kept)
+        before = np.searchsorted(rows, np.cumsum(self.count))  # kept rows up to each image's end
         return Rows(
-            np.bincount(image, minlength=len(self.count)),
-            self.boxes[kept],
-            self.label[kept],
-            {key: column[kept] for key, column in self.more.items()},
-            None if self.shapes is None else self.shapes.take(np.flatnonzero(kept)),
+            np.diff(before, prepend=0),
+            self.boxes.take(rows, axis=0),
+            self.label.take(rows),
+            {key: column.take(rows) for key, column in self.more.items()},
+            None if self.shapes is None else self.shapes.take(rows),
         )
 
 
