@@ -227,6 +227,9 @@ def batches_job(bench: Bench) -> Iterator[Line]:
         if tools is streams or find_spec("torchmetrics"):
             tasks = {name: {**task, "tool": name} for name in tools}
             yield Line(title, "W1", "batches", tasks, shows, tolerance=0.0)
+    shows = {"median": "update, and its precision, recall and F1", "median cpu": "processor time"}
+    tasks = {"detmap": {**task, "tool": "detmap", "counts": True}}
+    yield Line("Batches of 16 with their counts", "W1", "batches", tasks, shows, tolerance=0.0)
 
 
 def lvis_job(bench: Bench) -> Iterator[Line]:

@@ -165,7 +165,7 @@ def batches(task: Task) -> Call:
         return values
 
     EXTRA_STATS.append(finish)
-    return lambda: update(next(turns)) or []
+    return lambda: (update(next(turns)), [])[1]
 
 
 def in_batches(truth: Task, found: list[Task], dtype: Any = float) -> list[tuple[Any, Any]]:
@@ -205,7 +205,13 @@ def own_stream(truth: Task, found: list[Task], task: Task) -> Stream:
     ready = in_batches(truth, found)
     classes = {each["id"]: each["name"] for each in truth["categories"]}
     stream = detmap.Evaluator(classes=classes, box_format="xywh")
-    return lambda i: stream.update(*ready[i]), lambda: stream.compute().metrics.values()
+
+    def final() -> Iterable[float]:
+        return stream.compute().metrics.values()
+
+    if task.get("counts"):
+        return lambda i: (stream.update(*ready[i]), stream.batch_metrics(0.5)), final
+    return lambda i: stream.update(*ready[i]), final
 
 
 def hotcoco_stream(truth: Task, found: list[Task], task: Task) -> Stream:
