@@ -14,7 +14,7 @@ from PIL import Image
 
 import detmap
 from detmap.analysis.browse import folder, pictures, writer
-from detmap.core.base import pair_limits
+from detmap.core.base import atomic_files, pair_limits
 from detmap.errors import DetmapError
 from tests.analysis.html_report.test_page import BOTH, COCO, hostile
 from tests.support import builders as make
@@ -73,7 +73,7 @@ def test_the_command_writes_a_folder_the_same_each_time(tmp_path: Path) -> None:
         *written
     }
     mode = stat.S_IMODE((tmp_path / "a").stat().st_mode)
-    assert mode == 0o777 & ~writer._umask()
+    assert mode == 0o777 & ~atomic_files._umask()
     assert sum(path.stat().st_size for path in (tmp_path / "a").rglob("*.jpg")) < 1_500_000
     assert [path.name for path in tmp_path.iterdir() if path.name not in "ab"] == []
 
