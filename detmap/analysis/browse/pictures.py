@@ -72,7 +72,8 @@ def write_pictures(
         if n == min(SAMPLED, len(order)) and size:
             about = size / int(have.sum()) * len(order) / 1e6
             say(f"copying {len(order):,} images, about {about:.2g} MB")
-        count(n, len(order))
+        if n >= SAMPLED:  # a line that is updated, below that of the size
+            count(n, len(order))
     return {"kind": "copies", "have": packed(have)}, [*notes, *files.notes()]
 
 
