@@ -48,26 +48,32 @@ def data_files(
     yield "data/truth.js", script("truth", cases.truth_content(shown[0]))
     for k, each in enumerate(shown):
         yield f"data/det{k}.js", script(f"det{k}", cases.detector_content(each))
-    for k, begin in enumerate(range(0, n_images, IMAGES_PER_FILE)):
-        some = range(begin, min(begin + IMAGES_PER_FILE, n_images))
+    begins = np.arange(0, n_images, IMAGES_PER_FILE)
+    tables: list[outlines.Table] = [shown[0].diagnosis.truth]
+    tables += [each.diagnosis.detections for each in shown]
+    every_row = [shown[0].objects, *(each.rows for each in shown)]
+    parts = [
+        np.split(rows, np.searchsorted(table.image[rows], begins[1:]))
+        for table, rows in zip(tables, every_row, strict=True)
+    ]
+    scale = outlines.scale_of(shown[0].diagnosis.truth)
+    for k in range(len(begins)):
         name = f"box{k:03d}"
-        yield f"data/{name}.js", script(name, _box_content(shown, some))
+        content = _box_content(shown, [part[k] for part in parts], scale)
+        yield f"data/{name}.js", script(name, content)
     yield "data/meta.js", script("meta", _meta(every, title, pictures))
 
 
-def _box_content(shown: list[Shown], images: range) -> dict[str, Any]:
+def _box_content(shown: list[Shown], parts: list[NDArray[np.int64]], scale: int) -> dict[str, Any]:
     """Boxes, overlaps and rows of each detector on some images, and outlines where there are any,
-    in the order of its columns.
+    of some rows of the ground truth and of each detector.
     """
-    truth, scale = shown[0].diagnosis.truth, outlines.scale_of(shown[0].diagnosis.truth)
+    truth = shown[0].diagnosis.truth
     found: dict[str, Any] = {"detectors": []}
     if outlines.kind_of(truth.shapes):
-        found["truth"] = outlines.outline_columns(
-            truth, _on(truth, shown[0].objects, images), scale
-        )
-    for each in shown:
+        found["truth"] = outlines.outline_columns(truth, parts[0], scale)
+    for each, rows in zip(shown, parts[1:], strict=True):
         diagnosis, detections = each.diagnosis, each.diagnosis.detections
-        rows = _on(detections, each.rows, images)
         overlap = np.maximum(diagnosis.same[rows], diagnosis.other[rows])
         columns: dict[str, Any] = {"overlap": outlines.shares(overlap), "row": packed(rows)}
         columns["box"] = outlines.box_columns(detections, rows, scale)
@@ -75,11 +81,6 @@ def _box_content(shown: list[Shown], images: range) -> dict[str, Any]:
             columns["outline"] = outlines.outline_columns(detections, rows, scale)
         found["detectors"].append(columns)
     return found
-
-
-def _on(table: outlines.Table, rows: NDArray[np.int64], images: range) -> NDArray[np.int64]:
-    """Of rows by image those on some images."""
-    return rows[slice(*np.searchsorted(table.image[rows], (images.start, images.stop)))]
 
 
 def _meta(every: Mapping[str, Shown], title: str, pictures: Mapping[str, Any]) -> dict[str, Any]:
