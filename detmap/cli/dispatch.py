@@ -263,6 +263,10 @@ class _Parser(argparse.ArgumentParser):
         wrong = ARGUMENT.fullmatch(message)
         if wrong is not None:
             fix = f"`{self.prog} --help` describes it"
+            action = self._option_string_actions.get(wrong[1])
+            if wrong[2] == "expected one argument" and action is not None:
+                value = action.metavar or "|".join(map(str, action.choices or ()))
+                fix = f"write `{wrong[1]} {value}`; `{self.prog} --help` describes it"
             raise DetmapError(wrong[1], wrong[2], fix)
         super().error(message)
 
