@@ -79,13 +79,15 @@ def _missing(name: str) -> AttributeError:
         return AttributeError(text)
     if name in __all__:
         return AttributeError(f"{text}: its package is not installed; install all of detmap-eval")
-    from detmap.core.base.suggestions import did_you_mean, words
+    from detmap.core.base.suggestions import did_you_mean, meanings, words
 
     if name in words("imports"):
         return AttributeError(f"{text}: write `from {words('imports')[name]} import {name}`")
     if name in words("result"):
         return AttributeError(f"{text}: write `detmap.evaluate(...).{name}`")
     hint = did_you_mean("python", name, __all__).strip()
+    if not hint and (meant := meanings("result", name)):
+        hint = f"did you mean detmap.evaluate(...).{meant[0]}?"
     return AttributeError(f"{text}; {hint}" if hint else text)
 
 

@@ -170,6 +170,8 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     chosen = [word for word in words if not word.startswith("-")][:1]
     if chosen == list(words[:1]) and chosen[0] not in COMMANDS:
         hint = did_you_mean("command", chosen[0], COMMANDS)
+        if os.path.exists(chosen[0]):
+            hint = "did you mean `detmap eval TRUTH DETECTIONS`? "
         fix = f"{hint}the commands are {', '.join(COMMANDS)}"
         raise DetmapError("COMMAND", f"no command {chosen[0]!r:.60}", fix)
     words = [_spelled_out(word, after) for word, after in zip(words, [*words, ""][1:], strict=True)]
@@ -261,6 +263,10 @@ class _Parser(argparse.ArgumentParser):
         wrong = ARGUMENT.fullmatch(message)
         if wrong is not None:
             fix = f"`{self.prog} --help` describes it"
+            action = self._option_string_actions.get(wrong[1])
+            if wrong[2] == "expected one argument" and action is not None:
+                value = action.metavar or "|".join(map(str, action.choices or ()))
+                fix = f"write `{wrong[1]} {value}`; `{self.prog} --help` describes it"
             raise DetmapError(wrong[1], wrong[2], fix)
         super().error(message)
 
@@ -278,6 +284,8 @@ class _Parser(argparse.ArgumentParser):
                 return f"{option} has no value"
             if option in LISTS and back == 2:
                 return f"write values with commas: {option} {words[at - 1]},{first}"
+        if self.prog.endswith(" explain") and not os.path.exists(first):
+            return f"rules have an option: write --to {first}"
         return "`detmap compare TRUTH A B` compares detectors; quote names that have blanks"
 
     def _proposal(self, name: str, value: str = "") -> str:

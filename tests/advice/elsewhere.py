@@ -7,6 +7,18 @@ UNKNOWN = "core/adapters/joining/unknown_policy: "
 TESTED = {
     "__init__: {}: write `detmap.evaluate(...).{}`": FIRST
     + "test_functions_and_methods_name_each_other",
+    "__init__: did you mean detmap.evaluate(...).{}?": FIRST
+    + "test_functions_and_methods_name_each_other",
+    "core/output/named_values: did you mean to_frame()[{}]?": FIRST
+    + "test_functions_and_methods_name_each_other",
+    "core/output/named_values: {}; did you mean to_frame()[{}]?": FIRST
+    + "test_an_attribute_of_others_names_the_right_one",
+    "cli/commands/compare: write `detmap compare TRUTH A B`,": GUESSES
+    + "test_words_that_mean_another_command_line",
+    "cli/dispatch: did you mean `detmap eval TRUTH": GUESSES
+    + "test_words_that_mean_another_command_line",
+    "cli/dispatch: rules have an option: write --to": GUESSES
+    + "test_words_that_mean_another_command_line",
     "analysis/commands/diagnose: {} more classes: --table points -o": "tests/analysis/"
     "test_diagnose_command.py::test_many_classes_fit_a_screen_and_the_rest_is_in_a_file",
     "analysis/doctor/class_hypotheses: class ids are those of COCO's": "tests/analysis/doctor/"
@@ -84,7 +96,7 @@ TESTED = {
         for text in (
             *("--set iou.thresholds=[0.5]", "--set limits.max_dets=[1,10,300]"),
             *("--format json", "--table metrics", "--format latex", "--format markdown"),
-            "--output FILE.csv",
+            *("--output FILE.csv", "--protocol voc2007"),
         )
     },
     **{
@@ -92,6 +104,8 @@ TESTED = {
         for text in (
             *("eval TRUTH DETECTIONS --plot FILE", "eval TRUTH DETECTIONS --best-f1"),
             *("eval TRUTH DETECTIONS --per-class", "eval TRUTH DETECTIONS --ci", "COMMAND --help"),
+            *("compare TRUTH A B --fail-if-drop .005", "compare TRUTH A B --format latex"),
+            "diagnose TRUTH DETECTIONS --table confusion",
         )
     },
 }

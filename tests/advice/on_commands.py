@@ -98,6 +98,13 @@ ROWS = (
         0,
     ),
     Row(
+        "cli/dispatch: write `{} {}`; `{} --help` describes",
+        lambda p: ["eval", p.truth, p.found, "--confidence"],
+        "write `(--confidence) [A-Z]+`",
+        lambda p, option: code(p, f"detmap eval TRUTH DETECTIONS {option} 0.5"),
+        0,
+    ),
+    Row(
         "cli/dispatch: `{} --help` describes it",
         lambda p: ["eval", p.truth, p.found, "--digits", "x"],
         "`(detmap eval --help)` describes it",

@@ -67,6 +67,7 @@ def test_a_wrong_command_names_the_right_one(word: str, right: str) -> None:
         ("--iou-thr", "--iou"),
         ("--preset", "--protocol"),
         ("--average", "--best-f1"),
+        ("--min-map", "--fail-under"),
     ],
 )
 def test_a_wrong_option_names_the_right_one(option: str, right: str) -> None:
@@ -86,6 +87,7 @@ def test_a_wrong_option_names_the_right_one(option: str, right: str) -> None:
         ("--max-dets", "--set limits.max_dets=[1,10,300]", "AP50       0.50       all"),
         ("--iou-thresholds", "--set iou.thresholds=[0.5]", "AP50       0.50       all"),
         ("--csv", "--output FILE.csv", ""),
+        ("--voc2007", "--protocol voc2007", "mAP 0.50 all"),
     ],
 )
 def test_a_proposed_option_is_followed(tmp_path: Path, option: str, right: str, shown: str) -> None:
@@ -97,11 +99,36 @@ def test_a_proposed_option_is_followed(tmp_path: Path, option: str, right: str, 
     assert (tmp_path / "t.csv").exists() == (option == "--csv")
 
 
+@pytest.mark.parametrize(
+    ("words", "right", "meant"),
+    [
+        ((TRUTH, A), "`detmap eval TRUTH DETECTIONS`", ("eval", TRUTH, A)),
+        (("compare", A, B), "write `detmap compare TRUTH A B`", ("compare", TRUTH, A, B)),
+        (
+            ("explain", TRUTH, A, "voc2012"),
+            "write --to voc2012",
+            ("explain", TRUTH, A, "--to", "voc2012"),
+        ),
+        (("view", TRUTH, A), "'report TRUTH DETECTIONS -o report/'", ("report", "--help")),
+    ],
+    ids=["files", "no truth", "rules", "view"],
+)
+def test_words_that_mean_another_command_line(
+    words: tuple[object, ...], right: str, meant: tuple[object, ...]
+) -> None:
+    outcome = run(*words)
+    assert outcome.code == 2
+    assert right in outcome.err
+    assert run(*meant).code == 0
+
+
 @pytest.mark.slow
 def test_a_proposed_command_line_is_followed(tmp_path: Path) -> None:
-    for word, right in (("pr", "--plot"), ("f1", "--best-f1"), ("classwise", "--per-class")):
+    words = {"pr": "--plot", "f1": "--best-f1", "classwise": "--per-class"}
+    words |= {"cm": "confusion", "latex": "latex", "gate": "--fail-if-drop"}
+    for word, right in words.items():
         proposed = advice(run(word, TRUTH, A).err).split()
-        places = {"TRUTH": TRUTH, "DETECTIONS": A, "FILE": tmp_path / "pr.svg"}
+        places = {"TRUTH": TRUTH, "DETECTIONS": A, "FILE": tmp_path / "pr.svg", "A": B, "B": A}
         assert right in proposed
         assert run(*(places.get(each, each) for each in proposed)).code == 0
     assert advice(run("help", "eval").err) == "COMMAND --help"

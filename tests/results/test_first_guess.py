@@ -242,6 +242,8 @@ def test_other_functions_name_keywords_too(result: detmap.Result) -> None:
     calls = {
         "write confidence=...": lambda: result.at(conf=0.5),  # type: ignore[call-arg]
         "write confidence=... ": lambda: result.confusion_matrix(conf=0.5),
+        "matrix(...).plot(normalize=True)": lambda: result.confusion_matrix(normalize=True),
+        'write protocol="voc2007"': lambda: detmap.evaluate(TRUTH, A, use_07_metric=True),
         "write protocol=": lambda: detmap.Evaluator(iou_type="bbox"),  # type: ignore[call-arg]
         "the arguments are truth, ": lambda: detmap.compare(TRUTH, a=A, b=B),  # type: ignore
         "write threads=...": lambda: detmap.match(TRUTH, A, workers=2),  # type: ignore[call-arg]
@@ -287,8 +289,15 @@ def test_functions_and_methods_name_each_other(result: detmap.Result) -> None:
         assert callable(getattr(detmap, name))
         with pytest.raises(AttributeError, match=rf"did you mean detmap.{name}\(\.\.\.\)\?"):
             getattr(result, name)
-    with pytest.raises(AttributeError, match=r"write `detmap.evaluate\(...\).confusion_matrix`"):
-        detmap.confusion_matrix  # type: ignore[attr-defined]  # noqa: B018
+    for name, right in {
+        "confusion_matrix": "confusion_matrix",
+        "best_threshold": "best_f1",
+    }.items():
+        with pytest.raises(AttributeError, match=rf"detmap.evaluate\(...\).{right}"):
+            getattr(detmap, name)
+    with pytest.raises(KeyError, match=r"did you mean to_frame\(\)\['AP50'\]"):
+        result.per_class["AP50"]
+    assert result.per_class.to_frame()["AP50"]["star"] == result.per_class["star"]["AP50"]
 
 
 @pytest.mark.slow
@@ -301,12 +310,13 @@ def test_functions_and_methods_name_each_other(result: detmap.Result) -> None:
         ),
         (lambda: detmap.compare(TRUTH, A, B)["AP"], {"pvalue": "p", "ci": "low or high"}),
         (lambda: detmap.diagnose(TRUTH, A), {"fp": "counts()", "cm": "confusion_matrix()"}),
+        (lambda: detmap.evaluate(TRUTH, A).per_class, {"AP50": "to_frame()['AP50']"}),
         (lambda: detmap.evaluate(TRUTH, A).confusion_matrix(), {"labels": "classes"}),
         (detmap.Evaluator, {"result": "compute()", "add": "update"}),
         (lambda: detmap.read_truth(TRUTH), {"labels": "label", "image_ids": "images.ids"}),
         (lambda: detmap.evaluate(TRUTH, A), {"tide": "detmap.diagnose(...)", "f1_score": "at"}),
     ],
-    ids=["comparison", "pair", "diagnosis", "confusion", "evaluator", "truth", "result"],
+    ids=["comparison", "pair", "diagnosis", "rows", "confusion", "evaluator", "truth", "result"],
 )
 def test_an_attribute_of_others_names_the_right_one(
     make_one: Callable[[], object], names: dict[str, str]

@@ -3,29 +3,24 @@
 Everything is sorted by image; detections by descending score within it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.browse.columns import packed, packed_floats
+from detmap.analysis.browse.columns import packed
+from detmap.analysis.browse.outlines import box_columns, scale_of, shares
 from detmap.analysis.diagnosis import Diagnosis
 from detmap.analysis.diagnosis.analysis import BEYOND, BOTH, CLS, DUPE, LOC, TP
 from detmap.analysis.diagnosis.breakdowns import properties
-from detmap.analysis.diagnosis.overlapping_pairs import pairs
-from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
-from detmap.core.tables import Detections, Truth, boxes_as
+from detmap.analysis.diagnosis.confusion import overlapping
 
 MOST_DETECTIONS = 1_000_000
 """Detections of a detector that are shown, unless the score threshold of half the best F1's has
 more."""
 MOST_STEPS = 10_000
 """Score thresholds: each score that occurs, or if there are more a grid of round numbers."""
-ORIGIN, QUARTERS, LARGEST = 1024, 4, 65535
-"""Of the coordinates in 16 bits: pixels left of 0, and parts of a pixel."""
-OF_IMAGE, OF_CLASS = "objects per image", "objects of the class"
 Rows = NDArray[np.int64]
 
 
@@ -94,69 +89,56 @@ def _steps(score: NDArray[np.float64], best: float) -> tuple[NDArray[np.float64]
 def truth_content(some: Shown) -> dict[str, Any]:
     """Returns the columns of the objects: class, whether it counts, properties, box."""
     truth, rows = some.diagnosis.truth, some.objects
-    scale = scale_of(truth)
-    columns = [of_objects[rows].astype(np.int64) + 1 for _, _, of_objects, _ in _own(some)]
     return {
         "counts": packed(np.bincount(truth.image, minlength=len(truth.images))),
         "label": packed(truth.label[rows]),
         "counted": packed(some.diagnosis.to_find[rows]),
         "row": packed(rows),
-        "reach": packed(_share(some.diagnosis.reach[rows])),
-        "properties": [packed(each) for each in columns],
-        "box": [packed(each) for each in _coordinates(truth, rows, scale)],
+        "reach": shares(some.diagnosis.reach[rows]),
+        "properties": [
+            packed(of_objects[rows].astype(np.int64) + 1)
+            for _, _, of_objects, _ in properties(some.diagnosis)
+        ],
+        "box": box_columns(truth, rows, scale_of(truth)),
     }
 
 
 def detector_content(some: Shown) -> dict[str, Any]:
-    """Returns what the browser counts of a detector: steps, kinds, classes, linked objects, own
+    """Returns what the browser counts of a detector: steps, kinds, classes, linked objects,
     properties, and the pairs of the confusion matrix.
     """
     diagnosis, rows = some.diagnosis, some.rows
-    n_images = len(diagnosis.truth.images)
+    n_images, image = len(diagnosis.truth.images), diagnosis.detections.image[rows]
     step = np.searchsorted(some.steps, diagnosis.detections.score[rows], side="right") - 1
     det, obj = _pairs(some)
     return {
-        "counts": packed(np.bincount(diagnosis.detections.image[rows], minlength=n_images)),
-        "steps": packed_floats(some.steps),
+        "counts": packed(np.bincount(image, minlength=n_images)),
+        "steps": packed(some.steps),
         "step": packed(step),
         "kind": packed(diagnosis.kind[rows] + 8 * diagnosis.ignored[rows].astype(np.uint8)),
         "label": packed(diagnosis.detections.label[rows]),
         "object": packed(_linked(some) + 1),
         "code": packed(_code(some)),
-        "pairs": packed(np.bincount(diagnosis.detections.image[rows[det]], minlength=n_images)),
-        "pairDet": packed(_within(diagnosis.detections.image[rows], n_images)[det]),
-        "pairObj": packed(_within(diagnosis.truth.image[some.objects], n_images)[obj]),
+        "pairs": packed(np.bincount(image[det], minlength=n_images)),
+        "pairDet": packed(_within(image)[det]),
+        "pairObj": packed(_within(diagnosis.truth.image[some.objects])[obj]),
     }
 
 
-def _own(some: Shown) -> Iterator[tuple[str, list[str], NDArray[np.int8], NDArray[np.int8] | None]]:
-    """The properties that a table of the images or classes does not give."""
-    yield from (each for each in properties(some.diagnosis) if each[0] not in (OF_IMAGE, OF_CLASS))
-
-
 def property_content(some: Shown) -> list[dict[str, Any]]:
-    """Returns names and values of the properties, those of objects first, in the order of
-    `truth_content`; the others with their value per image or class.
+    """Returns names and values of the properties, and whether detections have places of their own,
+    in the order of `truth_content`.
     """
-    truth, detections = some.diagnosis.truth, some.diagnosis.detections
-    own, keyed = [], []
-    for by, names, of_objects, of_detections in properties(some.diagnosis):
-        if by not in (OF_IMAGE, OF_CLASS):
-            own.append({"by": by, "names": names, "own": of_detections is not None})
-            continue
-        key, n = ("image", len(truth.images)) if by == OF_IMAGE else ("label", -1)
-        place = np.zeros(len(truth.categories) if n < 0 else n, dtype=np.int64)
-        assert of_detections is not None
-        place[getattr(detections, key)] = of_detections.astype(np.int64) + 1
-        place[getattr(truth, key)] = of_objects.astype(np.int64) + 1
-        keyed.append({"by": by, "names": names, "of": key, "place": packed(place)})
-    return [*own, *keyed]
+    return [
+        {"by": by, "names": names, "own": of_detections is not None}
+        for by, names, _, of_detections in properties(some.diagnosis)
+    ]
 
 
-def _code(some: Shown) -> NDArray[np.int64]:
+def _code(some: Shown) -> Rows:
     """(n,) the places of each detection among its own properties as one number, 0 for unknown."""
     code = np.zeros(len(some.rows), dtype=np.int64)
-    for _, names, _, of_detections in _own(some):
+    for _, names, _, of_detections in properties(some.diagnosis):
         if of_detections is not None:
             code = code * (len(names) + 1) + of_detections[some.rows].astype(np.int64) + 1
     return code
@@ -167,25 +149,21 @@ def _linked(some: Shown) -> NDArray[np.int64]:
     image; -1 for none.
     """
     diagnosis, rows = some.diagnosis, some.rows
-    kind, chosen = diagnosis.kind[rows], np.full(len(rows), -1, dtype=np.int64)
-    for column, kinds in (
-        (diagnosis.took, (TP,)),
-        (diagnosis.same_object, (LOC, DUPE)),
-        (diagnosis.other_object, (CLS, BOTH)),
-    ):
-        mine = np.isin(kind, kinds)
-        chosen[mine] = column[rows[mine]]
+    kind = diagnosis.kind[rows]
     own = (kind == BOTH) & (diagnosis.same[rows] > diagnosis.other[rows])
-    chosen[own] = diagnosis.same_object[rows[own]]
+    chosen = np.select(
+        [kind == TP, own | np.isin(kind, (LOC, DUPE)), np.isin(kind, (CLS, BOTH))],
+        [each[rows] for each in (diagnosis.took, diagnosis.same_object, diagnosis.other_object)],
+        -1,
+    )
     place = np.full(len(diagnosis.truth) + 1, -1, dtype=np.int64)
-    place[some.objects] = _within(diagnosis.truth.image[some.objects], len(diagnosis.truth.images))
+    place[some.objects] = _within(diagnosis.truth.image[some.objects])
     return place[chosen]
 
 
-def _within(image: NDArray[Any], n_images: int) -> NDArray[np.int64]:
+def _within(image: NDArray[Any]) -> Rows:
     """(n,) the place of each row, sorted by image, among those of its image."""
-    first = np.searchsorted(image, np.arange(n_images))
-    return np.asarray(np.arange(len(image)) - first[image])
+    return np.arange(len(image)) - np.searchsorted(image, image)
 
 
 def _pairs(some: Shown) -> tuple[Rows, Rows]:
@@ -194,63 +172,12 @@ def _pairs(some: Shown) -> tuple[Rows, Rows]:
     a threshold on, one to one and in this order, what is free gives the matrix of that threshold.
     """
     diagnosis = some.diagnosis
-    truth, detections, rules = diagnosis.truth, diagnosis.detections, diagnosis.protocol
+    truth, detections = diagnosis.truth, diagnosis.detections
     rows = some.rows[~diagnosis.ignored[some.rows]]
     objects = some.objects[diagnosis.to_find[some.objects]]
-    if rules.iou.of == "boxes":
-        inclusive = rules.boxes.extent == "inclusive"
-        how = {"inclusive": inclusive, "least": diagnosis.iou, "strict": False}
-        det, obj, overlap = pairs(truth, detections, rows, objects, **how)
-    else:
-        det, obj, overlap = overlapping_shapes(truth, detections, rows, objects, rules)
-        enough = overlap >= diagnosis.iou
-        det, obj, overlap = det[enough], obj[enough], overlap[enough]
-    place, obj_place = (
-        _places(each, n) for each, n in ((some.rows, len(detections)), (some.objects, len(truth)))
-    )
+    det, obj, overlap = overlapping(diagnosis, rows, objects, diagnosis.iou)
+    place, obj_place = np.zeros(len(detections), np.int64), np.zeros(len(truth), np.int64)
+    place[some.rows], obj_place[some.objects] = np.arange(len(some.rows)), np.arange(len(truth))
     other = truth.label[obj] != detections.label[det]
     order = np.lexsort((obj_place[obj], place[det], -overlap, other, detections.image[det]))
     return place[det[order]], obj_place[obj[order]]
-
-
-def _places(rows: Rows, n: int) -> Rows:
-    """(n,) where each row of a table is among some rows."""
-    place = np.zeros(n, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    return place
-
-
-def box_content(every: list[Shown], images: range) -> list[dict[str, Any]]:
-    """Returns boxes, overlaps and rows of each detector on some images, in the order of its
-    columns.
-    """
-    found, scale = [], scale_of(every[0].diagnosis.truth)
-    for some in every:
-        detections = some.diagnosis.detections
-        image = detections.image[some.rows]
-        rows = some.rows[slice(*np.searchsorted(image, (images.start, images.stop)))]
-        overlap = np.maximum(some.diagnosis.same[rows], some.diagnosis.other[rows])
-        boxes = [packed(each) for each in _coordinates(detections, rows, scale)]
-        found.append({"box": boxes, "overlap": packed(_share(overlap)), "row": packed(rows)})
-    return found
-
-
-def scale_of(truth: Truth) -> int:
-    """Returns the parts of a pixel that coordinates are rounded to: 1 if images are large."""
-    sides = np.concatenate([truth.images.width, truth.images.height])
-    boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
-    corner = (boxes[:, :2] + boxes[:, 2:]).max(initial=0)
-    largest = max(float(np.nan_to_num(sides).max(initial=0)), float(corner))
-    return QUARTERS if largest + ORIGIN <= LARGEST / QUARTERS else 1
-
-
-def _coordinates(table: Truth | Detections, rows: Rows, scale: int) -> list[NDArray[np.int64]]:
-    """x, y, width and height in 16 bits, for display."""
-    boxes = boxes_as(table.boxes[rows], table.box_format, "xywh") + np.array([ORIGIN, ORIGIN, 0, 0])
-    whole = np.clip(np.rint(boxes * scale), 0, LARGEST).astype(np.int64)
-    return list(whole.T)
-
-
-def _share(overlap: NDArray[Any]) -> NDArray[np.int64]:
-    """Overlaps in 8 bits, for display."""
-    return np.asarray(np.rint(np.clip(np.nan_to_num(overlap), 0, 1) * 255).astype(np.int64))

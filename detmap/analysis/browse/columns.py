@@ -7,26 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-WIDEST = 4  # bytes of a whole number
-
 
 def packed(values: NDArray[Any]) -> dict[str, Any]:
-    """Returns whole numbers from 0 on in as few bytes as the largest needs: {"w": bytes of a
-    number, "b": little-endian bytes in base64}.
+    """Returns whole numbers from 0 on in as few bytes as the largest needs, or float64 in 8:
+    {"w": bytes of a number, "b": little-endian bytes in base64}.
 
     Not compressed: the same input gives the same bytes with every version of zlib, and a zip of
     the folder is as small.
     """
-    numbers = np.asarray(values, dtype="<u4")
-    width = max(1, (int(numbers.max(initial=0)).bit_length() + 7) // 8)
-    planes = numbers.reshape(-1, 1).view(np.uint8)[:, :width]
+    is_float = values.dtype.kind == "f"
+    numbers = np.asarray(values, dtype="<f8" if is_float else "<u4").reshape(-1, 1)
+    width = 8 if is_float else max(1, (int(numbers.max(initial=0)).bit_length() + 7) // 8)
+    planes = numbers.view(np.uint8)[:, :width]
     return {"w": width, "b": base64.b64encode(planes.tobytes()).decode("ascii")}
-
-
-def packed_floats(values: NDArray[Any]) -> dict[str, Any]:
-    """Returns float64 numbers as `packed` does, 8 bytes each."""
-    raw = np.asarray(values, dtype="<f8").tobytes()
-    return {"w": 8, "b": base64.b64encode(raw).decode("ascii")}
 
 
 def script(name: str, content: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Outlines of masks, keypoints and rotated boxes, of at most 24 points, for display."""
+"""What is drawn: boxes, and outlines of masks, keypoints and rotated boxes of at most 24 points."""
 
 from typing import Any
 
@@ -6,10 +6,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.browse.columns import packed
+from detmap.core.tables import Detections, Truth, boxes_as
 
 MOST_POINTS = 24
+ORIGIN, QUARTERS, LARGEST = 1024, 4, 65535
+"""Of the coordinates in 16 bits: pixels left of 0, and parts of a pixel."""
+Table = Truth | Detections
 Points = tuple[NDArray[np.int64], NDArray[np.float64]]
 """(n,) points of each row, (p, 2) x and y of all."""
+
+
+def scale_of(truth: Truth) -> int:
+    """Returns the parts of a pixel that coordinates are rounded to: 1 if images are large."""
+    sides = np.concatenate([truth.images.width, truth.images.height])
+    boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
+    corner = (boxes[:, :2] + boxes[:, 2:]).max(initial=0)
+    largest = max(float(np.nan_to_num(sides).max(initial=0)), float(corner))
+    return QUARTERS if largest + ORIGIN <= LARGEST / QUARTERS else 1
+
+
+def box_columns(table: Table, rows: NDArray[np.int64], scale: int) -> list[dict[str, Any]]:
+    """Returns x, y, width and height in 16 bits."""
+    boxes = boxes_as(table.boxes[rows], table.box_format, "xywh")
+    return _packed_columns(boxes + np.array([ORIGIN, ORIGIN, 0, 0]), scale)
+
+
+def outline_columns(table: Table, rows: NDArray[np.int64], scale: int) -> dict[str, Any]:
+    """Returns the outlines of some rows, in 16 bits."""
+    count, points = outlines(table.shapes, rows)
+    x, y = _packed_columns(points + ORIGIN, scale)
+    return {"points": packed(count), "x": x, "y": y}
+
+
+def _packed_columns(places: NDArray[np.float64], scale: int) -> list[dict[str, Any]]:
+    return [packed(each) for each in np.clip(np.rint(places * scale), 0, LARGEST).astype(int).T]
+
+
+def shares(overlap: NDArray[Any]) -> dict[str, Any]:
+    """Returns overlaps in 8 bits."""
+    return packed(np.rint(np.clip(np.nan_to_num(overlap), 0, 1) * 255).astype(int))
 
 
 def kind_of(shapes: Any) -> str:
@@ -28,13 +63,6 @@ def outlines(shapes: Any, rows: NDArray[np.int64]) -> Points:
         return np.full(len(rows), 4), some.corners().reshape(-1, 2)
     labeled = some.points[:, :MOST_POINTS, 2] > 0
     return labeled.sum(axis=1), some.points[:, :MOST_POINTS][labeled][:, :2]
-
-
-def outline_content(found: Points, scale: int, origin: int, largest: int) -> dict[str, Any]:
-    """Returns outlines as columns of 16 bits, as the coordinates of boxes."""
-    count, points = found
-    whole = np.clip(np.rint((points + origin) * scale), 0, largest).astype(np.int64)
-    return {"points": packed(count), "x": packed(whole[:, 0]), "y": packed(whole[:, 1])}
 
 
 def _mask_outlines(runs: Any) -> Points:

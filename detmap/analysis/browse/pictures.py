@@ -1,8 +1,8 @@
 """Small numbered copies of the images, or links to them."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -40,86 +40,68 @@ class Wanted:
     side: int = SIDE
 
 
-@dataclass(eq=False)
-class Copies:
-    """The pictures of a report.
+def write_pictures(
+    wanted: Wanted, shown: Sequence[Shown], place: Path, draft: Path, say: Say, count: Count
+) -> tuple[dict[str, Any], list[str]]:
+    """Returns how the browser finds the pictures of a report at `place`, and notes; writes copies
+    into `draft`.
 
-    Parameters
-    ----------
-    wanted : how they get into the folder
-    shown : each detector
+    Raises
+    ------
+    DataError : there is no folder of images; or there is no relative path to it
     """
-
-    wanted: Wanted
-    shown: Sequence[Shown]
-    notes: list[str] = field(default_factory=list)
-
-    def content(self, place: Path) -> dict[str, Any]:
-        """Returns how the browser finds the pictures of a report at `place`, before copying.
-
-        Raises
-        ------
-        DataError : there is no folder of images; or there is no relative path to it
-        """
-        if self.wanted.folder is None:
-            return {"kind": "none"}
-        if self.wanted.link:
-            return {"kind": "links", "links": list(self._links(place))}
-        return {"kind": "copies"}
-
-    def _links(self, place: Path) -> Iterator[str]:
-        files = Pictures(self.wanted.folder)
-        images = self.shown[0].diagnosis.truth.images
-        for k in range(len(images)):
-            paths = files.paths(images, k)
-            if len(paths) != 1:
-                yield ""
-                continue
-            try:
-                path = os.path.relpath(paths[0].resolve(), place.resolve())
-            except ValueError:  # another drive on Windows
-                what = "is on another drive than the report, so a link to it cannot be relative"
-                raise DataError(str(paths[0]), what, "leave out --link to copy") from None
-            yield "/".join(quote(part, errors="surrogateescape") for part in Path(path).parts)
-
-    def write(self, place: Path, say: Say, count: Count) -> dict[str, Any]:
-        """Writes the copies into a folder and returns which images have one."""
-        images = self.shown[0].diagnosis.truth.images
-        order = self._order()[:MOST_COPIES]
-        if len(order) < len(images):
-            self.notes.append(
-                f"{len(order):,} of {len(images):,} images are copied, those with most errors; "
-                "the others are shown as sketches (--link shows all)"
-            )
-        files, have = Pictures(self.wanted.folder), np.zeros(len(images), dtype=np.uint8)
-        place.mkdir()
-        size, done = 0, 0
-        for n, k in enumerate(order.tolist(), 1):
-            data = small_jpeg(files.read(images, k, self.wanted.side), self.wanted.side)
-            if data:
-                (place / f"{k + 1:06d}.jpg").write_bytes(data)
-                size, done = size + len(data), done + 1
-                have[k] = 1
-            if n == min(SAMPLED, len(order)) and done:
-                about = size / done * len(order) / 1e6
-                say(f"copying {len(order):,} images, about {about:.2g} MB")
+    if wanted.folder is None:
+        return {"kind": "none"}, []
+    files, images = Pictures(wanted.folder), shown[0].diagnosis.truth.images
+    if wanted.link:
+        found = [files.paths(images, k) for k in range(len(images))]
+        return {"kind": "links", "links": [_link(each, place) for each in found]}, []
+    order, notes = _most_errors_first(shown)[:MOST_COPIES], []
+    if len(order) < len(images):
+        notes = [
+            f"{len(order):,} of {len(images):,} images are copied, those with most errors; "
+            "the others are shown as sketches (--link shows all)"
+        ]
+    have, size = np.zeros(len(images), dtype=np.uint8), 0
+    (draft / "img").mkdir()
+    for n, k in enumerate(order.tolist(), 1):
+        data = small_jpeg(files.read(images, k, wanted.side), wanted.side)
+        if data:
+            (draft / "img" / f"{k + 1:06d}.jpg").write_bytes(data)
+            size, have[k] = size + len(data), 1
+        if n == min(SAMPLED, len(order)) and size:
+            about = size / int(have.sum()) * len(order) / 1e6
+            say(f"copying {len(order):,} images, about {about:.2g} MB")
+        if n >= SAMPLED:  # a line that is updated, below that of the size
             count(n, len(order))
-        self.notes += files.notes()
-        return {"kind": "copies", "have": packed(have)}
+    return {"kind": "copies", "have": packed(have)}, [*notes, *files.notes()]
 
-    def _order(self) -> NDArray[np.int64]:
-        """(I,) images with most errors of a detector first, then with most objects that only one
-        detector matches.
-        """
-        truth = self.shown[0].diagnosis.truth
-        n = len(truth.images)
-        matched = [found_from(each.diagnosis, each.best) for each in self.shown]
-        errors, apart = np.zeros(n, dtype=np.int64), matched[0] != matched[-1]
-        for each, found in zip(self.shown, matched, strict=True):
-            diagnosis = each.diagnosis
-            wrong = ~diagnosis.ignored & (diagnosis.kind > 0)
-            wrong &= diagnosis.detections.score >= each.best
-            lost = truth.image[diagnosis.to_find & ~found]
-            own = np.bincount(diagnosis.detections.image[wrong], minlength=n)
-            errors = np.maximum(errors, own + np.bincount(lost, minlength=n))
-        return np.lexsort((-np.bincount(truth.image[apart], minlength=n), -errors))
+
+def _link(paths: Sequence[Path], place: Path) -> str:
+    """The relative address of an image, "" if it is missing or ambiguous."""
+    if len(paths) != 1:
+        return ""
+    try:
+        path = os.path.relpath(paths[0].resolve(), place.resolve())
+    except ValueError:  # another drive on Windows
+        what = "is on another drive than the report, so a link to it cannot be relative"
+        raise DataError(str(paths[0]), what, "leave out --link to copy") from None
+    return "/".join(quote(part, errors="surrogateescape") for part in Path(path).parts)
+
+
+def _most_errors_first(shown: Sequence[Shown]) -> NDArray[np.int64]:
+    """(I,) images by the errors of the detector that has most there, then by the objects that only
+    one detector matches.
+    """
+    truth = shown[0].diagnosis.truth
+    n = len(truth.images)
+    matched = [found_from(each.diagnosis, each.best) for each in shown]
+    errors = np.zeros(n, dtype=np.int64)
+    for each, found in zip(shown, matched, strict=True):
+        diagnosis, detections = each.diagnosis, each.diagnosis.detections
+        wrong = ~diagnosis.ignored & (diagnosis.kind > 0) & (detections.score >= each.best)
+        own = np.bincount(detections.image[wrong], minlength=n)
+        lost = np.bincount(truth.image[diagnosis.to_find & ~found], minlength=n)
+        errors = np.maximum(errors, own + lost)
+    apart = np.bincount(truth.image[matched[0] != matched[-1]], minlength=n)
+    return np.lexsort((-apart, -errors))

@@ -2,14 +2,13 @@
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from detmap.analysis.browse import folder
 from detmap.analysis.browse.cases import shown
-from detmap.analysis.browse.pictures import Copies, Count, Say, Wanted
+from detmap.analysis.browse.pictures import Count, Say, Wanted, write_pictures
 from detmap.analysis.diagnosis import Diagnosis
 from detmap.core.base import atomic_files
 from detmap.core.base.sums import add_integers
@@ -71,48 +70,20 @@ def write(
     """
     require_place(place)
     every = {name: shown(*each) for name, each in detectors.items()}
-    copies = Copies(wanted, list(every.values()))
-    pictures = copies.content(place)
-    target = Path(os.path.realpath(place))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_files.temporary_folder(target.parent) as draft:
-            if pictures["kind"] == "copies":
-                pictures = copies.write(draft / "img", say, count)
+        with atomic_files.replacing_folder(place) as draft:
+            found, notes = write_pictures(wanted, list(every.values()), place, draft, say, count)
             for part in ("data", "view"):
                 (draft / part).mkdir()
             (draft / INDEX).write_bytes(index)
-            for files in (folder.code_files(), folder.data_files(every, title, pictures)):
+            for files in (folder.code_files(), folder.data_files(every, title, found)):
                 for path, content in files:
                     (draft / path).write_bytes(content)
             size = add_integers(p.stat().st_size for p in draft.rglob("*") if p.is_file())
-            draft.chmod(0o777 & ~_umask())
-            _put(draft, target)
     except CrowdedError as error:
         fix = "write one file, such as -o report.html, or remove detections of low score"
         raise CrowdedError("report folder", error.what, fix) from error
     except OSError as error:
         what = f"cannot be written: {error.strerror or error}"
         raise DetmapError(str(place), what, "write to another place, or make room") from error
-    return size, copies.notes
-
-
-def _put(draft: Path, target: Path) -> None:
-    """Renames the draft to its place; an earlier report there is deleted after it."""
-    if not target.exists():
-        atomic_files.rename(draft, target)
-        return
-    with atomic_files.temporary_folder(target.parent) as old:
-        os.rename(target, old / "report")
-        try:
-            atomic_files.rename(draft, target)
-        except OSError:
-            os.rename(old / "report", target)
-            raise
-        shutil.rmtree(old / "report", ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    return size, notes

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         places.append((other, arguments.other))
     tables = dict(zip(detector_names(given), (table for table, _ in places), strict=True))
     folder, text = making.images_of(truth, arguments.truth, arguments.images, arguments.split)
+    counter = cache(streams.counter)  # the time left is counted from the first image on
     size, notes = making.write(
         arguments.output,
         truth,
@@ -118,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         findings=getattr(arguments, "findings", ()),
         progress=streams.progress,
-        count=streams.counter("images copied"),
+        count=lambda done, of: counter("images copied")(done, of),
         figure=None if arguments.figure is None else (arguments.figure, arguments.column),
     )
     hint = f"; open {arguments.output / INDEX}" if kind == "folder" else ""

@@ -143,6 +143,15 @@ class Diagnosis(Immutable, Tabular):
         fixer[objects] = rows[first]
         return fixer
 
+    @proposes_arguments
+    def confusion_matrix(
+        self, *, confidence: float | None = None, iou: float | None = None, rule: str = "detmap"
+    ) -> Any:
+        """Returns the `Confusion`; see `detmap.Result.confusion_matrix`."""
+        from detmap.analysis.diagnosis.confusion import confusion
+
+        return confusion(self, confidence=confidence, iou=iou, rule=rule)
+
     _MAIN = "costs"
 
     def tables(self) -> list[Table]:

@@ -275,19 +275,35 @@ def _met(
     least: float,
 ) -> Pairs:
     """The pairs that overlap enough: by the protocol's shapes, other tools' rules by boxes."""
-    tables = (diagnosis.truth, diagnosis.detections, rows, objects)
     if rule == "detmap":
-        det, obj, overlap = overlapping_shapes(*tables, diagnosis.protocol)
-        enough = overlap >= least
-        return det[enough], obj[enough], overlap[enough]
+        return overlapping(diagnosis, rows, objects, least)
     single = rule.startswith("ultralytics")
     return pairs(
-        *tables,
+        *(diagnosis.truth, diagnosis.detections, rows, objects),
         inclusive=False,
         least=float(np.float32(least)) if single else least,
         strict=RULES[rule].strict[1],
         single=single,
     )
+
+
+def overlapping(
+    diagnosis: Diagnosis, rows: NDArray[np.int64], objects: NDArray[np.int64], least: float
+) -> Pairs:
+    """Returns the pairs of some detections and objects, both by image, that overlap enough by the
+    protocol's shapes.
+
+    Raises
+    ------
+    CrowdedError : too many pairs
+    """
+    tables = (diagnosis.truth, diagnosis.detections, rows, objects)
+    if diagnosis.protocol.iou.of == "boxes":
+        inclusive = diagnosis.protocol.boxes.extent == "inclusive"
+        return pairs(*tables, inclusive=inclusive, least=least, strict=False)
+    det, obj, overlap = overlapping_shapes(*tables, diagnosis.protocol)
+    enough = overlap >= least
+    return det[enough], obj[enough], overlap[enough]
 
 
 def _pair_boxes(

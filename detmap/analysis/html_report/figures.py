@@ -1,7 +1,6 @@
 """Charts of the page and their captions."""
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -137,57 +136,49 @@ def nanmean(values: Any, axis: int | None) -> Any:
 
 
 def operating(run: Run, two: bool) -> dict[str, Any]:
-    """Precision, recall and F1 over the score, and the points of the slider."""
-    sweep, best, drawn = run.sweep, run.points[0], run.uncertainty
-    points = [point("", sweep, i) for i in run.shown.tolist()[::-1]]  # lowest score first
-    start = next((i for i, p in enumerate(points) if p.score == best.score), 0)
-    low = min((p.score for p in points), default=0.0)
-    high = max((p.score for p in points), default=1.0)
+    """Precision, recall and F1 over the score."""
+    best, drawn = run.points[0], run.uncertainty
+    points = [point("", run.sweep, i) for i in run.shown.tolist()[::-1]]  # lowest score first
     score = np.array([p.score for p in points])
     bounds = np.full((3, len(points), 2), np.nan)
     if drawn is not None and points:
         every = [(each.low, each.high) for each in drawn.curve.intervals]
         bounds = np.array(every).reshape(3, -1, 2)[:, ::-1]
-    rates = [(p.precision, p.recall, p.f1) for p in points]
+    rates = np.array([(p.precision, p.recall, p.f1) for p in points]).reshape(-1, 3).T
     drawn_lines = [
-        charts.Line(score, np.array([each[q] for each in rates]), label, style, bounds[q])
+        charts.Line(score, rates[q], label, style, bounds[q])
         for q, (label, style) in enumerate(RATES)
     ]
-    rows = [
-        [short(p.score, 4)]
-        + [f"{short(each)}{_between(bounds[q, i])}" for q, each in enumerate(rates[i])]
-        + [p.fp, p.missed]
+    texts = [
+        f"score {short(p.score, 4)}: "
+        + ", ".join(
+            f"{label} {short(rates[q, i])}{_between(bounds[q, i])}"
+            for q, (label, _) in enumerate(RATES)
+        )
+        + f"; {p.fp} FP, {p.missed} missed"
         for i, p in enumerate(points)
     ]
+    span = (0.0, 1.0)
+    if points and not (score[0] >= 0 and score[-1] <= 1):
+        span = (float(score[0]), float(score[-1]))
+    if span[0] == span[1]:
+        span = (min(span[0], 0.0), max(span[1], 1.0))
     text = f"No detections; {best.missed} missed"
     if points:
-        shown = rows[start]
-        text = (
-            f"Best F1 {shown[3]} at score {shown[0]}: precision {shown[1]}, recall {shown[2]}; "
-            f"{best.fp} FP, {best.missed} missed"
-        )
-    span = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
-    if span[0] == span[1]:
-        span = (min(low, 0.0), max(high, 1.0))
+        start = next((i for i, p in enumerate(points) if p.score == best.score), 0)
+        text = f"Best F1 at {texts[start]}"
+    ends = [span[0], *(score[:-1] / 2 + score[1:] / 2).tolist(), span[1]]
+    title = titled(run, two, "Precision, recall and F1 over score")
     chart = charts.lines(
-        titled(run, two, "Precision, recall and F1 over score"),
+        title,
         text,
         drawn_lines,
         ("score threshold", "fraction"),
         x_range=span,
         marker=best.score if best.score == best.score else None,
+        readings=list(zip(ends, ends[1:], texts, strict=False)),
     )
-    return {
-        "title": titled(run, two, "Operating point"),
-        "chart": chart,
-        "text": text,
-        "start": start,
-        "span": span,
-        "step": (span[1] / 2 - span[0] / 2) / 500,
-        "score": best.score,
-        "any": bool(points),
-        "points": Markup(json.dumps(rows).replace("<", "\\u003c")),
-    }
+    return {"title": title, "chart": chart, "text": text}
 
 
 def _between(bounds: NDArray[np.float64]) -> str:

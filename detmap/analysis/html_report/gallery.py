@@ -1,4 +1,4 @@
-"""Pictures of mistakes, images and suspected label errors: crops of the images, or sketches to
+"""Pictures of mistakes and suspected label errors: crops of the images, or sketches to
 scale without them. Each has a caption that says what the picture shows.
 """
 
@@ -12,21 +12,18 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from detmap.analysis.diagnosis import Diagnosis
-from detmap.analysis.diagnosis.analysis import TP
 from detmap.analysis.diagnosis.mistakes import SUSPECTS, Mistake
-from detmap.analysis.diagnosis.operating_sweep import found_from
 from detmap.analysis.diagnosis.tide import MEANING
 from detmap.analysis.html_report import charts
 from detmap.analysis.html_report.figures import BROWSER, letters
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.image_files import Pictures, name_of
-from detmap.analysis.html_report.what_changed import one_only
 from detmap.analysis.row_overlaps import edges, ious
 from detmap.core.tables import boxes_as
 
 SIDE, MARGIN, QUALITY = 220, 0.35, 60  # pixels of a crop; share of the box around it
 GREEN, PURPLE, WHITE = (90, 128, 0), (134, 74, 154), (255, 255, 255)
-PER_KIND, PER_STRIP, PER_SUSPECT = (8, 4), 4, 4  # pictures of one detector, of each of two
+PER_KIND, PER_SUSPECT = (8, 4), 4  # pictures of one detector, of each of two
 Boxes = list[tuple[str, list[float]]]
 
 
@@ -61,49 +58,6 @@ def mistakes(runs: Sequence[Run], pictures: Pictures) -> list[tuple[str, list[St
         if strips:
             found.append((f"{kind}: {meaning}", strips))
     return found
-
-
-def one_sided(runs: Sequence[Run], pictures: Pictures) -> list[Strip]:
-    """Images with objects that one detector matches and the other misses."""
-    if len(runs) < 2:
-        return []
-    only_b, only_a = one_only(*runs)
-    found = []
-    for finder, other, only in (("A", "B", only_a), ("B", "A", only_b)):
-        diagnosis = runs[0].diagnosis
-        image = diagnosis.truth.image
-        count = np.bincount(image[only], minlength=len(diagnosis.truth.images))
-        some = np.argsort(-count, kind="stable")[:PER_STRIP]
-        shown = []
-        for k in some[count[some] > 0].tolist():
-            boxes = _objects(diagnosis, k, only)
-            n, total = int(count[k]), len(boxes)
-            text = f"{n} of {total} objects: {finder} matches, {other} misses"
-            state = f"group={finder.lower()}"
-            shown.append(_shown(diagnosis, k, None, boxes, text, pictures, state))
-        if shown:
-            found.append(Strip(f"{finder} matches, {other} misses", shown))
-    return found
-
-
-def hardest(run: Run, pictures: Pictures, letter: str = "a") -> list[Shown]:
-    """The images with most errors at the score of the highest F1."""
-    diagnosis, best = run.diagnosis, run.points[0].score
-    missed = diagnosis.to_find & ~found_from(diagnosis, best)
-    detections = diagnosis.detections
-    false = ~diagnosis.ignored & (diagnosis.kind != TP) & (detections.score >= best)
-    place = {image: k for k, image in enumerate(diagnosis.truth.images.ids.tolist())}
-    shown = []
-    for each in run.images[: PER_KIND[0]]:
-        if not each.fp + each.missed:
-            break
-        k = place[each.image]
-        rows = np.flatnonzero(false & (detections.image == k))
-        boxes = boxes_as(detections.boxes[rows], detections.box_format, "xywh").tolist()
-        every = [*_objects(diagnosis, k, missed), *(("mine", box) for box in boxes)]
-        text = f"{each.missed} of {each.objects} objects missed, {each.fp} false positives"
-        shown.append(_shown(diagnosis, k, None, every, text, pictures, f"detector={letter}"))
-    return shown
 
 
 def suspected(run: Run, pictures: Pictures, letter: str = "a") -> list[Strip]:

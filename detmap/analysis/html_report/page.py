@@ -138,8 +138,6 @@ def _pictured(runs: Sequence[Run], pictures: Pictures) -> dict[str, Any]:
     return {
         "pictures": pictures.folder is not None,
         "mistakes": gallery.mistakes(runs, pictures),
-        "one_sided": gallery.one_sided(runs, pictures),
-        "hardest": gallery.hardest(runs[-1], pictures, "ab"[len(runs) - 1]),
         "image_table": report_tables.images(runs),
         "reviewed": reviewed.name,
         "suspected": gallery.suspected(reviewed, pictures, "ab"[list(runs).index(reviewed)]),

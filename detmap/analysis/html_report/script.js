@@ -130,17 +130,3 @@ for (const [chart, marks] of charts) {
   });
 }
 document.addEventListener("scroll", () => { if (!document.activeElement?.matches("svg, table")) show(null); }, {passive: true});
-
-for (const slider of all("input[data-points]")) {
-  const points = JSON.parse(document.getElementById(slider.dataset.points).textContent);
-  const output = document.getElementById(slider.getAttribute("aria-describedby"));
-  const tell = point => {
-    const [score, precision, recall, f1, fp, missed] = point;
-    const text = `score ${score}: precision ${precision}, recall ${recall}, F1 ${f1}; ${fp} FP, ${missed} missed`;
-    output.textContent = text;
-    slider.setAttribute("aria-valuetext", text);
-  };
-  const near = (a, b) => Math.abs(a[0] - slider.value) <= Math.abs(b[0] - slider.value) ? a : b;
-  slider.addEventListener("input", () => tell(points.reduce(near)));
-  tell(points[slider.dataset.start]);
-}

@@ -133,6 +133,9 @@ def run(arguments: argparse.Namespace) -> int:
     options.refuse_bad_picture(arguments.plot)
     options.refuse_bad_outputs((arguments.output, arguments.plot), inputs)
     paths = [*([arguments.truth] if is_saved(arguments.truth) else []), *arguments.detections]
+    if len(paths) == 1:
+        what, fix = "one detector", "write `detmap compare TRUTH A B`, with the ground truth first"
+        raise DetmapError("compare", what, fix)
     names = detector_names(paths) if arguments.names is None else arguments.names.split(",")
     truth: Any = arguments.truth
     rules, given = arguments.protocol, list(arguments.detections)

@@ -229,6 +229,28 @@ def write_text(path: str | Path, content: str) -> None:
     write_bytes(path, content.encode())
 
 
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Creates a folder that replaces `path`, nothing or another folder, when the block ends without
+    an error. Until then it is beside it; the old folder is kept if the system refuses (`OSError`).
+    """
+    place = Path(os.path.realpath(path))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder(place.parent) as draft:
+        yield draft
+        os.chmod(draft, 0o777 & ~_umask())
+        if not place.exists():
+            rename(draft, place)
+            return
+        with temporary_folder(place.parent) as old:
+            os.rename(place, old / "replaced")
+            try:
+                rename(draft, place)
+            except OSError:
+                os.rename(old / "replaced", place)
+                raise
+
+
 def write_folder(path: Path, files: Mapping[str, str | bytes]) -> None:
     """Writes a folder that appears whole or not at all.
 
@@ -237,15 +259,12 @@ def write_folder(path: Path, files: Mapping[str, str | bytes]) -> None:
     if os.path.lexists(path) and not (path.is_dir() and not any(path.iterdir())):
         raise DataError(str(path), "exists", "name a new folder")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(path.parent) as draft:
+        with replacing_folder(path) as draft:
             for folder in {(draft / name).parent for name in files}:
                 folder.mkdir(parents=True, exist_ok=True)
             for name, content in files.items():  # creates no folder: an abandoned draft stays away
                 data = content if isinstance(content, bytes) else content.encode()
                 (draft / name).write_bytes(data)
-            os.chmod(draft, 0o777 & ~_umask())
-            rename(draft, path)
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
         raise DataError(str(path), what, "write to another place, or make room") from None

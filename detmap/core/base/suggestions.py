@@ -15,6 +15,12 @@ KINDS_OF_IOU = ("bbox", "segm", "keypoints")
 FUNCTIONS = ("compare", "convert", "diagnose", "doctor", "explain", "report", "reproduce", "tools")
 """Functions of `detmap` that people look for at a result."""
 
+RETURNED = {
+    **{"evaluate": "evaluate(...)", "Evaluator": "compute()"},
+    "confusion_matrix": "confusion_matrix(...)",
+}
+"""Functions whose results take what people write as arguments."""
+
 ANYWHERE = ("COMMAND", "--version", "detmap")
 """Words of a command line that are proposed although they are no commands."""
 
@@ -184,7 +190,7 @@ def _wrong_argument(
         found += [f"detmap.{each}" for each in _meaning(words("read"), name)]
     if name.casefold() in IOU_TYPES and value in KINDS_OF_IOU:
         found = [f'protocol="coco-{value}"']
-    result = {"evaluate": "evaluate(...)", "Evaluator": "compute()"}.get(called)
+    result = RETURNED.get(called.removeprefix("Diagnosis."))
     if result:
         found += [f"{result}.{each}" for each in _meaning(words("returned"), name)]
     found = found or [f"{each}=..." for each in suggestions("argument", name, own)]

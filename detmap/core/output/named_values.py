@@ -56,12 +56,22 @@ class ClassRows(list[dict[str, Any]], ProposesNames):
             ids = ", ".join(str(row.get("id")) for row in rows)
             raise KeyError(f"several classes are named {key!r} (ids {ids}); use the position")
         hint = did_you_mean("class", key, self.names)
+        if not hint and self and key in self[0]:
+            hint = f"did you mean to_frame()[{key!r}]? "
         raise KeyError(f"there is no class {key!r:.80}; {hint}the classes are {few(self.names)}")
 
     def __contains__(self, key: object) -> bool:
         if isinstance(key, str):
             return any(row["name"] == key for row in self)
         return super().__contains__(key)
+
+    if not TYPE_CHECKING:  # a type checker would accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if self and name in self[0]:
+                text = f"'ClassRows' object has no attribute {name!r}"
+                raise AttributeError(f"{text}; did you mean to_frame()[{name!r}]?")
+            return super().__getattr__(name)
 
     @property
     def names(self) -> list[str]:

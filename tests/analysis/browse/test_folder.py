@@ -14,8 +14,9 @@ from PIL import Image
 
 import detmap
 from detmap.analysis.browse import folder, pictures, writer
-from detmap.core.base import pair_limits
+from detmap.core.base import atomic_files, pair_limits
 from detmap.errors import DetmapError
+from tests.analysis.browse.test_counts import sample
 from tests.analysis.html_report.test_page import BOTH, COCO, hostile
 from tests.support import builders as make
 from tests.support.running import run
@@ -73,7 +74,7 @@ def test_the_command_writes_a_folder_the_same_each_time(tmp_path: Path) -> None:
         *written
     }
     mode = stat.S_IMODE((tmp_path / "a").stat().st_mode)
-    assert mode == 0o777 & ~writer._umask()
+    assert mode == 0o777 & ~atomic_files._umask()
     assert sum(path.stat().st_size for path in (tmp_path / "a").rglob("*.jpg")) < 1_500_000
     assert [path.name for path in tmp_path.iterdir() if path.name not in "ab"] == []
 
@@ -132,6 +133,23 @@ def test_most_errors_are_copied_first(tmp_path: Path, monkeypatch: pytest.Monkey
     done = run("report", truth, found, "--images", photos, "-o", tmp_path / "out")
     assert "1 of 3 images are copied, those with most errors" in done.err
     assert [path.name for path in (tmp_path / "out" / "img").iterdir()] == ["000002.jpg"]
+
+
+@pytest.mark.slow
+def test_the_size_is_said_before_copies_are_counted(tmp_path: Path) -> None:
+    said: list[Any] = []
+    detectors = {name: (each.diagnosis, each.best) for name, each in sample().items()}
+    writer.write(
+        tmp_path / "out",
+        b"",
+        detectors,
+        title="a title",
+        wanted=pictures.Wanted(make.SHAPES / "JPEGImages"),
+        say=said.append,
+        count=lambda done, of: said.append((done, of)),
+    )
+    assert re.fullmatch(r"copying 60 images, about [\d.]+ MB", said[0])
+    assert said[1:] == [(n, 60) for n in range(pictures.SAMPLED, 61)]
 
 
 @pytest.mark.slow

@@ -81,40 +81,6 @@ def test_no_message_and_no_request(browser: Any, sample: Path) -> None:
     assert [text for text in urls if '"url":"http' in text] == []
 
 
-def test_the_slider_tells_its_point(browser: Any, sample: Path) -> None:
-    open_page(browser, sample)
-    slider = browser.find_element("id", "s1")
-    before = browser.find_element("id", "o1").text
-    slider.send_keys(webdriver.Keys.HOME)
-    first = browser.find_element("id", "o1").text
-    slider.send_keys(webdriver.Keys.END)
-    last = browser.find_element("id", "o1").text
-    assert len({before, first, last}) == 3
-    assert slider.get_attribute("aria-valuetext") == last
-    assert float(first.split()[1].rstrip(":")) < float(last.split()[1].rstrip(":"))
-
-
-def test_the_thumb_stands_under_its_score(browser: Any, sample: Path) -> None:
-    """Where the rule of the best F1 is, and at both ends of the axis."""
-    open_page(browser, sample)
-    slider = browser.find_element("id", "s1")
-    places = """
-        const slider = arguments[0], box = slider.getBoundingClientRect();
-        const part = (slider.value - slider.min) / (slider.max - slider.min);
-        const svg = slider.parentNode.querySelector("svg");
-        const [rule, line] = ["line.marker", "line.grid"].map(
-            each => svg.querySelector(each).getBoundingClientRect());
-        return [box.left + 8 + part * (box.width - 16), rule.left, line.left, line.right];
-    """
-    thumb, rule, left, right = browser.execute_script(places, slider)
-    assert abs(thumb - rule) < 2
-    assert float(slider.get_attribute("value")) > 0
-    slider.send_keys(webdriver.Keys.HOME)
-    assert abs(browser.execute_script(places, slider)[0] - left) < 1
-    slider.send_keys(webdriver.Keys.END)
-    assert abs(browser.execute_script(places, slider)[0] - right) < 1
-
-
 def test_names_sort_from_a_and_nothing_stands_last(browser: Any, sample: Path) -> None:
     open_page(browser, sample, unfolded=True)
 
@@ -312,7 +278,7 @@ def test_it_reads_whole_without_its_script(browser: Any, sample: Path, tmp_path:
     file = tmp_path / "plain.html"
     file.write_text(text[:begin] + text[text.rindex("</script>") + 9 :])
     open_page(browser, file)
-    assert "Best F1" in browser.find_element("id", "o1").text
+    assert "Best F1 at score" in browser.find_element("id", "curves").text
     assert len(browser.find_elements("css selector", "#t-classes tbody tr")) == 6
     assert len(browser.find_elements("css selector", "#classes .plots tbody tr")) == 6
 

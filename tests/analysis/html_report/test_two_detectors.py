@@ -222,25 +222,6 @@ def test_curves_are_of_the_threshold_nearest_to_the_analysis() -> None:
 # --- pictures -------------------------------------------------------------------------------------
 
 
-def test_images_that_one_detector_matches_better() -> None:
-    """The most objects first: a cat and an owl on image 61; a dog and a fox from 71 on."""
-    strips = gallery.one_sided(runs(), DRAWN)
-    assert [each.title for each in strips] == ["A matches, B misses", "B matches, A misses"]
-    assert [each.file for each in strips[0].shown] == ["61", "41", "42", "43"]
-    assert strips[0].shown[0].text == "2 of 4 objects: A matches, B misses"
-    assert [each.file for each in strips[1].shown] == ["71", "72", "73", "74"]
-
-
-def test_hardest_images_show_false_positives_at_the_threshold_too() -> None:
-    run = runs()[0]
-    by_false = sorted(run.images, key=lambda each: (-each.fp, each.missed))
-    shown = gallery.hardest(replace(run, images=by_false), DRAWN)
-    assert shown[0].text == "1 of 3 objects missed, 2 false positives"
-    assert (shown[0].picture.count('"box mine"'), shown[0].picture.count('"box lost"')) == (2, 1)
-    only_missed = [each for each in by_false if each.missed and not each.fp]
-    assert len(gallery.hardest(replace(run, images=only_missed), DRAWN)) == gallery.PER_KIND[0]
-
-
 def test_a_missed_object_is_marked_among_the_others() -> None:
     (title, strips) = gallery.mistakes(runs(), DRAWN)[-1]
     assert title.startswith("Miss")
@@ -258,11 +239,6 @@ def test_the_first_suspects_are_shown_and_those_of_the_better_detector() -> None
     for both in ((a, b), (b, a)):
         made = page._pictured(both, DRAWN)
         assert (made["reviewed"], made["suspected"], made["suspects"]) == ("B", [], [])
-        last = gallery.hardest(both[1], DRAWN)
-        assert [each.text for each in made["hardest"]] == [each.text for each in last]
-    far = replace(b, images=sorted(b.images, key=lambda each: each.image)[40:])
-    texts = [each.text for each in page._pictured((a, far), DRAWN)["hardest"]]
-    assert texts == [each.text for each in gallery.hardest(far, DRAWN)]
 
 
 # --- numbers and charts ---------------------------------------------------------------------------

@@ -62,7 +62,7 @@ const card = (app, n, i, code) => {
   const kind = code === null ? -1 : kindOfCase(app, code), style = kind < 0 ? "" : kind === MISS ? "lost" : kind === 0 ? "right" : kind === FOUND ? "" : "wrong";
   const canvas = element("canvas", {"aria-hidden": "true"});
   const made = pushable(`card${code === null ? `i${i}` : code}`, canvas, () => app.change({open: {image: i, code}}, {keepPage: true}), {className: "card", title: name});
-  made.append(element("b", {className: style, textContent: head}), element("small", {textContent: code === null ? text : `${short} \u00b7 ${text}`}));
+  made.append(element("b", {className: style, textContent: head}), element("small", {textContent: code === null ? text : `${text} \u00b7 ${short}`}));
   app.drawers.set(canvas, () => drawCard(app, canvas, i, code));
   return element("li", {}, made);
 };

@@ -31,18 +31,13 @@ const spread = (off, n) => {  // the image of each row
   return image;
 };
 
-const readTruth = (raw, meta) => {
+const readTruth = raw => {
   const off = offsets(unpack(raw.counts)), label = unpack(raw.label), n = label.length;
   const truth = {
     n, off, label, image: spread(off, n), counted: unpack(raw.counted), row: unpack(raw.row),
-    reach: unpack(raw.reach), box: raw.box.map(unpack), own: raw.properties.map(unpack), total: 0,
+    reach: unpack(raw.reach), box: raw.box.map(unpack), properties: raw.properties.map(unpack), total: 0,
   };
   for (const each of truth.counted) truth.total += each;
-  truth.properties = meta.properties.map((property, p) => {
-    if (!property.of) return truth.own[p];
-    const place = unpack(property.place), key = property.of === "image" ? truth.image : label;
-    return Uint8Array.from(key, each => place[each]);
-  });
   return truth;
 };
 
@@ -77,13 +72,11 @@ const readDetector = (raw, truth) => {
 const propertyOf = (model, detector, p) => {
   if (detector.properties[p]) return detector.properties[p];
   const {meta, truth} = model, property = meta.properties[p], values = new Uint8Array(detector.n);
-  const place = property.of ? unpack(property.place) : null;
   let below = 1;
-  for (const each of meta.properties.slice(p + 1)) if (!each.of && each.own) below *= each.names.length + 1;
+  for (const each of meta.properties.slice(p + 1)) if (each.own) below *= each.names.length + 1;
   for (let d = 0; d < detector.n; d++) {
     const object = detector.object[d], byObject = object >= 0 ? truth.properties[p][object] : 0;
-    if (place) values[d] = place[property.of === "image" ? detector.image[d] : detector.label[d]];
-    else if (!property.own || (detector.kind[d] & 7) === 0) values[d] = byObject;
+    if (!property.own || (detector.kind[d] & 7) === 0) values[d] = byObject;
     else values[d] = Math.floor(detector.code[d] / below) % (property.names.length + 1);
   }
   detector.properties[p] = values;
@@ -91,7 +84,7 @@ const propertyOf = (model, detector, p) => {
 };
 
 const readModel = () => {
-  const meta = files.get("meta"), truth = readTruth(files.get("truth"), meta);
+  const meta = files.get("meta"), truth = readTruth(files.get("truth"));
   const detectors = meta.detectors.map((_, k) => readDetector(files.get(`det${k}`), truth));
   return {meta, truth, detectors, nImages: meta.files.length, nClasses: meta.classes.length,
     width: unpack(meta.width), height: unpack(meta.height)};
