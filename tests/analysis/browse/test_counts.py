@@ -25,7 +25,7 @@ from tests.support import builders as make
 from tests.support.tier import drawn
 
 RULES = ("coco-bbox", "voc2007", "voc2012", "lvis", "cityscapes", "tinyperson", "bdd100k", "uavdt")
-QUICK, MANY = 12, 240
+QUICK, MANY = 12, 1000
 
 
 def states_of(plain: dict[str, Any], mine: Expected) -> list[dict[str, Any]]:
