@@ -260,7 +260,9 @@ def _found_moves(sample: Sample) -> Iterator[Repair]:
             tried.append((float(after.mean()), name, text, apply))
     for mean, name, guess, apply in sorted(tried, key=lambda each: -each[0])[:1]:
         text = f"{guess}: mean IoU of objects {before.mean():.2f}, {mean:.2f} after the fix"
-        yield Repair(name, text, apply, 1, True, guess.partition(" (")[0])
+        yield Repair(
+            name, text, apply, 1, True, guess.partition(" (")[0].removeprefix("boxes are ")
+        )
 
 
 def _middle(offsets: Boxes) -> float:

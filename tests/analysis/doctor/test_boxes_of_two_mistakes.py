@@ -4,6 +4,7 @@ on top of each other; and what parts of files are fixed by.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def drawn(seed: int, n: int, least: float, most: float, *, centered: bool = Fals
             middle = ([WIDE, HIGH] - side) * (
                 rng.normal(0.5, 0.04, 2) if centered else rng.random(2)
             )
-            box, kind = [*middle, *side], int(rng.integers(1, 3))
+            box, kind = [*middle.tolist(), *side.tolist()], int(rng.integers(1, 3))
             record = {"image_id": i, "category_id": kind}
             number = len(truth["annotations"]) + 1
             area = float(side.prod())
@@ -46,7 +47,14 @@ def drawn(seed: int, n: int, least: float, most: float, *, centered: bool = Fals
             noise = 0.02 if centered else 0.05
             if rng.random() < 0.9:
                 found = np.array(box) + rng.normal(0, noise, 4) * np.tile(side, 2)
-                rows.append(record | {"bbox": found.tolist(), "score": float(rng.random())})
+                score = float(rng.uniform(0.4, 1))
+                rows.append(record | {"bbox": found.tolist(), "score": score})
+            if not centered:
+                score = float(rng.uniform(0.1, 0.6))
+                rows.append(
+                    record
+                    | {"bbox": [*rng.uniform(0, 200, 2).tolist(), *side.tolist()], "score": score}
+                )
     return Set(truth, rows)
 
 
@@ -82,9 +90,9 @@ def swapped_and_shifted(b: Any, w: float, h: float) -> Any:
     return shifted(b[[1, 0, 3, 2]], w, h)
 
 
-def in_416_and_turned(b: Any, w: float, h: float) -> Any:
-    if h > w:  # the file has the image as it is stored, 90 degrees to the right
-        b, w, h = np.array([h - b[1] - b[3], b[0], b[3], b[2]]), h, w
+def turned_and_in_416(b: Any, w: float, h: float) -> Any:
+    if h > w:
+        b = np.array([h - b[1] - b[3], b[0], b[3], b[2]])
     scale = 416 / max(w, h)
     return [*(b[:2] * scale + (416 - scale * np.array([w, h])) / 2), *(b[2:] * scale)]
 
@@ -139,7 +147,7 @@ def test_a_turn_of_all_images_is_one_where_few_are_portrait() -> None:
     [
         (swapped_and_shifted, ["boxes-xy-swapped"]),
         (half_and_shifted, ["boxes-resized"]),
-        (in_416_and_turned, ["boxes-letterboxed", "boxes-turned"]),
+        (turned_and_in_416, ["boxes-letterboxed", "boxes-turned"]),
     ],
 )
 def test_two_mistakes_of_boxes(change: Change, names: list[str]) -> None:
@@ -159,7 +167,9 @@ def test_mirrored_boxes_of_classes_from_zero() -> None:
 @pytest.mark.slow
 def test_two_mistakes_that_are_not_known_are_not_passed_over() -> None:
     given = generated(4, "boxes", LOOK)
-    rows = changed(given, lambda b, w, h: np.array(mirrored(b, w, h)) * [416 / w, 416 / h] * 2)
+    rows = changed(
+        given, lambda b, w, h: np.array(mirrored(b, w, h)) * np.tile([416 / w, 416 / h], 2)
+    )
     found = detmap.doctor(given.truth, rows)
     assert [each.name for each in found] == ["unexplained"]
 
@@ -171,7 +181,7 @@ def test_percent_in_some_images() -> None:
         row | {"score": row["score"] * (100 if row["image_id"] > 30 else 1)} for row in given.rows
     ]
     (finding,) = check(given, rows, "scores-percent")
-    assert "images have no score above 1" in finding.sentence
+    assert "in 30 of 60 images no score is above 1" in finding.sentence
 
 
 @pytest.mark.slow
@@ -184,6 +194,7 @@ def test_the_id_of_a_single_image() -> None:
 def test_masks_that_no_fix_can_move_are_named() -> None:
     mask = pytest.importorskip("pycocotools.mask")
     given = generated(4, "masks", LOOK).copy()
+    assert not detmap.doctor(given.truth, given.rows, "coco-segm")
     size = {each["id"]: (each["height"], each["width"]) for each in given.truth["images"]}
     for row in given.rows:
         height, width = size[row["image_id"]]
@@ -213,28 +224,24 @@ def test_images_that_a_weak_detector_finds_nothing_on() -> None:
 @pytest.mark.slow
 def test_parts_with_other_guesses_do_not_merge(tmp_path: Path) -> None:
     given = drawn(9, 40, 0.1, 0.4)
-    sizes = {True: 0.5, False: 1.5}
-    rows = [
-        row | {"bbox": [v * sizes[row["image_id"] > 20] for v in row["bbox"]]} for row in given.rows
-    ]
     truth = make.write(tmp_path / "truth.json", given.truth)
-    found = make.write(tmp_path / "found.json", rows)
-    parts = []
-    for name, ids in (("a", range(1, 21)), ("b", range(21, 41))):
-        images = make.write(tmp_path / f"{name}.txt", "".join(f"{i}\n" for i in ids))
-        some = make.write(
-            tmp_path / f"{name}.json", [row for row in rows if row["image_id"] in ids]
-        )
-        parts.append(tmp_path / f"{name}.npz")
-        words = [truth, some, "-p", "coco-bbox", "--images", images, "--fix", "boxes-resized"]
-        assert run("match", *words, "-o", parts[-1]).code == 0
-    done = run("merge", *parts)
+    rows = changed(given, lambda b, w, h: b * 1.2837)
+    parts = [tmp_path / "a.npz", tmp_path / "b.npz", tmp_path / "all.npz"]
+    for part, ids in zip(parts, (range(1, 21), range(21, 41), range(1, 41)), strict=True):
+        images = make.write(tmp_path / f"{part.stem}.txt", "".join(f"{i}\n" for i in ids))
+        some = [row for row in rows if row["image_id"] in ids]
+        found = make.write(tmp_path / f"{part.stem}.json", some)
+        words = [truth, found, "-p", "coco-bbox", "--fix", "boxes-resized", "--images", images]
+        assert run("match", *words, "-o", part).code == 0
+    done = run("merge", *parts[:2])
     assert done.code == 2
-    assert "boxes-resized (1.5 times the image's pixels) in one part" in done.err
+    assert "were fixed by boxes-resized (1.28" in done.err
     assert "match all images at once with --fix" in done.err
     with pytest.raises(MergeError):
         detmap.Matches.load(parts[0]).merge(detmap.Matches.load(parts[1]))
-    assert found.exists()
+    done = run("merge", parts[2], "--format", "json")
+    wanted = detmap.evaluate(given.truth, given.rows, "coco-bbox")
+    assert json.loads(done.out)["metrics"]["AP"] == pytest.approx(wanted["AP"], abs=0.02)
 
 
 def test_batches_of_two_box_formats_have_a_finding() -> None:
