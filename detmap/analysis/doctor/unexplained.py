@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from detmap.analysis.doctor import shape_fits, shuffled_images, uneven_parts
 from detmap.analysis.doctor.explanation import (
+    LEAST_AP50,
     LEAST_SHARP,
     MORE,
     ON,
@@ -105,7 +106,7 @@ def _reason(sample: Sample, fit: Fit, ap50: float, groups: dict[str, list[Part]]
         return ""
     if every.is_chance:
         return "boxes are on objects hardly more often than by chance"
-    if ap50 < DOUBTFUL and fit.recall < fit.chance + MORE and fit.sharp < LEAST_SHARP:
+    if ap50 < LEAST_AP50 and fit.recall < fit.chance + MORE and fit.sharp < LEAST_SHARP:
         return "boxes are on few objects, and hardly any fits its object well"
     for name in ("order of images", "orientation", "position"):
         bad = [part for part in groups[name] if part.is_chance]
