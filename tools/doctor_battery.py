@@ -281,12 +281,12 @@ def main() -> None:
     parser.add_argument("--voc", type=Path)
     arguments = parser.parse_args()
     with ProcessPoolExecutor(2) as pool:
-        tried = list(pool.map(try_kind, *zip(*_everything(arguments), strict=True), chunksize=8))
+        done = []
+        for each in pool.map(try_kind, *zip(*_everything(arguments), strict=True), chunksize=8):
+            done += [] if each is None else [each]
+            if each is not None and (not each.first or each.fixed is False):
+                print(len(done), each, file=sys.stderr, flush=True)
         good = list(pool.map(try_right, range(arguments.right), chunksize=8))
-    done = [each for each in tried if each is not None]
-    for each in done:
-        if not each.first or each.fixed is False:
-            print(each, file=sys.stderr)
     made = f"{arguments.sets} generated sets of each kind of shapes, {len(done):,} mistakes:\n\n"
     made += f"{kinds_table(done)}\n{false_alarms(good)}\n"
     made += f"Strengths, on the sample; AP and AP50 are those of the wrong files:\n\n{table()}"

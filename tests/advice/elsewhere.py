@@ -3,6 +3,7 @@
 WORDS = "core/base/suggestions: "
 GUESSES, FIRST = "tests/cli/test_guesses.py::", "tests/results/test_first_guess.py::"
 CHAIN = "tests/analysis/doctor/test_fix_chain.py::"
+CLOSER = "tests/analysis/doctor/test_boxes_of_two_mistakes.py::"
 UNKNOWN = "core/adapters/joining/unknown_policy: "
 TESTED = {
     "__init__: {}: write `detmap.evaluate(...).{}`": FIRST
@@ -23,6 +24,10 @@ TESTED = {
     "test_diagnose_command.py::test_many_classes_fit_a_screen_and_the_rest_is_in_a_file",
     "analysis/doctor/class_hypotheses: class ids are those of COCO's": "tests/analysis/doctor/"
     "test_unknown_names.py::test_a_model_of_80_classes_on_three_of_them",
+    "analysis/doctor/examine: {}, as the boxes around the": CLOSER
+    + "test_masks_that_no_fix_can_move_are_named",
+    "core/matching/matches: match all images at once with": CLOSER
+    + "test_parts_with_other_guesses_do_not_merge",
     "analysis/doctor/examine: --fix {}": "tests/analysis/doctor/test_battery.py::"
     "test_a_mistake_is_the_first_finding_and_its_fix_is_right",
     "analysis/doctor/fixes: --fix {}": "tests/analysis/doctor/test_battery.py::"

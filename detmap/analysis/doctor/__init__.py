@@ -9,6 +9,7 @@ ranks what gains clearly.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -189,9 +190,11 @@ def advised(
     return DataError(error.where, error.what, f"{meant[0].sentence}: evaluate(..., fix={given})")
 
 
-def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -> Findings:
+def examine_given(
+    truth: Any, detections: Any, protocol: Protocol, *, fixable: bool = True, **how: Any
+) -> Findings:
     """Quick findings in tables or files, within a few seconds; `how` are options of
-    `read_detections`. None for files that are gone by now.
+    `read_detections`. None for files that are gone by now. Batches are not `fixable`.
     """
     from detmap.analysis.doctor.wide_reading import widely_with
     from detmap.core.adapters import options_of, read_detections, read_truth_for
@@ -201,7 +204,9 @@ def examine_given(truth: Any, detections: Any, protocol: Protocol, **how: Any) -
             truth = read_truth_for(truth, protocol)
         if isinstance(detections, Detections):
             whole = extended(truth, detections)
-            return examine_quickly(whole, detections, protocol, seconds=SECONDS)
+            found = examine_quickly(whole, detections, protocol, seconds=SECONDS)
+            made = found if fixable else [replace(each, fix="") for each in found]
+            return Findings(made, found.left_out, found.not_checked)
         options = {**how, **options_of(protocol)}
         table = read_detections(detections, truth, **options)
         truth = extended(truth, table)

@@ -6,7 +6,7 @@ centers tells the scale. Most such pairs need not be right: the mode is taken. I
 on the rows that overlap objects after this guess.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ BORDER = 0.25  # of an object's side: nearer edges are left out, as detectors cl
 SOFT = 4.0  # deviations from which on an edge counts for nothing
 LEAST_ERROR = 2e-4  # of a size
 ERRORS = 4.0  # of a size, within which a usual one is the right one
+SHIFTED = 6.0  # of the same, of an offset that is no accident
 STRETCH = 1.25  # of the errors, as a real detector's edges are not independent
 USUAL = (
     (320, 416, 512, 608, 640, 800, 1024, 1280),
@@ -35,7 +36,7 @@ USUAL = (
 )
 """Sides that images are resized to, the most usual ones first."""
 FACTORS = (
-    (0.5, 2.0, 1 / 3, 3.0, 0.25, 4.0, 1.5, 2 / 3),
+    (1.0, 0.5, 2.0, 1 / 3, 3.0, 0.25, 4.0, 1.5, 2 / 3),
     (0.75, 4 / 3, 1.25, 0.8, 5.0, 6.0, 8.0, 0.2, 1 / 6, 0.125, 2.5, 0.4, 0.6, 0.1, 10.0),
     tuple(n / 20 for n in range(1, 80) if n != 20),
 )
@@ -55,12 +56,14 @@ class Frame:
         "exchanged" (width and height of each image)
     size : pixels, or the factor
     error : the standard error of a measured size; 0 where nothing was measured
+    offset : pixels of the frame in x and y that boxes are shifted by
     is_usual : whether the size is the only usual one that the error allows
     """
 
     kind: str
     size: float
     error: float = 0.0
+    offset: tuple[float, float] = (0.0, 0.0)
     is_usual: bool = False
 
     def scales(self, size: Boxes) -> Boxes:
@@ -77,7 +80,7 @@ class Frame:
     def undone(self, boxes: Boxes, size: Boxes) -> Boxes:
         """Boxes x, y, width, height of the image, from those of the frame."""
         scales = self.scales(size)
-        bars = (self.size - scales * size) / 2 if self.kind == "letterbox" else 0.0
+        bars = (self.size - scales * size) / 2 if self.kind == "letterbox" else self.offset
         return np.concatenate([(boxes[:, :2] - bars) / scales, boxes[:, 2:] / scales], axis=1)
 
     def per_unit(self, edges: Boxes, size: Boxes) -> Boxes:
@@ -101,12 +104,17 @@ class Frame:
     def told(self) -> str:
         """In words."""
         number = f"{self.size:.6g}"
+        x, y = self.offset
+        moved = f"shifted by {x:.4g} pixels in x and {y:.4g} in y"
+        if self.kind == "scale" and self.size == 1.0:
+            return moved
+        shifted = f", and {moved}" if x or y else ""
         return {
             "square": f"of images stretched to {number} x {number} pixels",
             "long": f"of images whose long side is {number} pixels",
             "short": f"of images whose short side is {number} pixels",
             "letterbox": f"of images letterboxed to {number} x {number} pixels",
-            "scale": f"{number} times the image's pixels",
+            "scale": f"{number} times the image's pixels{shifted}",
             "exchanged": "of images whose width and height are exchanged",
         }[self.kind]
 
@@ -160,7 +168,7 @@ def measured(
         found = _fitted(frame, sample, layout(sample.rows.boxes[met.row[best]]), met.place[best])
         if found is None:
             return frame
-        done = abs(found.size / frame.size - 1) < LEAST_ERROR
+        done = abs(found.size / frame.size - 1) < LEAST_ERROR and found.offset == frame.offset
         frame = found
         if done:
             break
@@ -169,7 +177,7 @@ def measured(
 
 def _fitted(frame: Frame, sample: Sample, boxes: Boxes, place: NDArray[np.integer]) -> Frame | None:
     """The size by robust least squares on edges, in sides of their objects, with the error that
-    the scatter of objects gives; None for too few edges.
+    the scatter of objects gives, and an offset if there is one; None for too few edges.
     """
     truth = sample.truth
     size = np.column_stack([truth.images.width, truth.images.height])[truth.image[place]]
@@ -185,21 +193,47 @@ def _fitted(frame: Frame, sample: Sample, boxes: Boxes, place: NDArray[np.intege
     x, y = np.where(far, x, 0.0), np.where(far, y, 0.0)
     if far.sum() < 2 * LEAST_PAIRS:
         return None
-    factor = frame.size
-    weight = far.astype(np.float64)
+    found = _regressed(x[:, :, None], y, far, [frame.size])
+    if found is None or not (found[0][0] > 0 and np.isfinite(found[1][0])):
+        return None
+    (factor,), (error,), offset = *found, (0.0, 0.0)
+    if frame.kind == "scale":
+        once = np.where(far, 1 / deviation, 0.0)[:, :, None] * np.tile(np.eye(2), (2, 1))
+        columns = np.concatenate([x[:, :, None], once], axis=2)
+        moved = _regressed(columns, y, far, [frame.size, *frame.offset])
+        (_, *off), (_, *doubt) = moved or ((1.0,), (0.0,))
+        if any(abs(o) > max(SHIFTED * e, 1.0) for o, e in zip(off, doubt, strict=True)):
+            assert moved is not None
+            factor, error = moved[0][0], moved[1][0]
+            offset = (_whole(off[0], doubt[0]), _whole(off[1], doubt[1]))
+    error = max(float(error), LEAST_ERROR * float(factor))
+    return replace(frame, size=float(factor), error=error, offset=offset)
+
+
+def _whole(offset: float, error: float) -> float:
+    """An offset, or the whole number that its error allows."""
+    return float(round(offset) if abs(offset - round(offset)) < 2 * error else offset)
+
+
+def _regressed(
+    columns: Boxes, y: Boxes, far: NDArray[np.bool_], start: Sequence[float]
+) -> tuple[Boxes, Boxes] | None:
+    """(k,) factors of columns (n, 4, k) by robust least squares, and their errors; None if several
+    fit.
+    """
+    factors = np.array(start)
     for _ in range(AGAIN):
-        off = y - factor * x
+        off = y - columns @ factors
         spread = max(1.4826 * float(np.median(np.abs(off[far]))), 1e-9)
         weight = far * np.maximum(1 - (off / (SOFT * spread)) ** 2, 0.0) ** 2
-        total = float((weight * x * x).sum())
-        if total <= 0:
+        weighted = columns * weight[:, :, None]
+        try:
+            inverse = np.linalg.inv(np.tensordot(weighted, columns, ((0, 1), (0, 1))))
+        except np.linalg.LinAlgError:
             return None
-        factor = float((weight * x * y).sum()) / total
-    score = (weight * x * (y - factor * x)).sum(axis=1)
-    error = STRETCH * float((score**2).sum()) ** 0.5 / total
-    if not (factor > 0 and np.isfinite(error)):
-        return None
-    return replace(frame, size=factor, error=max(error, LEAST_ERROR * factor))
+        factors = inverse @ np.tensordot(weighted, y, ((0, 1), (0, 1)))
+    score = (weighted * (y - columns @ factors)[:, :, None]).sum(axis=1)
+    return factors, STRETCH * np.sqrt(np.diag(inverse @ (score.T @ score) @ inverse))
 
 
 def usual(frame: Frame, of_fractions: bool = False) -> list[Frame]:
@@ -211,6 +245,8 @@ def usual(frame: Frame, of_fractions: bool = False) -> list[Frame]:
     seen: dict[float, float] = {}
     for level, row in enumerate(tables):
         for value in row:
+            if value == 1.0 and frame.offset == (0.0, 0.0):
+                continue
             meant = 1 / value if inverse else float(value)
             off = (frame.size - meant) / frame.error
             if abs(off) <= ERRORS and meant not in seen:

@@ -5,10 +5,10 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detmap.analysis.doctor.box_frames import LEAST_PAIRS, Frame, frames, measured, pairs, usual
 from detmap.analysis.doctor.box_layouts import FRACTION, LAYOUTS, MEANT, SHARE, Boxes, corners
+from detmap.analysis.doctor.explanation import CLEARLY, best_ious, is_closer
 from detmap.analysis.doctor.quick_checks import (
     EXACT,
     LEAST_EXACT,
@@ -30,9 +30,6 @@ REFINED = 3  # of the frames
 COSTLY = 0.02  # of AP, that two standard errors of a guessed size may cost
 AS_GOOD = 0.01  # of AP50 that a usual size may lose
 NEAR = 6.0  # pixels that two offsets of centers differ by at most, of one mistake
-LEAST_SEEN = 40  # objects that are found before or after
-CLEARLY = 0.01  # of the mean overlap of objects that a shift or a scale has to add,
-DEVIATIONS = 6.0  # of the error of that mean
 
 
 def _centers(b: Boxes) -> Boxes:
@@ -62,7 +59,7 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     for layout in () if of_fractions else layouts:
         if layout != native:
             yield Repair(
-                "boxes-xy-swapped" if layout.startswith("yx") else f"boxes-{layout}",
+                _named(layout),
                 f"boxes are {MEANT[layout]}, and are read as {MEANT[native]}",
                 partial(reread, layout=layout, frame=None),
                 2 if layout == "yxyx" else 1,
@@ -93,12 +90,15 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         if value < as_is:
             continue
         best = _sized(sample, layout, frame, of_fractions)
+        weight = 2 + 2 * (layout != native) + (best.kind in ("letterbox", "short", "long"))
+        weight += 2 * any(best.offset)
         yield Repair(
-            _name(best, of_fractions),
+            _name(best, of_fractions, layout, native),
             _sentence(best, of_fractions, layout, native) + best.guess(of_fractions),
             partial(reread, layout=layout, frame=best),
-            2 + 2 * (layout != native) + (best.kind in ("letterbox", "short", "long")),
+            weight,
             of_fractions,
+            best.told(),
         )
 
 
@@ -116,14 +116,20 @@ def _sized(sample: Sample, layout: str, frame: Frame, of_fractions: bool) -> Fra
     return next((each for each in tidy if sample.trial.whole(undo(each)) >= most), best)
 
 
+def _named(layout: str) -> str:
+    return "boxes-xy-swapped" if layout.startswith("yx") else f"boxes-{layout}"
+
+
 def _exchanged(raw: Raw, truth: Truth) -> Raw:
     del truth
     return replace(raw, boxes=np.ascontiguousarray(raw.boxes[:, [0, 1, 3, 2]]))
 
 
-def _name(frame: Frame, of_fractions: bool) -> str:
+def _name(frame: Frame, of_fractions: bool, layout: str, native: str) -> str:
     if of_fractions:
         return "boxes-normalised"
+    if frame.kind == "scale" and frame.size == 1.0:
+        return "boxes-shifted" if layout == native else _named(layout)
     if frame.kind == "exchanged":
         return "boxes-sizes-swapped"
     return "boxes-letterboxed" if frame.kind == "letterbox" else "boxes-resized"
@@ -219,7 +225,7 @@ def moves(sample: Sample) -> tuple[Repair, ...]:
 
 
 def _found_moves(sample: Sample) -> Iterator[Repair]:
-    before = _overlaps(sample, sample.rows)
+    before = best_ious(sample.rows, sample.truth, own_class=True)
     near = best_objects(sample.rows, sample.truth, 0.1)
     _, label = sample.rows.places(sample.truth)
     same = label[near.row] == sample.truth.label[near.place]
@@ -249,19 +255,14 @@ def _found_moves(sample: Sample) -> Iterator[Repair]:
             text = f"boxes are {frame.told()}{frame.guess(False)}"
             found.append(("boxes-resized", text, again))
     for name, text, apply in found:
-        after = _overlaps(sample, apply(sample.rows, sample.truth))
-        seen = np.maximum(before, after) >= 0.5
-        if seen.sum() >= LEAST_SEEN and _is_clear((after - before)[seen]):
+        after = best_ious(apply(sample.rows, sample.truth), sample.truth, own_class=True)
+        if is_closer(before, after, CLEARLY):
             tried.append((float(after.mean()), name, text, apply))
-    for mean, name, text, apply in sorted(tried, key=lambda each: -each[0])[:1]:
-        text = f"{text}: mean IoU of objects {before.mean():.2f}, {mean:.2f} after the fix"
-        yield Repair(name, text, apply, 1, True)
-
-
-def _is_clear(gains: NDArray[np.float64]) -> bool:
-    """Whether the mean of paired gains is large, and no accident of few objects."""
-    error = gains.std() / len(gains) ** 0.5
-    return bool(gains.mean() >= max(CLEARLY, DEVIATIONS * error))
+    for mean, name, guess, apply in sorted(tried, key=lambda each: -each[0])[:1]:
+        text = f"{guess}: mean IoU of objects {before.mean():.2f}, {mean:.2f} after the fix"
+        yield Repair(
+            name, text, apply, 1, True, guess.partition(" (")[0].removeprefix("boxes are ")
+        )
 
 
 def _middle(offsets: Boxes) -> float:
@@ -270,16 +271,6 @@ def _middle(offsets: Boxes) -> float:
     ends = np.searchsorted(offsets, offsets + NEAR, side="right")
     best = int(np.argmax(ends - np.arange(len(offsets))))
     return float(np.median(offsets[best : ends[best]]))
-
-
-def _overlaps(sample: Sample, rows: Raw) -> NDArray[np.float64]:
-    """(n,) the overlap of each object with the best row of its class."""
-    met = best_objects(rows, sample.truth, 0.1)
-    _, label = rows.places(sample.truth)
-    same = label[met.row] == sample.truth.label[met.place]
-    best = np.zeros(len(sample.truth))
-    np.maximum.at(best, met.place[same], met.iou[same])
-    return best
 
 
 # --- what the numbers of the ground truth mean ----------------------------------------------------
@@ -298,12 +289,11 @@ def truth_readings(sample: Sample) -> Iterator[Finding]:
     truth, rows = sample.truth, sample.rows
     if truth.family != "voc" or truth.box_format != "voc" or not len(truth):
         return
-    before, found = _overlaps(sample, rows), []
+    before, found = best_ious(rows, truth, own_class=True), []
     for box_format, change, meaning in TRUTH_READINGS:
         other = replace(truth, boxes=truth.boxes + np.array(change, dtype=np.float64))
-        after = _overlaps(replace(sample, trial=replace(sample.trial, truth=other)), rows)
-        seen = np.maximum(before, after) >= 0.5
-        if seen.sum() >= LEAST_SEEN and _is_clear((after - before)[seen]):
+        after = best_ious(rows, other, own_class=True)
+        if is_closer(before, after, CLEARLY):
             found.append((float(after.mean()), box_format, meaning))
     for mean, box_format, meaning in sorted(found, reverse=True)[:1]:
         text = (

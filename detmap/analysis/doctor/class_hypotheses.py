@@ -146,6 +146,7 @@ def repairs(sample: Sample) -> Iterator[Repair]:
             "the classes are in another order: by overlap, " + _moved(mapping, known),
             partial(renamed, mapping=mapping),
             5,
+            guess=", ".join(f"{key} is {name}" for key, name in mapping.items()),
         )
 
 

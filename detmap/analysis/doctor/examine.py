@@ -25,7 +25,15 @@ from detmap.analysis.doctor import missing_coverage as coverage
 from detmap.analysis.doctor import score_hypotheses as scores
 from detmap.analysis.doctor import truth_facts as about_truth
 from detmap.analysis.doctor.clock import OutOfTimeError
-from detmap.analysis.doctor.explanation import explains, is_wanted, measure
+from detmap.analysis.doctor.explanation import (
+    CLEARLY,
+    MUCH,
+    best_ious,
+    explains,
+    is_closer,
+    is_wanted,
+    measure,
+)
 from detmap.analysis.doctor.raw_rows import Raw, image_places
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Outcome, Sample, Trial, around_points, sample
@@ -38,7 +46,8 @@ ROUNDS = 3  # repairs on top of each other
 GAIN, TIMES = 0.02, 1.25  # of AP50 that a repair has to add, and to multiply it by
 DEVIATIONS = 3.0  # of the count of found objects, by which it has to rise,
 LEAST_MORE = 10  # or objects more, where AP50 rises much
-ALIKE = 0.02  # two repairs whose AP50 differs by less are told apart by their weight
+ALIKE = 0.02  # two repairs whose AP50 differs by less are told apart by their weight,
+CLOSER = 2.5  # or by the overlap of objects, that differs by so many errors of the mean
 KEPT_PROMISE = 0.02  # of AP50 by which fixes by name may reach less than was found
 SHOWN = ("images", "rows", "scores")  # fixes that the rows show without AP50
 LEAST_SHOWN = 0.00005  # AP50 after a fix that is stated
@@ -140,17 +149,21 @@ class Examination:
         if not any(repair.sure for repair in found):
             return
         known = [(repair, repair.apply(self.rows, self.trial.truth)) for repair in found]
-        fits = [self.trial.outcome(rows) for _, rows in known]
-        best = max(range(len(fits)), key=lambda i: (fits[i].ap50, -found[i].weight))
-        if fits[best].ap50 < self.now.ap50:
-            return
-        self._add([found[best]], known[best][1], fits[best])
+        view = self.trial.agnostic()  # classes may be wrong too
+        every = (self.rows, *(rows for _, rows in known))
+        now, *fits = (view.whole(rows.of_one_class()) for rows in every)
+        best = max(range(len(fits)), key=lambda i: (fits[i], -found[i].weight))
+        if fits[best] >= now:
+            self._add([found[best]], known[best][1], self.trial.outcome(known[best][1]))
 
     def _fixes(self) -> None:
         for _ in range(ROUNDS):
             done = {group_of(finding.name) for finding in self.findings}
             groups = [group for group in GROUPS[:-1] if group not in done]
             chosen = best(self.trial, self.part, self.now, groups)
+            if chosen is None and "boxes" in done:
+                more = {*fix_chain.LAST} - {each.name for each in self.findings}
+                chosen = best(self.trial, self.part, self.now, ["boxes"], more)
             if chosen is None:
                 break
             self._add(*chosen)
@@ -238,12 +251,29 @@ class Examination:
         self.findings += shaped_rows.facts(self.rows)
         if not self.trial.compares_shapes or not self.rows.is_shaped:
             return
+        if not shaped_rows.can_move(self.rows) and self._stated() < DOUBTFUL:
+            self.findings += self._fixed_frames()
         for i, rows, made in reversed(self.steps):
             before, after = self.trial.stated(rows), self.trial.stated(made)
             if after < LEAST_SHOWN and group_of(self.findings[i].name) not in SHOWN:
                 del self.findings[i]  # only the boxes around the shapes fit
             else:
                 self.findings[i] = replace(self.findings[i], ap50_before=before, ap50_after=after)
+
+    def _fixed_frames(self) -> Iterator[Finding]:
+        """What boxes around masks show that no fix can move."""
+        part, base = self.part, self.part.trial.outcome(self.part.rows)
+        tried = []
+        for repair in _moves(part):
+            rows = repair.apply(part.rows, part.truth)
+            tried.append(Tried(repair, rows, part.trial.outcome(rows)))
+        for each in _closest_first(part, ranked(tried, base))[:1]:
+            if _is_proved(part, each, each.outcome):
+                meant = each.repair.sentence.partition(": mean IoU")[0]
+                ap50 = f"{base.ap50:.3f}, then {each.outcome.ap50:.3f}"
+                text = f"{meant}, as the boxes around the masks show (their AP50 {ap50}); --fix "
+                text += "cannot move run lengths: write the masks again"
+                yield Finding(each.repair.name, text)
 
     def _coverage(self) -> None:
         self.findings += images.strangers(self.rows, self.trial.truth)
@@ -306,19 +336,51 @@ def _found(repair: Repair, before: Outcome, after: Outcome) -> Finding:
     return Finding(repair.name, repair.sentence, before.ap50, shown, flag)
 
 
-def best(trial: Trial, part: Sample, now: Outcome, groups: Collection[str]) -> Chosen | None:
-    """The repair of some groups that gains most; two, where only both together gain; none."""
+def best(
+    trial: Trial, part: Sample, now: Outcome, groups: Collection[str], names: Collection[str] = ()
+) -> Chosen | None:
+    """The repair of some groups, or of these names, that gains most; two, where only both together
+    gain; none.
+    """
     raw = part.raw
     base = part.trial.outcome(part.rows)
-    tried = list(attempts(trial, part, groups))
-    for each in ranked(tried, base):
+    every = attempts(trial, part, groups)
+    tried = [each for each in every if not names or each.repair.name in names]
+    closer = {id(each) for each in tried if _is_closer(part, each, base)}
+    for each in _closest_first(part, ranked(tried, base, closer)):
         rows = each.repair.apply(raw, trial.truth)
         after = trial.outcome(rows)
-        if clear(each.repair, now, after) and _is_proved(part, each, after):
+        gains = clear(each.repair, now, after) or (id(each) in closer and after.ap50 >= now.ap50)
+        if gains and _is_proved(part, each, after):
             return Chosen([each.repair], rows, after)
     if now.ap50 >= DOUBTFUL or len(groups) < len(GROUPS) - 2:
         return None
     return _together(trial, part, now)
+
+
+def _is_closer(part: Sample, tried: Tried, base: Outcome) -> bool:
+    """Whether boxes fit clearly better: wrong ones of large objects overlap these too."""
+    repair, ap50 = tried.repair, tried.outcome.ap50
+    if repair.sure or group_of(repair.name) != "boxes" or ap50 < max(GAIN, base.ap50):
+        return False
+    before = best_ious(part.rows, part.truth, own_class=True)
+    return is_closer(before, best_ious(tried.rows, part.truth, own_class=True), MUCH)
+
+
+def _closest_first(part: Sample, tried: list[Tried]) -> list[Tried]:
+    """Of repairs of boxes with the AP50 of the first the one that fits best: where objects are in
+    the middle, mirrored boxes overlap turned ones.
+    """
+    if not tried or group_of(tried[0].repair.name) != "boxes":
+        return tried
+    chosen, least = tried[0], tried[0].outcome.ap50 * (1 - ALIKE) - 0.005
+    ious = best_ious(chosen.rows, part.truth)
+    for each in tried[1:]:
+        if group_of(each.repair.name) == "boxes" and each.outcome.ap50 >= least:
+            other = best_ious(each.rows, part.truth)
+            if is_closer(ious, other, CLEARLY, CLOSER):
+                chosen, ious = each, other
+    return [chosen, *(each for each in tried if each is not chosen)]
 
 
 def _is_proved(part: Sample, tried: Tried, after: Outcome) -> bool:
@@ -387,9 +449,9 @@ def group_of(name: str) -> str:
     return name.partition("-")[0]
 
 
-def ranked(tried: list[Tried], base: Outcome) -> list[Tried]:
-    """Those that gain clearly; of the best ones the simplest first."""
-    good = [each for each in tried if clear(each.repair, base, each.outcome)]
+def ranked(tried: list[Tried], base: Outcome, closer: Collection[int] = ()) -> list[Tried]:
+    """Those that gain clearly, or whose boxes are closer; of the best ones the simplest first."""
+    good = [each for each in tried if id(each) in closer or clear(each.repair, base, each.outcome)]
     most = max((each.outcome.ap50 for each in good), default=0.0)
     return sorted(
         good,
@@ -425,13 +487,13 @@ def _together(trial: Trial, part: Sample, now: Outcome) -> Chosen | None:
     """Boxes or images that are right but for their classes, with the repair of these."""
     view = part.agnostic
     outcomes = []
-    moves = boxes.repairs(view) if shaped_rows.can_move(part.raw) else iter(())
-    moves = map(shaped_rows.following, moves) if part.raw.is_shaped else moves
+    moves = (*boxes.repairs(view), *turned_images.repairs(view))
+    if part.raw.is_shaped:
+        moves = tuple(map(shaped_rows.following, moves)) if shaped_rows.can_move(part.raw) else ()
     for repair in (*images.repairs(part.raw, trial.truth), *moves):
         whole = repair.name.startswith("images-")
         rows = repair.apply(part.raw if whole else part.rows, part.truth)
-        one_class = replace(rows, classes=(1,), label=np.zeros_like(rows.label))
-        outcomes.append(Tried(repair, rows, view.trial.outcome(one_class)))
+        outcomes.append(Tried(repair, rows, view.trial.outcome(rows.of_one_class())))
     for each in ranked(outcomes, view.trial.outcome(view.rows))[:2]:
         repaired = replace(part, raw=each.rows)
         more = [

@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 
 from detmap.analysis.doctor.raw_rows import Raw, best_objects
 from detmap.analysis.doctor.trial import Sample
-from detmap.core.tables import Truth
+from detmap.core.tables import Truth, boxes_as
 
 ON, SHARP = 0.5, 0.75  # IoU of a box on an object, and of a box that fits it
+CLEARLY = 0.01  # of the mean overlap of objects that a shift or a scale has to add,
+MUCH = 0.05  # and another order of numbers, or a turn,
+DEVIATIONS = 6.0  # of the error of that mean
+LEAST_SEEN = 20  # objects that are found before or after
 
 
 class Fit(NamedTuple):
@@ -45,6 +49,21 @@ def best_ious(rows: Raw, truth: Truth, *, own_class: bool = False) -> NDArray[np
     return best
 
 
+def is_closer(
+    before: NDArray[np.float64],
+    after: NDArray[np.float64],
+    least: float,
+    deviations: float = DEVIATIONS,
+) -> bool:
+    """Returns whether the mean overlap of objects (G,) that are found before or after rises by at
+    least this, and that is no accident of few objects: by so many times the error of that mean.
+    """
+    gains = (after - before)[np.maximum(before, after) >= ON]
+    if len(gains) < LEAST_SEEN:
+        return False
+    return bool(gains.mean() >= max(least, deviations * gains.std() / len(gains) ** 0.5))
+
+
 def is_wanted(truth: Truth) -> NDArray[np.bool_]:
     """Returns (G,) which objects are not ignored."""
     return np.asarray(~(truth.crowd | truth.difficult | truth.role("ignore")))
@@ -69,9 +88,16 @@ def measure(sample: Sample, rows: Raw) -> Fit:
 
 
 def elsewhere(rows: Raw, truth: Truth) -> Raw:
-    """Returns the rows of each image on the image half the sample further."""
+    """Returns the rows of each image on the image half the sample further; those of a single image
+    exchange its corners.
+    """
     image, _ = rows.places(truth)
     n = len(truth.images)
+    if n == 1 and len(rows):
+        boxes = boxes_as(rows.boxes, rows.box_format, "xywh")
+        low, high = boxes[:, :2].min(axis=0), (boxes[:, :2] + boxes[:, 2:]).max(axis=0)
+        turned = np.hstack([low + high - boxes[:, :2] - boxes[:, 2:], boxes[:, 2:]])
+        return replace(rows, boxes=turned, box_format="xywh")
     moved = np.where(image < 0, -1, (image + max(1, n // 2)) % n)
     known = np.flatnonzero(moved >= 0)
     ids = tuple(truth.images.ids.tolist())

@@ -16,6 +16,8 @@ ORDER = ("images", "classes", "scores", "boxes", "masks", "duplicates", "rows")
 """The groups of fixes."""
 UNDECIDED = 0.1  # AP50 up to which several readings of a fix are tried with the fixes after it
 KEPT = 3  # of these
+LAST = ("boxes-mirrored", "boxes-turned", "boxes-shifted")
+"""Fixes of boxes that may follow another one."""
 PERMUTED = "classes-permuted"
 
 Attempts = Callable[[Trial, Sample, Sequence[str]], Iterable[tuple[Repair, Raw, tuple[float, int]]]]
@@ -43,7 +45,11 @@ class Chain(NamedTuple):
 
 def ordered(names: Iterable[str]) -> list[str]:
     """Returns the names in the order in which their fixes are made, each once."""
-    return sorted(dict.fromkeys(names), key=lambda name: ORDER.index(name.partition("-")[0]))
+
+    def place(name: str) -> tuple[int, int]:
+        return ORDER.index(name.partition("-")[0]), LAST.index(name) + 1 if name in LAST else 0
+
+    return sorted(dict.fromkeys(names), key=place)
 
 
 def chain(

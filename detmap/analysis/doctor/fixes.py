@@ -89,7 +89,13 @@ def repaired(
         shapes=shapes,
     )
     notes = tuple(
-        Note(FIXED + each.name, f"detections were fixed: {each.sentence}", len(raw), raw.source)
+        Note(
+            FIXED + each.name,
+            f"detections were fixed: {each.sentence}",
+            len(raw),
+            raw.source,
+            (each.guess,) if each.guess else (),
+        )
         for each in made.repairs
     )
     return Repaired(replace(table, notes=(*notes, *table.notes)), list(made.repairs))

@@ -14,6 +14,7 @@ from detmap.errors import few
 
 LEAST_EMPTY = 0.05  # share of the images with objects; fewer may happen
 TIMES = 3.0  # how often as many as expected
+DEVIATIONS = 4.0  # of the number of images without a found object and a false positive
 LEAST_IMAGES = 5
 LEAST_FOUND = 10  # objects
 EXPECTED = 20.0  # detections that a class without any ought to have
@@ -58,10 +59,13 @@ def _images(
     covered = np.flatnonzero(n_rows > 0)
     single = float((n_rows[covered] == 1).mean())
     part = sample(trial, raw)
-    by_recall = float(((1 - _recall(part)) ** n_objects[there]).sum())
+    missed = (1 - _recall(part)) ** n_objects[there]
     by_count = float(there.sum() * np.exp(-_rate(single)))
-    natural = TIMES * min(by_recall, by_count) + LEAST_EMPTY * there.sum()
-    if n_empty < natural:
+    n_false = np.count_nonzero(~part.right) / max(1, len(part.right)) * n_rows.mean()
+    empty_too = missed * np.exp(-n_false)
+    deviation = (empty_too * (1 - empty_too)).sum() ** 0.5
+    natural = max(TIMES * min(missed.sum(), by_count), empty_too.sum() + DEVIATIONS * deviation)
+    if n_empty < natural + LEAST_EMPTY * there.sum():
         return
     kept = truth.select_images(covered)
     yield Finding(
@@ -105,13 +109,12 @@ def _one_class(trial: Trial, raw: Raw, ap50: float) -> Finding | None:
     least = recalled[own].mean() if own.sum() >= LEAST_OF_CLASS else LEAST_RECALL
     if recalled[~own].mean() < ALIKE * least:
         return None
-    rows = replace(raw, classes=(1,), label=np.zeros_like(raw.label))
     return Finding(
         "classes-agnostic",
         f"all detections are of class {raw.classes[int(used[0])]!r}, and overlap objects of all "
         "classes: AP50 after treats all objects as one class",
         ap50,
-        trial.agnostic().whole(rows),
+        trial.agnostic().whole(raw.of_one_class()),
     )
 
 

@@ -87,6 +87,10 @@ class Raw:
             affine=None if self.affine is None else self.affine[rows],
         )
 
+    def of_one_class(self) -> Raw:
+        """Returns the rows as `Trial.agnostic` compares them."""
+        return replace(self, classes=(1,), label=np.zeros_like(self.label))
+
     @property
     def is_shaped(self) -> bool:
         """Whether rows have more than boxes."""

@@ -44,6 +44,7 @@ class Repair(Value):
     apply : raw rows to raw rows, beside the ground truth that has their images
     weight : how many guesses it takes; of two repairs that gain the same the lighter one is said
     sure : the rows prove it (unknown ids, numbers out of range): a small gain is enough
+    guess : what was measured for it, in words: other rows may give another one
     """
 
     name: str
@@ -51,3 +52,4 @@ class Repair(Value):
     apply: Callable[[Raw, Truth], Raw]
     weight: int = 1
     sure: bool = False
+    guess: str = ""

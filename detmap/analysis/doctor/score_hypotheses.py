@@ -19,10 +19,12 @@ from detmap.analysis.doctor.quick_checks import (
 from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Sample
+from detmap.analysis.doctor.uneven_parts import Counts, wrong_images
 from detmap.core.results.findings import Finding
 from detmap.core.tables import Truth
 
 PERCENT = 15.0  # a highest score from here to 100 is in percent; logits hardly get there
+MIXED = 0.01  # of AP50, by which percent in some images alone has to be better
 ROUNDED = 101  # different scores at most, of rounded ones
 LEAST_ROUNDED = 500  # rows, and 5 a score
 LUCK = 0.02  # of AP50, on the order of equal scores
@@ -54,6 +56,15 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     negative = -1 <= low < 0 and high <= 0 and order < 1 - TURNED
     if low >= 0 and PERCENT <= high <= 100:
         text = f"scores go up to {high:.6g}: they are in percent"
+        mixed = _partly_divided(sample.rows, sample.truth)
+        n_fractions, n = len(_of_fractions(sample.rows)), len(np.unique(sample.rows.image))
+        everywhere = sample.trial.whole(_divided(sample.rows, sample.truth))
+        if n_fractions and sample.trial.whole(mixed) > everywhere + MIXED:
+            text += (
+                f"; in {n_fractions} of {n} images no score is above 1: these are left as they are"
+            )
+            yield Repair("scores-percent", text, _partly_divided, 2, True)
+            return
         yield Repair("scores-percent", text, _divided, 1, True)
     elif (low < 0 or BEYOND < high < PERCENT) and low < high and not negative:
         text = f"scores go from {low:.6g} to {high:.6g}: they are logits, not probabilities"
@@ -67,6 +78,19 @@ def repairs(sample: Sample) -> Iterator[Repair]:
 def _divided(raw: Raw, truth: Truth) -> Raw:
     del truth
     return replace(raw, score=raw.score / 100)
+
+
+def _of_fractions(raw: Raw) -> NDArray[np.int64]:
+    """Codes of images without scores above 1, where that is no accident."""
+    n = np.bincount(raw.image)
+    wrong = wrong_images(Counts(n, np.bincount(raw.image[raw.score > BEYOND], minlength=len(n))))
+    return np.array(wrong, dtype=np.int64)
+
+
+def _partly_divided(raw: Raw, truth: Truth) -> Raw:
+    del truth
+    high = np.isin(raw.image, raw.image[raw.score > BEYOND])
+    return replace(raw, score=np.where(high, raw.score / 100, raw.score))
 
 
 def _squashed(raw: Raw, truth: Truth) -> Raw:

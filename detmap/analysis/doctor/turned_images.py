@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.doctor.explanation import ON, best_ious
+from detmap.analysis.doctor.explanation import MUCH, ON, best_ious, is_closer
 from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Sample
@@ -15,7 +15,7 @@ from detmap.core.tables import Truth, boxes_as
 
 Boxes = NDArray[np.float64]
 
-FOUND = 0.9  # share of the objects with a box on them that leaves no room for turns
+FOUND = 0.9  # mean IoU of objects that leaves no room for turns
 TURNS = {1: "90 degrees clockwise", 2: "180 degrees", 3: "90 degrees counterclockwise"}
 MIRRORS = {4: "left and right", 5: "top and bottom"}
 CLEARLY = 0.1  # of the objects of a group that a turn has to match in addition,
@@ -46,24 +46,32 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     if np.isnan(truth.images.width).any() or not len(sample.rows) or not len(truth):
         return
     as_is = best_ious(sample.rows, truth)
-    if (as_is >= ON).mean() >= FOUND:
+    if as_is.mean() >= FOUND:
         return
     turned = {
         turn: best_ious(_turned(sample.rows, truth, turn=turn), truth)
         for turn in (*TURNS, *MIRRORS)
     }
-    for turn, which in MIRRORS.items():
-        if _gains(as_is, turned[turn]):
-            text = f"boxes are mirrored: {which} are exchanged"
-            yield Repair("boxes-mirrored", text, partial(_turned, turn=turn), 2)
-    chosen = {}
+    mirror = max(MIRRORS, key=lambda turn: turned[turn].mean())
+    if _gains(as_is, turned[mirror]):
+        text = f"boxes are mirrored: {MIRRORS[mirror]} are exchanged"
+        apply = partial(_turned, turn=mirror)
+        yield Repair("boxes-mirrored", text, apply, 2, guess=MIRRORS[mirror])
+    chosen: dict[bool, int] = {}
     portrait = _portrait(truth)[truth.image]
     for tall, of_group in ((True, portrait), (False, ~portrait)):
-        ranked = max(TURNS, key=lambda turn: (turned[turn][of_group] >= ON).sum())
+        if not of_group.any():
+            continue
+        ranked = max(TURNS, key=lambda turn: turned[turn][of_group].mean())
         if _gains(as_is[of_group], turned[ranked][of_group]):
             chosen[tall] = ranked
+    for tall, of_group in ((True, portrait), (False, ~portrait)):  # too few objects to tell alone
+        other = chosen.get(not tall)
+        if other and tall not in chosen and _helps(as_is[of_group], turned[other][of_group]):
+            chosen[tall] = other
     if chosen:
-        yield Repair("boxes-turned", _told(chosen), partial(_turn_groups, turns=chosen), 3)
+        text, apply = _told(chosen), partial(_turn_groups, turns=chosen)
+        yield Repair("boxes-turned", text, apply, 3, guess=text)
     else:
         yield from _single(sample, as_is, turned)
 
@@ -71,11 +79,19 @@ def repairs(sample: Sample) -> Iterator[Repair]:
 def _gains(before: Boxes, after: Boxes) -> bool:
     """Whether a turn matches clearly more objects."""
     n, first, then = len(before), int((before >= ON).sum()), int((after >= ON).sum())
-    return n >= 10 and then >= first + max(5, CLEARLY * n) and then >= TIMES * first
+    more = n >= 10 and then >= first + max(5, CLEARLY * n) and then >= TIMES * first
+    return more or is_closer(before, after, MUCH, DEVIATIONS)
+
+
+def _helps(before: Boxes, after: Boxes) -> bool:
+    """Whether a turn matches more of few objects."""
+    return int((after >= ON).sum()) > int((before >= ON).sum())
 
 
 def _told(turns: dict[bool, int]) -> str:
     names = {True: "portrait", False: "landscape"}
+    if len({*turns.values()}) < len(turns):
+        turns, names = {True: turns[True]}, {True: "all"}
     parts = [f"boxes of {names[tall]} images by {TURNS[turn]}" for tall, turn in turns.items()]
     return (
         f"turned: {' and '.join(parts)}: the detector or the annotations ignore the orientation "

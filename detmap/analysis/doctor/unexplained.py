@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor import shape_fits, shuffled_images, uneven_parts
-from detmap.analysis.doctor.explanation import ON, Fit, best_ious, elsewhere, is_wanted, measure
+from detmap.analysis.doctor.explanation import (
+    LEAST_AP50,
+    LEAST_SHARP,
+    MORE,
+    ON,
+    Fit,
+    best_ious,
+    elsewhere,
+    is_wanted,
+    measure,
+)
 from detmap.analysis.doctor.trial import Sample
 from detmap.core.results.findings import Finding
 from detmap.core.tables import Truth, boxes_as
@@ -96,6 +106,8 @@ def _reason(sample: Sample, fit: Fit, ap50: float, groups: dict[str, list[Part]]
         return ""
     if every.is_chance:
         return "boxes are on objects hardly more often than by chance"
+    if ap50 < LEAST_AP50 and fit.recall < fit.chance + MORE and fit.sharp < LEAST_SHARP:
+        return "boxes are on few objects, and hardly any fits its object well"
     for name in ("order of images", "orientation", "position"):
         bad = [part for part in groups[name] if part.is_chance]
         if bad and any(part.is_good for part in groups[name]):

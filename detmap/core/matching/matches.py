@@ -394,12 +394,16 @@ def require_same_kind(a: Matches, b: Matches) -> None:
             f"the classes differ: {few(differing) or 'same names, other ids'}",
             "use the same list of classes for all parts",
         )
-    if len(a) and len(b) and set(fixes(a.notes)) != set(fixes(b.notes)):
-        fixed = [" ".join(fixes(part.notes)) or "nothing" for part in (a, b)]
+    fixed = [fixes(part.notes, guesses=True) for part in (a, b)]
+    if len(a) and len(b) and {*fixed[0]} != {*fixed[1]}:
+        told = [" ".join(each) or "nothing" for each in fixed]
+        same = {*fixes(a.notes)} == {*fixes(b.notes)}
         raise MergeError(
             "merge",
-            f"the detections were fixed by {fixed[0]} in one part, by {fixed[1]} in the other",
-            "match all parts with the same --fix",
+            f"the detections were fixed by {told[0]} in one part, by {told[1]} in the other",
+            "match all images at once with --fix"
+            if same
+            else "match all parts with the same --fix",
         )
 
 

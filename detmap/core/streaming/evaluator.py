@@ -157,6 +157,7 @@ class Evaluator(Locked, ProposesNames):
         self._last: Batch | None = None  # of the last update, None if it was refused
         self._n_refused = 0
         self._result: Result | None = None
+        self._checked: tuple[Truth, Detections] | None = None  # the largest batch, for the doctor
 
     @property
     @one_at_a_time
@@ -266,7 +267,11 @@ class Evaluator(Locked, ProposesNames):
             return part
         batch = self._reader.join(batches)
         if len(batch.ids):
-            part = match(*self._reader.tables(batch), self.protocol, threads=1)
+            tables = self._reader.tables(batch)
+            part = match(*tables, self.protocol, threads=1)
+            known = 0 if self._checked is None else len(self._checked[0].images)
+            if self.protocol.iou.of == "boxes" and len(batch.ids) > known:
+                self._checked = tables
         return replace(
             part, position=np.zeros_like(part.position), notes=distinct(part.notes, batch.notes)
         )
@@ -345,7 +350,11 @@ class Evaluator(Locked, ProposesNames):
                 text = "ground-truth images have not been updated; the result does not cover them"
                 note = Note("image-unseen", text, len(unseen), names=unseen, adding="missing")
                 matches = replace(matches, notes=distinct(matches.notes, [note]))
-            self._result = summarize(matches)
+            result = summarize(matches)
+            if self._checked is not None:
+                inputs = (*self._checked, self.protocol, {"fixable": False})
+                result = replace(result, inputs=inputs)
+            self._result = result
         return self._result
 
     def compute_async(self) -> Future[Result]:

@@ -177,10 +177,13 @@ def n_dropped(notes: Iterable[Note]) -> int:
     return add_integers(note.count for note in notes if note.code in DROPPED)
 
 
-def fixes(notes: Iterable[Note]) -> tuple[str, ...]:
-    """Returns the names of the fixes in notes, in order."""
-    codes = (note.code for note in notes)
-    return tuple(code.removeprefix(FIXED) for code in codes if code.startswith(FIXED))
+def fixes(notes: Iterable[Note], *, guesses: bool = False) -> tuple[str, ...]:
+    """Returns the names of the fixes in notes, in order; with what was guessed for them."""
+    made = [note for note in notes if note.code.startswith(FIXED)]
+    return tuple(
+        note.code.removeprefix(FIXED) + "".join(f" ({name})" for name in note.names if guesses)
+        for note in made
+    )
 
 
 def _joined(notes: Iterable[Note], *, keep_tables: bool) -> tuple[Note, ...]:
