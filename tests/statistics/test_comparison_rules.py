@@ -15,11 +15,11 @@ from detmap.core.statistics.comparison import Comparison, Maker
 from detmap.core.statistics.estimates import Estimates, Interval, Rule
 from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.formulas import multiple_comparisons as multiple
-from detmap.core.statistics.interval_tables import comparison_tables, metric_tables
 from detmap.core.statistics.intervals import Intervals
 from detmap.core.statistics.sampling_units import units
 from detmap.core.statistics.subsets import subsets
 from detmap.core.statistics.ties import Tied, tie_table
+from detmap.core.statistics.verdict import comparison_tables
 
 NAN = math.nan
 VALUES = {"x": (0.5, 0.6, 0.2, 0.7), "y": (0.6, 0.6, 0.4, 0.7), "z": (0.44, 0.7, 0.2, 0.7)}
@@ -240,7 +240,7 @@ def intervals() -> Intervals:
 
 
 def test_the_table_of_intervals() -> None:
-    (table,) = metric_tables(intervals(), False)
+    (table,) = intervals().tables()
     assert table.title == (
         "90 % intervals, 1,234 images: jackknife, corrected for the small-sample bias"
     )
@@ -252,10 +252,10 @@ def test_the_table_of_intervals() -> None:
         "* no interval: few (and 2 more rows)",
     )
     some = dict(islice(intervals().metrics.items(), 4))
-    assert metric_tables(replace(intervals(), metrics=some), False)[0].lines[1] == (
+    assert replace(intervals(), metrics=some).tables()[0].lines[1] == (
         "* no interval: few (and 1 more row)"
     )
-    _, classes = metric_tables(intervals(), True)
+    _, classes = intervals().tables(per_class=True)
     assert classes.title == "90 % intervals, 1,234 images, per class"
     assert classes.rows == (("cat", "AP", 0.5, 0.02, 0.46, 0.54, 0.001),)
     assert classes.lines == ()

@@ -19,8 +19,8 @@ from detmap.core.output.cell_text import or_none
 from detmap.core.output.table import Style, Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol.protocol_digest import protocol_digest
-from detmap.core.statistics import interval_tables, verdict
-from detmap.core.statistics.estimates import Difference, Interval
+from detmap.core.statistics import verdict
+from detmap.core.statistics.estimates import Difference, Interval, plain
 from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.formulas import multiple_comparisons as multiple
 from detmap.core.statistics.refusals import LEAST_OF_TEST, LEAST_UNITS
@@ -65,8 +65,7 @@ class Pair(ProposesNames):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for undefined values and an empty reason."""
-        plain = {key: or_none(value) for key, value in asdict(self).items()}
-        return {**plain, "why_not": self.why_not or None}
+        return plain(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +79,7 @@ class ClassPair(Pair):
 
     def to_dict(self) -> dict[str, Any]:
         """Like `Pair.to_dict`, without the index."""
-        plain = Pair.to_dict(self)
-        del plain["place"]
-        return plain
+        return {key: each for key, each in plain(self).items() if key != "place"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,8 +122,7 @@ class Comparison(Tabular):
             "schema": "detmap-comparison-1",  # docs/schemas
             "names": list(self.names),
             "metrics": {
-                metric: [None if math.isnan(x) else x for x in values]
-                for metric, values in self.values.items()
+                metric: list(map(or_none, values)) for metric, values in self.values.items()
             },
             "pairs": [pair.to_dict() for pair in self.pairs],
             "classes": [
@@ -178,7 +174,7 @@ class Comparison(Tabular):
         ``metrics``.
         """
         metrics, *more = verdict.verdict_tables(self)
-        own = interval_tables.comparison_tables(self)
+        own = verdict.comparison_tables(self)
         return [*own, *(each for each in more if each.name not in TABLES), metrics]
 
     def tables_of(self, form: str, style: Style, **options: Any) -> list[Table]:
@@ -193,9 +189,10 @@ class Comparison(Tabular):
 
     def __repr__(self) -> str:
         first = self.pairs[0].metric
+        level = f"{100 * (1 - self.alpha):g} %"
         changes = (
-            f"{one.metric} of {one.b} - {one.a}: {one.difference:+.4f}, "
-            f"{100 * (1 - self.alpha):g} % [{one.low:+.4f}, {one.high:+.4f}]"
+            f"{first} of {one.b} - {one.a}: {one.difference:+.4f}, "
+            f"{level} [{one.low:+.4f}, {one.high:+.4f}]"
             for one in self.pairs
             if one.metric == first
         )
@@ -276,12 +273,12 @@ class Maker:
 
     def pairs(self) -> list[Pair]:
         """One `Pair` per pair of detectors and metric; p-values adjusted per metric."""
-        n = len(self.metrics)
-        columns = [self.adjusted([apart[q].p for apart in self.apart]) for q in range(n)]
+        columns = zip(*(apart[: len(self.metrics)] for apart in self.apart), strict=True)
+        adjusted = [self.adjusted(column) for column in columns]
         return [
-            self.pair(i, name, one, adjusted[i])
-            for i, apart in enumerate(self.apart)
-            for name, one, adjusted in zip(self.metrics, apart, columns, strict=False)
+            self.pair(i, name, *column[i])
+            for i in range(len(self.order))
+            for name, column in zip(self.metrics, adjusted, strict=True)
         ]
 
     def pair(self, i: int, metric: str, one: Difference, adjusted: float) -> Pair:
@@ -292,48 +289,41 @@ class Maker:
 
     def classes(self) -> list[ClassPair]:
         """One `ClassPair` per pair, metric and class with objects; adjusted over the classes."""
-        rows, n = [], len(self.metrics)
+        rows = []
         for i, apart in enumerate(self.apart):
-            for metric in dict.fromkeys(name for _, name in self.cells):
-                of_cells = zip(self.cells, apart[n:], strict=True)
-                mine = [(k, one) for (k, name), one in of_cells if name == metric]
-                mine = [(k, one) for k, one in mine if not math.isnan(one.value)]
-                adjusted = self.adjusted([one.p for _, one in mine])
-                for (k, one), fixed in zip(mine, adjusted, strict=True):
-                    pair = self.pair(i, metric, one, fixed)
-                    rows.append(ClassPair(**asdict(pair), name=self.class_names[k], place=k))
+            of_metric: dict[str, list[tuple[int, Difference]]] = {}
+            for (k, name), one in zip(self.cells, apart[len(self.metrics) :], strict=True):
+                if not math.isnan(one.value):
+                    of_metric.setdefault(name, []).append((k, one))
+            for metric, mine in of_metric.items():
+                adjusted = self.adjusted([one for _, one in mine])
+                for (k, _), each in zip(mine, adjusted, strict=True):
+                    pair = asdict(self.pair(i, metric, *each))
+                    rows.append(ClassPair(**pair, name=self.class_names[k], place=k))
+        return sorted(rows, key=lambda one: (_last(one.p_adjusted), -abs(one.difference)))
 
-        def first_moved(one: ClassPair) -> tuple[float, float]:
-            return float(np.nan_to_num(one.p_adjusted, nan=2.0)), -abs(one.difference)
-
-        return sorted(rows, key=first_moved)
-
-    def adjusted(self, p: Sequence[float]) -> list[float]:
-        """Adjusted p-values; missing ones are not counted."""
-        if self.adjust == "none":
-            return list(p)
-        return multiple.holm(p) if self.adjust == "holm" else multiple.bh(p)
+    def adjusted(self, apart: Sequence[Difference]) -> list[tuple[Difference, float]]:
+        """Differences with their adjusted p-values; missing ones are not counted."""
+        p = [one.p for one in apart]
+        rule = multiple.bh if self.adjust == "bh" else multiple.holm
+        return list(zip(apart, p if self.adjust == "none" else rule(p), strict=True))
 
     def leaderboard(self, pairs: Sequence[Pair]) -> list[tuple[str, float, str]]:
         """The detectors by the first metric, with a letter per group without differences."""
-        metric, values = self.metrics[0], [each.estimates.value[0] for each in self.evaluated]
+        metric, values = self.metrics[0], [float(of.estimates.value[0]) for of in self.evaluated]
         sign = 1 if verdict.lower_is_better([metric]) else -1
-        order = sorted(
-            range(len(values)), key=lambda i: (np.nan_to_num(sign * values[i], nan=2), i)
-        )
+        order = sorted(range(len(values)), key=lambda i: _last(sign * values[i]))
         place = {self.names[i]: at for at, i in enumerate(order)}
         mine = [pair for pair in pairs if pair.metric == metric]
-        apart = {
-            (min(place[pair.a], place[pair.b]), max(place[pair.a], place[pair.b]))
-            for pair in mine
-            if pair.p_adjusted < self.alpha
-        }
-        letters = [""] * len(order)
-        if not any(pair.why_not or math.isnan(pair.p) for pair in mine):
-            for number, members in enumerate(multiple.groups(len(order), apart)):
-                for at in members:
-                    letters[at] += _letter(number)
-        return [(self.names[i], float(values[i]), letters[at]) for at, i in enumerate(order)]
+        tested = not any(pair.why_not or math.isnan(pair.p) for pair in mine)
+        clear = [(place[one.a], place[one.b]) for one in mine if one.p_adjusted < self.alpha]
+        apart = {(min(at), max(at)) for at in clear}
+        groups = multiple.groups(len(order), apart) if tested else []
+        letters = [
+            "".join(_letter(number) for number, members in enumerate(groups) if at in members)
+            for at in range(len(order))
+        ]
+        return [(self.names[i], values[i], of) for i, of in zip(order, letters, strict=True)]
 
     def notes(self) -> tuple[Note, ...]:
         """Caveats."""
@@ -344,6 +334,11 @@ class Maker:
             least, lacking = LEAST_UNITS, "intervals and p-values"
         text = f"{self.units.noun} are fewer than {least}: too few for {lacking}"
         return (Note("few-images", text, self.units.n),)
+
+
+def _last(value: float) -> float:
+    """A key by which undefined fractions are last."""
+    return 2.0 if math.isnan(value) else value
 
 
 def _letter(number: int) -> str:

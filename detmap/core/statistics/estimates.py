@@ -65,6 +65,10 @@ class Rule(NamedTuple):
         step, why_not = math.hypot(self.step, other.step), self.why_not or other.why_not
         return self._replace(step=step, why_not=why_not, alone=0)
 
+    def refused(self, *reasons: str) -> Rule:
+        """The rule with the first reason that is not empty; its own comes first."""
+        return self._replace(why_not=next(filter(None, (self.why_not, *reasons)), ""))
+
 
 def rule_of_ap(n_classes: int, step: float = 0.0) -> Rule:
     """The rule of a mean of AP over so many classes."""
@@ -96,6 +100,12 @@ class Numbers(Value):
         return tuple([math.nan if each != each else each for each in values])
 
 
+def plain(numbers: Any) -> dict[str, Any]:
+    """The fields of an interval or a difference; None for undefined values and no reason."""
+    fields = {key: or_none(value) for key, value in asdict(numbers).items()}
+    return fields | {"why_not": numbers.why_not or None}
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Interval(Numbers):  # dataclasses compare NaN differently from Python 3.13 on
     """A number with its uncertainty, as fractions; NaN if undefined.
@@ -125,8 +135,7 @@ class Interval(Numbers):  # dataclasses compare NaN differently from Python 3.13
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for undefined values and an empty reason."""
-        plain = {key: or_none(value) for key, value in asdict(self).items()}
-        return {**plain, "why_not": self.why_not or None}
+        return plain(self)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -131,17 +131,17 @@ def evaluate_result(
     value = numbers(whole)
     parts = _each_subset(evaluate, subsets.ids(image_ids), len(value), 1, progress)
     m = np.array([n_units.get(key[0], 0) for key in keys], dtype=np.int64)
-    there = m[m > 0]
+    there, units = m[m > 0], subsets.units
     rule = rule_of_ap(len(there))
     if len(there) == 1:
-        rule = _alone(rule, int(there[0]), subsets.units)
+        rule = _alone(rule, int(there[0]), units)
     else:
-        rule = rule._replace(why_not=refusals.refuse_mean(np.ones(len(m)), m, subsets.units))
-    of_cells = (_alone(rule_of_one(), int(m[k]), subsets.units) for k, _ in cells)
-    rules = [*(rule,) * len(names), *of_cells]
-    for q, name in enumerate((*names, *(name for _, name in cells))):
-        if name in searched:
-            rules[q] = _at_best_score(rules[q], subsets.units)
+        rule = rule.refused(refusals.refuse_mean(np.ones(len(m)), m, units))
+    rules = [rule.refused(_search(name in searched, units)) for name in names]
+    rules += [
+        _alone(rule_of_one(), int(m[k]), units, _search(name in searched, units))
+        for k, name in cells
+    ]
     estimates = Estimates(value, value, parts, subsets, tuple(rules))
     return Evaluated(names, tuple(cells), estimates)
 
@@ -191,6 +191,10 @@ def _rules(
     def step_of(row: MetricRow, n: int) -> float:  # of a mean over thresholds and n classes
         return step / math.sqrt(max(1, n) * (1 if row.iou else len(protocol.thresholds())))
 
+    def alone(row: MetricRow, rule: Rule, n: int) -> Rule:
+        why = refusals.reason("points", units) if few and row.kind == "AP" else ""
+        return _alone(rule, n, units, why, _search(row.name in searched, units))
+
     searched = at_best_score(protocol)
     for row in rows:
         here = m[protocol.subset(row.subset)].copy()
@@ -198,25 +202,23 @@ def _rules(
             members = aggregation.classes_of(row.group, protocol, categories)
             here[np.setdiff1d(np.arange(len(here)), members)] = 0
         n = int((here > 0).sum())
-        is_ap = row.kind == "AP"
-        rule = _ratio(row, protocol)
-        if row.kind not in RATIOS:
-            rule = rule_of_ap(n, step_of(row, n) * is_ap)
+        rule = rule_of_ap(n, step_of(row, n) * (row.kind == "AP"))
+        if row.kind in RATIOS:
+            rule = _ratio(row, protocol)
         if n == 1 and protocol.mean.undefined == "skip":
-            rule = _alone(rule, int(here.max()), units, few and is_ap)
-        else:
-            rule = rule._replace(why_not=refusals.refuse_mean(shares, here, units))
-        if not rule.why_not and n and row.kind == "AR":
+            yield alone(row, rule, int(here.max()))
+            continue
+        why = refusals.refuse_mean(shares, here, units)
+        if not why and n and row.kind == "AR":
             even = evenness(matches, protocol.subset(row.subset), row.max_dets, units)
             why = refusals.refuse_uneven(float(even[here > 0].mean()), row.max_dets, units)
-            rule = rule._replace(why_not=why)
-        yield _at_best_score(rule, units) if row.name in searched else rule
+        yield rule.refused(why, _search(row.name in searched, units))
     for row in of_class:
-        is_ap = row.kind in ("AP", "MR")
-        rule = rule_of_one(step_of(row, 1)) if is_ap else _ratio(row, protocol)
+        rule = _ratio(row, protocol)
+        if row.kind in ("AP", "MR"):
+            rule = rule_of_one(step_of(row, 1))
         for n in m[protocol.subset(row.subset)][scores.judged].tolist():
-            own = _alone(rule, n, units, few and row.kind == "AP")
-            yield _at_best_score(own, units) if row.name in searched else own
+            yield alone(row, rule, n)
 
 
 def _ratio(row: MetricRow, protocol: Protocol) -> Rule:
@@ -231,29 +233,30 @@ def at_best_score(protocol: Protocol) -> set[str]:
     return {row.name for row in protocol.rows()[0] if searched and row.kind in ("P", "R")}
 
 
-def _at_best_score(rule: Rule, units: Units) -> Rule:
-    """The rule of such a number."""
-    return rule._replace(why_not=rule.why_not or refusals.reason("search", units))
+def _search(searched: bool, units: Units) -> str:
+    """Why a number has no interval if it is one of `at_best_score`."""
+    return refusals.reason("search", units) if searched else ""
 
 
-def _alone(rule: Rule, m: int, units: Units, few_points: bool = False) -> Rule:
+def _alone(rule: Rule, m: int, units: Units, *reasons: str) -> Rule:
     """The rule of a number of a single class that has objects on m units."""
-    why = refusals.refuse_class(m, units)
-    if few_points:
-        why = why or refusals.reason("points", units)
-    return rule._replace(why_not=why, alone=m)
+    return rule.refused(refusals.refuse_class(m, units), *reasons)._replace(alone=m)
 
 
 def units_of_classes(matches: Matches, units: Units) -> NDArray[np.int64]:
     """(A, K) units with an object of each class, of those in the denominator of recall."""
     label, unit = labels(matches.obj_off), units.of_image[matches.obj_image]
-    key = label.astype(np.int64) * units.n + unit
     every = matches.protocol.ap.recall_over != "counted"
-    n_classes, found = len(matches.categories), []
-    for counted in matches.counted.T:
-        cells = np.unique(key if every else key[counted])
-        found.append(np.bincount(cells // max(1, units.n), minlength=n_classes))
-    return np.array(found, dtype=np.int64)
+    cells = [_cells(label[some], unit[some], units.n)[0] for some in matches.counted.T | every]
+    return np.array([np.bincount(of, minlength=len(matches.categories)) for of in cells])
+
+
+def _cells(
+    label: NDArray[Any], place: NDArray[Any], n_places: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The class of each pair of a class and a place, and how many objects it has."""
+    cell, count = np.unique(label.astype(np.int64) * n_places + place, return_counts=True)
+    return cell // max(1, n_places), count
 
 
 def evenness(matches: Matches, subset: int, limit: int, units: Units) -> Floats:
@@ -262,26 +265,20 @@ def evenness(matches: Matches, subset: int, limit: int, units: Units) -> Floats:
 
     Source: Kish 1965, Survey Sampling: the effective sample size.
     """
-    counted = matches.counted[:, subset]
+    counted, n = matches.counted[:, subset], len(matches.categories)
     label, image = labels(matches.obj_off)[counted], matches.obj_image[counted]
-    n_classes = len(matches.categories)
-
-    def counts(place: NDArray[np.integer[Any]], n: int) -> tuple[NDArray[np.int64], Floats]:
-        cell, c = np.unique(label.astype(np.int64) * n + place, return_counts=True)
-        return cell // max(1, n), c.astype(np.float64)
-
-    of, c = counts(units.of_image[image], units.n)
-    m, total, squares = (np.bincount(of, w, n_classes) for w in (np.ones(len(c)), c, c * c))
-    of, c = counts(image, matches.n_images)
-    cut = np.bincount(of, 2 * c >= limit, n_classes) > 0
+    of, c = _cells(label, units.of_image[image], units.n)
+    m, total, squares = (np.bincount(of, c.astype(np.float64) ** power, n) for power in range(3))
+    of, c = _cells(label, image, matches.n_images)
+    cut = np.bincount(of, 2 * c >= limit, n) > 0
     even: Floats = np.where(cut, total**2 / np.maximum(m * squares, 1.0), 1.0)
     return even
 
 
 def units_of_truth(truth: Truth, units: Units) -> dict[int, int]:
     """Units with an object, by id of the class."""
-    key = np.unique(truth.label.astype(np.int64) * units.n + units.of_image[truth.image])
-    m = np.bincount(key // max(1, units.n), minlength=len(truth.categories))
+    of, _ = _cells(truth.label, units.of_image[truth.image], units.n)
+    m = np.bincount(of, minlength=len(truth.categories))
     return dict(zip(np.asarray(truth.categories.ids).tolist(), m.tolist(), strict=True))
 
 
