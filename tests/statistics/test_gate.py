@@ -17,6 +17,7 @@ T = 1.7108820799094284  # the quantile of 0.95 with 24 degrees of freedom
 def judge(gate: Gate, alpha: float = 0.05, **changes: Any) -> gates.Verdict:
     """Of a drop of 2 points, with a standard error of 1."""
     columns = {"metric": "mAP", "difference": -0.02, "se": 0.01, "bias": 0.0, "mdd": 0.03}
+    columns["df"] = 24
     columns |= dict.fromkeys(("low", "high", "p", "p_adjusted"), math.nan)
     columns |= {"a": "base", "b": "new", "why_not": ""} | changes
     pair, half, other = (
@@ -29,7 +30,6 @@ def judge(gate: Gate, alpha: float = 0.05, **changes: Any) -> gates.Verdict:
         pairs=[pair, half, other],
         classes=[dog, one],
         units=SimpleNamespace(n=1000, noun="images", counted=lambda: "1,000 images"),
-        degrees=24,
         images_needed=lambda pair, drop: math.ceil(1000 * (pair.mdd / drop) ** 2),
     )
     return gates.judge(comparison, gate, alpha)

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.formulas import multiple_comparisons as multiple
 from detmap.core.statistics.refusals import LEAST_OF_TEST, LEAST_UNITS
 from detmap.core.statistics.sampling_units import Units
-from detmap.core.statistics.subsets import PARTS
 from detmap.core.tables import Note
 from detmap.errors import DataError, few
 
@@ -46,6 +45,7 @@ class Pair(ProposesNames):
     bias : small-sample bias of the difference
     p, p_adjusted : p-value of no difference; and adjusted for the number of comparisons (intervals
         are not)
+    df : degrees of freedom of the test
     mdd : minimum detectable difference: this test detects it with a power of 0.8
     why_not : why there is no interval and no test; "" if there are
     """
@@ -60,6 +60,7 @@ class Pair(ProposesNames):
     bias: float
     p: float
     p_adjusted: float
+    df: float
     mdd: float
     why_not: str
 
@@ -132,10 +133,7 @@ class Comparison(Tabular):
                 {"name": name, "value": or_none(value), "groups": letters}
                 for name, value, letters in self.leaderboard
             ],
-            "alpha": self.alpha,
-            "test": self.test,
-            "adjust": self.adjust,
-            "signature": self.signature,
+            **{key: getattr(self, key) for key in ("alpha", "test", "adjust", "signature")},
             "notes": [note.to_dict() for note in self.notes],
         }
 
@@ -174,8 +172,8 @@ class Comparison(Tabular):
         ``metrics``.
         """
         metrics, *more = verdict.verdict_tables(self)
-        own = verdict.comparison_tables(self)
-        return [*own, *(each for each in more if each.name not in TABLES), metrics]
+        more = [each for each in more if each.name not in TABLES]
+        return [*verdict.comparison_tables(self), *more, metrics]
 
     def tables_of(self, form: str, style: Style, **options: Any) -> list[Table]:
         """Returns the tables that a format shows; the verdict is the title of the first. Markdown
@@ -197,11 +195,6 @@ class Comparison(Tabular):
             if one.metric == first
         )
         return outline(self, *changes, self.units.counted(), self.signature)
-
-    @property
-    def degrees(self) -> int:
-        """Degrees of freedom of the test."""
-        return max(1, min(PARTS, self.units.n) - 1)
 
     def images_needed(self, pair: Pair, difference: float) -> int:
         """Number of images for which `difference` would be the minimum detectable difference."""
@@ -240,6 +233,9 @@ def check(alpha: float, adjust: str) -> None:
         raise DataError("adjust", f"{adjust!r}", f"choose one of {known}")
 
 
+AnyPair = TypeVar("AnyPair", Pair, ClassPair)
+
+
 class Maker:
     """Builds a `Comparison` from the numbers of detectors on common subsets."""
 
@@ -261,10 +257,8 @@ class Maker:
 
     def values(self) -> dict[str, tuple[float, ...]]:
         """Metric to the values of all detectors."""
-        return {
-            name: tuple(float(each.estimates.value[q]) for each in self.evaluated)
-            for q, name in enumerate(self.metrics)
-        }
+        every = [each.estimates.value.tolist() for each in self.evaluated]
+        return dict(zip(self.metrics, zip(*every, strict=True), strict=False))
 
     def intervals(self) -> dict[str, tuple[Interval, ...]]:
         """Metric to the confidence intervals of all detectors."""
@@ -273,40 +267,38 @@ class Maker:
 
     def pairs(self) -> list[Pair]:
         """One `Pair` per pair of detectors and metric; p-values adjusted per metric."""
-        columns = zip(*(apart[: len(self.metrics)] for apart in self.apart), strict=True)
-        adjusted = [self.adjusted(column) for column in columns]
-        return [
-            self.pair(i, name, *column[i])
-            for i in range(len(self.order))
-            for name, column in zip(self.metrics, adjusted, strict=True)
+        rows = [
+            [self.pair(i, *of) for of in zip(self.metrics, apart, strict=False)]
+            for i, apart in enumerate(self.apart)
         ]
+        columns = [self.adjusted(column) for column in zip(*rows, strict=True)]
+        return [pair for row in zip(*columns, strict=True) for pair in row]
 
-    def pair(self, i: int, metric: str, one: Difference, adjusted: float) -> Pair:
-        """The difference of pair i."""
+    def pair(self, i: int, metric: str, one: Difference) -> Pair:
+        """The difference of pair i, not adjusted."""
         a, b = (self.names[k] for k in self.order[i])
-        numbers = (one.value, one.se, one.low, one.high, one.bias, one.p)
-        return Pair(a, b, metric, *numbers, adjusted, one.mdd, one.why_not)
+        numbers = (one.value, one.se, one.low, one.high, one.bias, one.p, one.p)
+        return Pair(a, b, metric, *numbers, one.df, one.mdd, one.why_not)
 
     def classes(self) -> list[ClassPair]:
         """One `ClassPair` per pair, metric and class with objects; adjusted over the classes."""
-        rows = []
+        rows: list[ClassPair] = []
         for i, apart in enumerate(self.apart):
-            of_metric: dict[str, list[tuple[int, Difference]]] = {}
+            of_metric: dict[str, list[ClassPair]] = {}
             for (k, name), one in zip(self.cells, apart[len(self.metrics) :], strict=True):
                 if not math.isnan(one.value):
-                    of_metric.setdefault(name, []).append((k, one))
-            for metric, mine in of_metric.items():
-                adjusted = self.adjusted([one for _, one in mine])
-                for (k, _), each in zip(mine, adjusted, strict=True):
-                    pair = asdict(self.pair(i, metric, *each))
-                    rows.append(ClassPair(**pair, name=self.class_names[k], place=k))
+                    pair = asdict(self.pair(i, name, one))
+                    named = ClassPair(**pair, name=self.class_names[k], place=k)
+                    of_metric.setdefault(name, []).append(named)
+            rows += chain.from_iterable(map(self.adjusted, of_metric.values()))
         return sorted(rows, key=lambda one: (_last(one.p_adjusted), -abs(one.difference)))
 
-    def adjusted(self, apart: Sequence[Difference]) -> list[tuple[Difference, float]]:
-        """Differences with their adjusted p-values; missing ones are not counted."""
-        p = [one.p for one in apart]
+    def adjusted(self, pairs: Sequence[AnyPair]) -> list[AnyPair]:
+        """Pairs with adjusted p-values; missing ones are not counted."""
+        p = [one.p for one in pairs]
         rule = multiple.bh if self.adjust == "bh" else multiple.holm
-        return list(zip(apart, p if self.adjust == "none" else rule(p), strict=True))
+        fixed = p if self.adjust == "none" else rule(p)
+        return [replace(one, p_adjusted=p) for one, p in zip(pairs, fixed, strict=True)]
 
     def leaderboard(self, pairs: Sequence[Pair]) -> list[tuple[str, float, str]]:
         """The detectors by the first metric, with a letter per group without differences."""
@@ -329,9 +321,9 @@ class Maker:
         """Caveats."""
         if self.units.n >= LEAST_OF_TEST:
             return ()
-        least, lacking = LEAST_OF_TEST, "p-values"
-        if self.units.n < LEAST_UNITS:
-            least, lacking = LEAST_UNITS, "intervals and p-values"
+        few = self.units.n < LEAST_UNITS
+        least = LEAST_UNITS if few else LEAST_OF_TEST
+        lacking = "intervals and p-values" if few else "p-values"
         text = f"{self.units.noun} are fewer than {least}: too few for {lacking}"
         return (Note("few-images", text, self.units.n),)
 

@@ -22,7 +22,7 @@ from detmap.core.matching.matches import Matches
 from detmap.core.protocol import AveragePrecision, Protocol
 from detmap.core.protocol.metric_rows import POINT, MetricRow
 from detmap.core.statistics import refusals
-from detmap.core.statistics.estimates import Estimates, Rule, rule_of_ap, rule_of_best, rule_of_one
+from detmap.core.statistics.estimates import RULE_OF_BEST, Estimates, Rule, rule_of_ap, rule_of_one
 from detmap.core.statistics.sampling_units import Units
 from detmap.core.statistics.subsets import Progress, Subsets, silent
 from detmap.core.tables import Truth
@@ -30,6 +30,7 @@ from detmap.core.tables.grouping import labels
 from detmap.errors import DataError
 
 Floats = NDArray[np.float64]
+Key = tuple[tuple[int, str] | None, str]  # class, None for a metric, and name of a number
 RATIOS = ("AR", *POINT)
 MANY_POINTS = 101  # of recall: their AP is the area under the envelope but for a step
 
@@ -55,7 +56,7 @@ def evaluate_matches(
     scores: Scores,
     subsets: Subsets,
     *,
-    rows: Sequence[MetricRow] | None = None,
+    rows: Sequence[MetricRow],
     classes: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -65,16 +66,15 @@ def evaluate_matches(
     Parameters
     ----------
     scores : of all images
-    rows : of the metrics (default: those of the protocol)
+    rows : of the metrics
     classes : whether to evaluate the rows of the per-class table
     threads : number of threads; each evaluates a subset
     """
     protocol, categories = matches.protocol, matches.categories
-    rows = protocol.rows()[0] if rows is None else rows
     of_class = aggregation.class_rows(protocol) if classes else ()
     places, bare = scores.judged, replace(matches, notes=())
     smooth = _smooth(protocol.ap)
-    shown = protocol if smooth is protocol.ap else replace(protocol, ap=smooth)
+    shown = replace(protocol, ap=smooth)
 
     def numbers(of: Scores, rules: Any) -> Floats:
         means = [aggregation.mean(of, row, rules, categories) for row in rows]
@@ -85,9 +85,8 @@ def evaluate_matches(
         return numbers(curves.scores(bare.select_where(keep), smooth, threads=1), shown)
 
     value = numbers(scores, protocol)
-    whole = value
-    if smooth is not protocol.ap:
-        whole = numbers(curves.scores(matches, smooth, threads=threads), shown)
+    by_area = smooth is not protocol.ap
+    whole = numbers(curves.scores(matches, smooth, threads=threads), shown) if by_area else value
     parts = _each_subset(evaluate, list(subsets.keep), len(value), threads, progress)
     listed = tuple(_rules(matches, scores, rows, of_class, subsets.units))
     cells = [(int(k), row.name) for row in of_class for k in places]
@@ -101,6 +100,7 @@ def evaluate_result(
     subsets: Subsets,
     n_units: Mapping[int, int],
     *,
+    effective: float = math.inf,
     searched: Container[str] = (),
     progress: Progress | None = None,
 ) -> Evaluated:
@@ -110,40 +110,35 @@ def evaluate_result(
     ----------
     whole : its `metrics`, `per_class` and `select` are read
     n_units : units with an object, by id of the class
+    effective : of `effective_units`, of all classes
     searched : names of the numbers of `at_best_score`
     """
-    names, rows = tuple(whole.metrics), _rows(whole)
-    cells = [(k, name) for k, row in enumerate(rows.values()) for name in row]
-    keys = list(rows)
-
-    def numbers(of: Any) -> Floats:
-        its = _rows(of)
-        metrics = [of.metrics.get(name, math.nan) for name in names]
-        found = [its.get(keys[k], {}).get(name, math.nan) for k, name in cells]
-        return np.array([*metrics, *found], dtype=np.float64)
+    known, units = _numbers(whole), subsets.units
+    place = {(row["id"], row["name"]): k for k, row in enumerate(whole.per_class)}
 
     def evaluate(ids: NDArray[Any]) -> Floats:
         try:
-            return numbers(whole.select(ids))
+            its = _numbers(whole.select(ids))
         except DataError:  # such as equal scores that cannot be scaled: undefined on this subset
-            return np.full(len(value), np.nan)
+            its = {}
+        return np.array([its.get(key, math.nan) for key in known])
 
-    value = numbers(whole)
+    value = np.array([*known.values()], dtype=np.float64)
     parts = _each_subset(evaluate, subsets.ids(image_ids), len(value), 1, progress)
-    m = np.array([n_units.get(key[0], 0) for key in keys], dtype=np.int64)
-    there, units = m[m > 0], subsets.units
-    rule = rule_of_ap(len(there))
+    m = np.array([n_units.get(key, 0) for key, _ in place], dtype=np.int64)
+    there = m[m > 0]
+    mean = rule_of_ap(len(there))._replace(effective=effective)
     if len(there) == 1:
-        rule = _alone(rule, int(there[0]), units)
+        mean = _alone(mean, int(there[0]), units)
     else:
-        rule = rule.refused(refusals.refuse_mean(np.ones(len(m)), m, units))
-    rules = [rule.refused(_search(name in searched, units)) for name in names]
-    rules += [
-        _alone(rule_of_one(), int(m[k]), units, _search(name in searched, units))
-        for k, name in cells
-    ]
+        mean = mean.refused(refusals.refuse_mean(np.ones(len(m)), m, units))
+    rules = []
+    for of, name in known:
+        rule = mean if of is None else _alone(rule_of_one(), int(m[place[of]]), units)
+        rules.append(rule.refused(_search(name in searched, units)))
+    cells = [(place[of], name) for of, name in known if of is not None]
     estimates = Estimates(value, value, parts, subsets, tuple(rules))
-    return Evaluated(names, tuple(cells), estimates)
+    return Evaluated(tuple(whole.metrics), tuple(cells), estimates)
 
 
 def _each_subset(
@@ -205,6 +200,10 @@ def _rules(
         rule = rule_of_ap(n, step_of(row, n) * (row.kind == "AP"))
         if row.kind in RATIOS:
             rule = _ratio(row, protocol)
+        effective = effective_units(
+            matches, protocol.subset(row.subset), shares * (here > 0), units
+        )
+        rule = rule._replace(effective=effective)
         if n == 1 and protocol.mean.undefined == "skip":
             yield alone(row, rule, int(here.max()))
             continue
@@ -224,7 +223,7 @@ def _rules(
 def _ratio(row: MetricRow, protocol: Protocol) -> Rule:
     """The rule of recall, and of precision and F1 at a score."""
     best = row.kind == "F1" and protocol.operating.rule != "above"
-    return rule_of_best() if best else Rule()
+    return RULE_OF_BEST if best else Rule()
 
 
 def at_best_score(protocol: Protocol) -> set[str]:
@@ -246,9 +245,13 @@ def _alone(rule: Rule, m: int, units: Units, *reasons: str) -> Rule:
 def units_of_classes(matches: Matches, units: Units) -> NDArray[np.int64]:
     """(A, K) units with an object of each class, of those in the denominator of recall."""
     label, unit = labels(matches.obj_off), units.of_image[matches.obj_image]
-    every = matches.protocol.ap.recall_over != "counted"
-    cells = [_cells(label[some], unit[some], units.n)[0] for some in matches.counted.T | every]
+    cells = [_cells(label[some], unit[some], units.n)[0] for some in _in_recall(matches).T]
     return np.array([np.bincount(of, minlength=len(matches.categories)) for of in cells])
+
+
+def _in_recall(matches: Matches) -> NDArray[np.bool_]:
+    """(N, A) the objects in the denominator of recall."""
+    return matches.counted | (matches.protocol.ap.recall_over != "counted")
 
 
 def _cells(
@@ -257,6 +260,23 @@ def _cells(
     """The class of each pair of a class and a place, and how many objects it has."""
     cell, count = np.unique(label.astype(np.int64) * n_places + place, return_counts=True)
     return cell // max(1, n_places), count
+
+
+def effective_units(matches: Matches, subset: int, shares: Floats, units: Units) -> float:
+    """(sum w)^2 / sum w^2 of the shares w of the units in a mean over classes; a unit's share in a
+    class is that of the objects.
+
+    Parameters
+    ----------
+    shares : (K,) weight of each class in the mean
+
+    Source: Kish 1965, Survey Sampling: the effective sample size.
+    """
+    counted = _in_recall(matches)[:, subset]
+    label, image = labels(matches.obj_off)[counted], matches.obj_image[counted]
+    n = np.bincount(label, minlength=len(shares))
+    w = np.bincount(units.of_image[image], (shares / np.maximum(n, 1))[label], units.n)
+    return float(w.sum() ** 2 / np.square(w).sum()) if w.any() else math.inf
 
 
 def evenness(matches: Matches, subset: int, limit: int, units: Units) -> Floats:
@@ -282,11 +302,10 @@ def units_of_truth(truth: Truth, units: Units) -> dict[int, int]:
     return dict(zip(np.asarray(truth.categories.ids).tolist(), m.tolist(), strict=True))
 
 
-def _rows(result: Any) -> dict[tuple[int, str], dict[str, float]]:
-    """The fractions of the per-class table, by id and name."""
-    return {
-        (row["id"], row["name"]): {
-            name: value for name, value in row.items() if isinstance(value, float)
-        }
-        for row in result.per_class
-    }
+def _numbers(result: Any) -> dict[Key, float]:
+    """The metrics, then the fractions of the per-class table by id and name of the class."""
+    found: dict[Key, float] = {(None, name): value for name, value in result.metrics.items()}
+    for row in result.per_class:
+        of = row["id"], row["name"]
+        found |= {(of, name): value for name, value in row.items() if isinstance(value, float)}
+    return found

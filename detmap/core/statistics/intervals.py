@@ -21,7 +21,7 @@ from detmap.core.statistics.subsets import EVALUATIONS, Subsets, subsets
 from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
 
-METHOD, VERSION = "jackknife", 5
+METHOD, VERSION = "jackknife", 6
 HEADER = ("value", "SE", "low", "high", "bias")
 OUTSIDE = "+"
 
@@ -152,12 +152,6 @@ def intervals(found: Evaluated, names: Sequence[str], level: float, seed: int) -
         classes[k][name] = one
     outside = add_integers(one.outside for one in metrics.values())
     text = "values are outside of their intervals, which are corrected for bias"
-    return Intervals(
-        metrics,
-        dict(zip(names, classes, strict=True)),
-        seed,
-        level,
-        found.estimates.subsets.units,
-        (Note("outside-interval", text, outside),) if outside else (),
-        tuple(classes),
-    )
+    notes = (Note("outside-interval", text, outside),) if outside else ()
+    of_class, units = dict(zip(names, classes, strict=True)), found.estimates.subsets.units
+    return Intervals(metrics, of_class, seed, level, units, notes, tuple(classes))

@@ -64,9 +64,8 @@ def refuse_uneven(even: float, limit: int, units: Units) -> str:
     ----------
     even : evenness of the objects on the units, from 0 to 1, mean of the classes
     """
-    if even >= LEAST_EVEN + 1 / math.sqrt(units.n):
-        return ""
-    return reason("uneven", units, limit=limit)
+    enough = even >= LEAST_EVEN + 1 / math.sqrt(units.n)
+    return "" if enough else reason("uneven", units, limit=limit)
 
 
 def refuse_mean(shares: NDArray[np.float64], m: NDArray[np.int64], units: Units) -> str:

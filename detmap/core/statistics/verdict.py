@@ -15,6 +15,7 @@ from detmap.errors import counted
 
 if TYPE_CHECKING:
     from detmap.core.statistics.comparison import Comparison, Pair
+    from detmap.core.statistics.estimates import Interval
 
 DIFFERENCE = ("difference", "SE", "low", "high", "p", "adjusted p", "MDD")
 MDD = "MDD: minimum detectable difference: the test detects it with a power of 80 %"
@@ -62,14 +63,9 @@ def _points(fraction: float) -> str:
 
 def _decisive(comparison: Comparison) -> Pair:
     """The pair of the verdict: baseline and new; of several the best and the second best."""
-    first = comparison.pairs[0]
-    best = [name for name, *_ in comparison.leaderboard[:2]]
-    if len(comparison.names) == 2 or len(best) < 2:
-        return first
-    metric = first.metric
-    return next(
-        each for each in comparison.pairs if each.metric == metric and {each.a, each.b} == {*best}
-    )
+    first, best = comparison.pairs[0], {name for name, *_ in comparison.leaderboard[:2]}
+    mine = (each for each in comparison.pairs if each.metric == first.metric)
+    return next((each for each in mine if {each.a, each.b} == best), first)
 
 
 def verdict_tables(comparison: Comparison) -> list[Table]:
@@ -101,14 +97,10 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     if lacking:
         of, why = counted(len(lacking), "class"), lacking[0].why_not
         lines.insert(0, f"{first} of {of} has no interval ({why}): see --table classes")
-    changed = Table(
-        "classes that changed most" + f", p adjusted by {comparison.adjust}" * tested,
-        ("class", "metric", "change", f"{level} low", "high", "adjusted p"),
-        tuple((each.name, each.metric, *_change(each, each.p_adjusted)) for each in moved),
-        tuple(lines),
-        name="changed",
-    )
-    return [metrics, _full(changed)]
+    title = "classes that changed most" + f", p adjusted by {comparison.adjust}" * tested
+    header = ("class", "metric", "change", f"{level} low", "high", "adjusted p")
+    rows = [(each.name, each.metric, *_change(each, each.p_adjusted)) for each in moved]
+    return [metrics, _full(Table(title, header, tuple(rows), tuple(lines), name="changed"))]
 
 
 def better(comparison: Comparison) -> str | None:
@@ -121,12 +113,7 @@ def better(comparison: Comparison) -> str | None:
 
 
 def _change(pair: Pair, p: float) -> tuple[Cell, ...]:
-    return pair.difference, pair.low, pair.high, _p_cell(p)
-
-
-def _p_cell(p: float) -> PValue | None:
-    """The cell of a p-value, which may be undefined."""
-    return None if math.isnan(p) else PValue(p)
+    return pair.difference, pair.low, pair.high, PValue(p)
 
 
 def _full(table: Table) -> Table:
@@ -159,23 +146,21 @@ def paper_table(comparison: Comparison, style: Style) -> Table:
             values = [each for each in comparison.values[metric] if not math.isnan(each)]
             best = (min if metric in lower else max)(values, default=math.nan)
             value, own = comparison.values[metric][i], comparison.intervals[metric][i]
-            text = _with_interval((value, own.low, own.high), style)
+            text = _with_interval(value, own, style)
             cells.append(Bold(text) if value == best else text)
         rows.append(tuple(cells))
     for name in others:
         mine = [pairs[name, metric] for metric in metrics]
-        changes = [
-            _with_interval((each.difference, each.low, each.high), style, "+") for each in mine
-        ]
+        changes = [_with_interval(each.difference, each, style, "+") for each in mine]
         rows.append((f"{name} - {first}", *changes))
     below = f"in parentheses: {100 * (1 - comparison.alpha):g} % intervals"
     lines = (below, comparison.signature)
     return Table("", ("detector", *metrics), tuple(rows), lines, name="detectors")
 
 
-def _with_interval(numbers: tuple[float, float, float], style: Style, sign: str = "") -> str:
-    value, low, high = (_number(each, style, sign) for each in numbers)
-    return value if math.isnan(numbers[1]) else f"{value} ({low} to {high})"
+def _with_interval(value: float, of: Interval | Pair, style: Style, sign: str = "") -> str:
+    text, low, high = (_number(each, style, sign) for each in (value, of.low, of.high))
+    return text if math.isnan(of.low) else f"{text} ({low} to {high})"
 
 
 def _number(value: float, style: Style, sign: str = "") -> str:
@@ -189,13 +174,9 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     """Tables of the leaderboard, the pairs, and the classes that changed most."""
     first, second, *others = comparison.names
     board, metric = comparison.leaderboard, comparison.pairs[0].metric
-    leaderboard = Table(
-        f"leaderboard by {metric}, {comparison.units.counted()}",
-        ("detector", metric, "group"),
-        board,
-        ("detectors with a common letter do not differ significantly",) * bool(board[0][2]),
-        name="leaderboard",
-    )
+    title = f"leaderboard by {metric}, {comparison.units.counted()}"
+    told = ("detectors with a common letter do not differ significantly",) * bool(board[0][2])
+    leaderboard = Table(title, ("detector", metric, "group"), board, told, name="leaderboard")
     keys = ("a", "b") if others else ()
     which = "all pairs, b minus a" if others else f"{second} minus {first}"
     level = f"{100 * (1 - comparison.alpha):g} % intervals, test {comparison.test}"
@@ -217,15 +198,8 @@ def _differences(
     rows = []
     for one in pairs:
         named = (getattr(one, "name" if key == "class" else key) for key in keys)
-        numbers = (
-            one.difference,
-            one.se,
-            one.low,
-            one.high,
-            _p_cell(one.p),
-            _p_cell(one.p_adjusted),
-        )
-        rows.append((*named, one.metric + MARK * bool(one.why_not), *numbers, one.mdd))
+        name_of, p = one.metric + MARK * bool(one.why_not), (PValue(one.p), PValue(one.p_adjusted))
+        rows.append((*named, name_of, one.difference, one.se, one.low, one.high, *p, one.mdd))
     return Table(title, (*keys, "metric", *DIFFERENCE), tuple(rows), tuple(lines), name=name)
 
 
