@@ -101,7 +101,9 @@ def test_effective_units_are_few_where_few_images_have_many_of_the_objects() -> 
     assert effective_units(matches, 0, np.zeros(3), of) == math.inf
 
 
-@pytest.mark.parametrize("protocol", ["coco-bbox", "ultralytics-8.4"])
+@pytest.mark.parametrize(
+    "protocol", ["coco-bbox", pytest.param("ultralytics-8.4", marks=pytest.mark.slow)]
+)
 def test_crowded_images_lower_the_degrees_of_freedom_of_a_comparison(protocol: str) -> None:
     """Protocols that order all detections together are evaluated by another way."""
     truth, found = crowd(120)

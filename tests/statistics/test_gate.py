@@ -87,6 +87,13 @@ def test_without_a_standard_error_the_margin_decides(kind: str, se: float) -> No
     assert undefined == gates.Verdict(False, "FAIL: mAP is undefined")
 
 
+@pytest.mark.parametrize(("kind", "side"), [("fail-if-drop", -1), ("require-within", 1)])
+def test_a_gate_has_the_degrees_of_freedom_of_its_pair(kind: str, side: int) -> None:
+    edge = 2 + side * 2.919985580353724  # the quantile of 0.95 with 2 degrees of freedom
+    assert judge(Gate(kind, edge + 1e-6), df=2).passed
+    assert not judge(Gate(kind, edge - 1e-6), df=2).passed
+
+
 @pytest.mark.parametrize("kind, edge", [("fail-if-drop", 2 - T), ("require-within", 2 + T)])
 def test_a_rise_of_a_miss_rate_is_a_drop(kind: str, edge: float) -> None:
     for metric in ("MR50", "MR-2"):
