@@ -126,12 +126,10 @@ def known(result: Result, arguments: argparse.Namespace) -> Known:
     made, ties, signature, tables = None, {}, result.signature, []
     threads = getattr(arguments, "threads", None)
     if arguments.ci is not None:
-        from detmap.core.statistics.interval_tables import metric_tables
-
         made = _intervals(result, arguments.ci, **given, threads=threads)
         signature = f"{signature}|{made.signature}"
         per_class = arguments.per_class or arguments.table == "class-intervals"
-        tables += metric_tables(made, per_class)
+        tables += made.tables(per_class=per_class)
     if arguments.ties:
         from detmap.core.statistics.ties import tie_table
 

@@ -39,6 +39,16 @@ def error_of_difference(
     return math.sqrt(square + step**2 + bias**2)
 
 
+def effective_units(counts: list[list[int]]) -> float:
+    """1 / sum w^2 of the mean shares w of the units in the objects of each class; `counts` has a
+    row per unit and a column per class.
+    """
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+    there = [k for k, n in enumerate(totals) if n]
+    shares = [sum(row[k] / totals[k] for k in there) / len(there) for row in counts]
+    return 1 / math.fsum(w * w for w in shares)
+
+
 def logit_bounds(value: float, bias: float, error: float, q: float) -> tuple[float, float]:
     """Bounds on the logit scale, far from 0 and 1."""
     center = value - bias

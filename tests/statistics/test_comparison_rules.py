@@ -15,11 +15,11 @@ from detmap.core.statistics.comparison import Comparison, Maker
 from detmap.core.statistics.estimates import Estimates, Interval, Rule
 from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.formulas import multiple_comparisons as multiple
-from detmap.core.statistics.interval_tables import comparison_tables, metric_tables
 from detmap.core.statistics.intervals import Intervals
 from detmap.core.statistics.sampling_units import units
 from detmap.core.statistics.subsets import subsets
 from detmap.core.statistics.ties import Tied, tie_table
+from detmap.core.statistics.verdict import comparison_tables
 
 NAN = math.nan
 VALUES = {"x": (0.5, 0.6, 0.2, 0.7), "y": (0.6, 0.6, 0.4, 0.7), "z": (0.44, 0.7, 0.2, 0.7)}
@@ -64,6 +64,7 @@ def test_pairs_are_differences_of_the_estimates() -> None:
         apart = evaluated(one.b).estimates.differences(evaluated(one.a).estimates)[q]
         own = one.difference, one.se, one.low, one.high, one.bias, one.p, one.mdd, one.why_not
         its = apart.value, apart.se, apart.low, apart.high, apart.bias, apart.p, apart.mdd
+        assert one.df == apart.df == 24
         assert str(own) == str((*its, apart.why_not))
     assert [one.why_not for one in of.pairs()] == ["", "few"] * 3
     assert of.values()["AP"] == (0.5, 0.6, 0.44)
@@ -183,7 +184,7 @@ def test_the_tables_of_two_detectors() -> None:
     assert pairs.header == header
     assert [row[0] for row in pairs.rows] == ["AP", "AR*"]
     assert pairs.rows[0][5:7] == (found.pairs[0].p, found.pairs[0].p_adjusted)
-    assert pairs.rows[1][5:7] == (None, None)
+    assert str(pairs.rows[1][5:7]) == "(nan, nan)"
     assert pairs.lines[0].startswith("MDD: minimum detectable difference")
     assert pairs.lines[1].startswith("low, high and p: per row; adjusted p")
     assert pairs.lines[2].startswith("a difference of ")
@@ -240,7 +241,7 @@ def intervals() -> Intervals:
 
 
 def test_the_table_of_intervals() -> None:
-    (table,) = metric_tables(intervals(), False)
+    (table,) = intervals().tables()
     assert table.title == (
         "90 % intervals, 1,234 images: jackknife, corrected for the small-sample bias"
     )
@@ -252,10 +253,10 @@ def test_the_table_of_intervals() -> None:
         "* no interval: few (and 2 more rows)",
     )
     some = dict(islice(intervals().metrics.items(), 4))
-    assert metric_tables(replace(intervals(), metrics=some), False)[0].lines[1] == (
+    assert replace(intervals(), metrics=some).tables()[0].lines[1] == (
         "* no interval: few (and 1 more row)"
     )
-    _, classes = metric_tables(intervals(), True)
+    _, classes = intervals().tables(per_class=True)
     assert classes.title == "90 % intervals, 1,234 images, per class"
     assert classes.rows == (("cat", "AP", 0.5, 0.02, 0.46, 0.54, 0.001),)
     assert classes.lines == ()

@@ -17,6 +17,7 @@ from detmap.core.statistics.subsets import SPLITS, subsets
 from tests.reference import jackknife as reference
 
 AP = rule_of_ap(4)
+DEGREE = 3  # effective units
 
 
 def estimates(
@@ -85,6 +86,23 @@ def test_a_difference_is_that_of_plain_loops() -> None:
     assert (one.p < 0.05) == (one.low > 0 or one.high < 0)
     (back,) = before.differences(after)
     assert (back.value, back.p) == pytest.approx((-one.value, one.p))
+
+
+def test_few_effective_units_have_few_degrees_of_freedom() -> None:
+    """Student's distribution has closed forms for 2 degrees of freedom."""
+    before, after = (estimates(mean_of(VALUES[k:]), 150) for k in (0, 150))
+    (many,) = after.differences(before)
+    few = [replace(of, rules=(AP._replace(effective=2.0 * DEGREE),)) for of in (before, after)]
+    (one,) = few[1].differences(few[0])
+    t = abs(one.value - one.bias / 2) / one.se
+    assert (many.df, one.df, one.se) == (24, 2, many.se)
+    assert one.p == pytest.approx(1 - t / math.sqrt(2 + t * t))
+    assert (one.high - one.low) / 2 == pytest.approx(4.302652729911275 * one.se)
+    assert one.mdd - one.se * 4.302652729911275 == pytest.approx(0.8416212335729143 * one.se)
+    (least,) = after.differences(replace(before, rules=(AP._replace(effective=1.0),)))
+    assert least.df == 24  # that of the second detector; both see the same objects
+    (least,) = replace(after, rules=(AP._replace(effective=1.0),)).differences(before)
+    assert least.df == 1
 
 
 def test_half_of_a_bias_is_subtracted_and_all_of_it_is_error() -> None:

@@ -10,6 +10,7 @@ import pytest
 import detmap
 from detmap.core.curves import aggregation
 from detmap.core.statistics.evaluations import (
+    effective_units,
     evaluate_matches,
     evaluate_result,
     evenness,
@@ -18,6 +19,7 @@ from detmap.core.statistics.evaluations import (
 )
 from detmap.core.statistics.sampling_units import units
 from detmap.core.statistics.subsets import subsets
+from tests.reference import jackknife as reference
 from tests.statistics.drawn_matches import draw
 from tests.statistics.goldens import INTEGRATORS
 from tests.support import builders as make
@@ -82,6 +84,43 @@ def test_units_with_an_object_of_each_class() -> None:
                 mine = slice(matches.obj_off[k], matches.obj_off[k + 1])
                 some = matches.obj_image[mine][matches.counted[mine, a]]
                 assert found[a, k] == len({int(of.of_image[i]) for i in some})
+
+
+def test_effective_units_are_few_where_few_images_have_many_of_the_objects() -> None:
+    matches = draw(7, 30)
+    for groups in (None, {i: i // 4 for i in range(30)}):
+        of = units(matches.image_ids, groups)
+        counts = np.zeros((of.n, 3), int)
+        label = np.repeat(np.arange(3), np.diff(matches.obj_off))
+        some = matches.counted[:, 0]
+        np.add.at(counts, (of.of_image[matches.obj_image[some]], label[some]), 1)
+        found = effective_units(matches, 0, np.ones(3), of)
+        assert found == pytest.approx(reference.effective_units(counts.tolist()))
+        of_one = effective_units(matches, 0, np.array([0.0, 2.0, 0.0]), of)
+        assert of_one == pytest.approx(reference.effective_units(counts[:, 1:2].tolist()))
+    assert effective_units(matches, 0, np.zeros(3), of) == math.inf
+
+
+@pytest.mark.parametrize(
+    "protocol", ["coco-bbox", pytest.param("ultralytics-8.4", marks=pytest.mark.slow)]
+)
+def test_crowded_images_lower_the_degrees_of_freedom_of_a_comparison(protocol: str) -> None:
+    """Protocols that order all detections together are evaluated by another way."""
+    truth, found = crowd(120)
+    first = detmap.compare(truth, found, found, protocol=protocol).pairs[0]
+    assert first.df == 24
+    crowded_image = np.repeat(np.arange(120), np.where(np.arange(120) < 3, 40, 1))
+    boxes = np.tile([[0.0, 0, 20, 20]], (len(crowded_image), 1)) + np.arange(len(crowded_image))[
+        :, None
+    ] * [30, 0, 0, 0]
+    truth = detmap.truth_from_arrays(crowded_image, np.ones(len(boxes), int), boxes)
+    found = detmap.detections_from_arrays(
+        truth, crowded_image, np.ones(len(boxes), int), boxes, np.linspace(1, 0.5, len(boxes))
+    )
+    comparison = detmap.compare(truth, found, found, protocol=protocol)
+    effective = reference.effective_units([[40]] * 3 + [[1]] * 117)
+    assert comparison.pairs[0].df == pytest.approx(max(1, effective / 3))
+    assert {one.df for one in comparison.classes} == {24}
 
 
 def test_evenness_is_the_share_of_equally_many_objects() -> None:

@@ -17,6 +17,7 @@ T = 1.7108820799094284  # the quantile of 0.95 with 24 degrees of freedom
 def judge(gate: Gate, alpha: float = 0.05, **changes: Any) -> gates.Verdict:
     """Of a drop of 2 points, with a standard error of 1."""
     columns = {"metric": "mAP", "difference": -0.02, "se": 0.01, "bias": 0.0, "mdd": 0.03}
+    columns["df"] = 24
     columns |= dict.fromkeys(("low", "high", "p", "p_adjusted"), math.nan)
     columns |= {"a": "base", "b": "new", "why_not": ""} | changes
     pair, half, other = (
@@ -29,7 +30,6 @@ def judge(gate: Gate, alpha: float = 0.05, **changes: Any) -> gates.Verdict:
         pairs=[pair, half, other],
         classes=[dog, one],
         units=SimpleNamespace(n=1000, noun="images", counted=lambda: "1,000 images"),
-        degrees=24,
         images_needed=lambda pair, drop: math.ceil(1000 * (pair.mdd / drop) ** 2),
     )
     return gates.judge(comparison, gate, alpha)
@@ -85,6 +85,13 @@ def test_without_a_standard_error_the_margin_decides(kind: str, se: float) -> No
     assert not judge(Gate(kind, 1.0), difference=-0.0101, se=se).passed
     undefined = judge(Gate(kind, 1.0), difference=math.nan, se=se)
     assert undefined == gates.Verdict(False, "FAIL: mAP is undefined")
+
+
+@pytest.mark.parametrize(("kind", "side"), [("fail-if-drop", -1), ("require-within", 1)])
+def test_a_gate_has_the_degrees_of_freedom_of_its_pair(kind: str, side: int) -> None:
+    edge = 2 + side * 2.919985580353724  # the quantile of 0.95 with 2 degrees of freedom
+    assert judge(Gate(kind, edge + 1e-6), df=2).passed
+    assert not judge(Gate(kind, edge - 1e-6), df=2).passed
 
 
 @pytest.mark.parametrize("kind, edge", [("fail-if-drop", 2 - T), ("require-within", 2 + T)])

@@ -17,7 +17,7 @@ from detmap.analysis.diagnosis.image_sums import tally
 from detmap.analysis.diagnosis.olrp import overlap_taken
 from detmap.analysis.diagnosis.operating_sweep import Point, found_from
 from detmap.analysis.diagnosis.ranked_lists import ranked, tie_order
-from detmap.core.statistics.estimates import Estimates, Rule, rule_of_best, rule_of_deviations
+from detmap.core.statistics.estimates import RULE_OF_BEST, RULE_OF_DEVIATIONS, Estimates, Rule
 from detmap.core.statistics.refusals import reason, refuse_class
 from detmap.core.statistics.subsets import Subsets
 
@@ -107,7 +107,7 @@ def best(diagnosis: Diagnosis, point: Point) -> Part:
     lists = _Lists(diagnosis, [point], *everything)
     n_units = np.full(3, len(np.union1d(lists.cases.image, lists.objects.image)))
     values, of = lists.values[:, 0], lambda weights: lists.best(weights)[:, 0]
-    return Part(values, of, n_units, rule_of_best(), AT_BEST)
+    return Part(values, of, n_units, RULE_OF_BEST, AT_BEST)
 
 
 def classes(
@@ -132,7 +132,7 @@ def classes(
     with_rows = np.append(lists.n_listed[chosen], len(np.unique(lists.cases.image)))
     n_units = np.concatenate([with_rows, on, on])
     values, refused = with_mean(lists.values), np.repeat(AT_BEST, len(chosen) + 1).tolist()
-    return Part(values, lambda w: with_mean(lists.best(w)), n_units, rule_of_best(), refused)
+    return Part(values, lambda w: with_mean(lists.best(w)), n_units, RULE_OF_BEST, refused)
 
 
 class _Lists:
@@ -216,7 +216,7 @@ def calibrated(diagnosis: Diagnosis, bins: Bins) -> Part:
         return np.stack(found)
 
     n_units, refused = np.full(4, len(np.unique(image))), ("", *["deviations"] * 3)
-    return Part(_once(evaluate, n_images), evaluate, n_units, rule_of_deviations(), refused)
+    return Part(_once(evaluate, n_images), evaluate, n_units, RULE_OF_DEVIATIONS, refused)
 
 
 def localised(diagnosis: Diagnosis) -> Part:
@@ -279,7 +279,7 @@ def least_lrp(diagnosis: Diagnosis) -> Part:
         return ratio(np.where(known, found, 0.0).sum(axis=0), known.sum(axis=0).astype(float))
 
     n_units = np.full(4, len(np.unique(objects.image)))
-    return Part(_once(evaluate, n_images), evaluate, n_units, rule_of_best())
+    return Part(_once(evaluate, n_images), evaluate, n_units, RULE_OF_BEST)
 
 
 def _out(diagnosis: Diagnosis) -> NDArray[np.bool_]:

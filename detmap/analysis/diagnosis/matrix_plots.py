@@ -27,13 +27,8 @@ def plot(
     Parameters
     ----------
     names : n names
-    path : .png, .svg or .pdf file to write too
-    ax : Matplotlib axes to draw in
-    normalize : whether to divide each row by its sum
 
-    Raises
-    ------
-    DetmapError : another suffix, no matplotlib, or the write fails
+    The others and the errors are those of `Confusion.plot`.
     """
     if path is not None:
         plots.check(Path(path))

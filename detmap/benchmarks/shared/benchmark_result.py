@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.base.locks import cached_property
 from detmap.core.base.reprs import outline
@@ -18,6 +17,7 @@ from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol
 from detmap.core.results.json_content import json_content
+from detmap.core.results.resampled import Resampled
 from detmap.core.results.result_tables import class_table, count_lines
 from detmap.core.results.signature import signature
 from detmap.core.tables import Detections, Note, Truth, fixes
@@ -28,7 +28,6 @@ from detmap.errors import DetmapError
 if TYPE_CHECKING:
     from detmap.core.results.findings import Findings
     from detmap.core.statistics.evaluations import Evaluated
-    from detmap.core.statistics.intervals import Intervals
     from detmap.core.statistics.subsets import Subsets
 
 
@@ -51,7 +50,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class BenchmarkResult(MetricAccess, Tabular):
+class BenchmarkResult(MetricAccess, Resampled, Tabular):
     """The return value of `detmap.evaluate` for a benchmark with a rule of its own.
 
     It has the metrics, intervals, tables and text of `detmap.Result`. What needs the matches of the
@@ -148,37 +147,15 @@ class BenchmarkResult(MetricAccess, Tabular):
         part = selection.part(self.truth, self.detections, image_ids, None)
         return own_rules.evaluate(*part, self.protocol)
 
-    def intervals(
-        self,
-        level: float = 0.95,
-        seed: int = 0,
-        groups: Mapping[Any, Any] | str | Path | None = None,
-        *,
-        method: str = "jackknife",
-        threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Intervals:
-        """Computes standard error, bias and confidence interval of every metric and class.
-
-        Parameters and errors are those of `detmap.Result.intervals`.
-        """
-        from detmap.core.statistics import intervals
-
-        dealt = intervals.sample(
-            self.truth.images.ids,
-            self.truth,
-            level=level,
-            seed=seed,
-            groups=groups,
-            method=method,
-            progress=progress,
-        )
-        found = self.evaluate_subsets(dealt, progress=progress)
-        names = [str(row["name"]) for row in self.per_class]
-        return intervals.intervals(found, names, level, seed)
+    def _sampled(self) -> tuple[NDArray[Any], Truth, Sequence[str]]:
+        return self.truth.images.ids, self.truth, [str(row["name"]) for row in self.per_class]
 
     def evaluate_subsets(
-        self, subsets: Subsets, *, progress: Callable[[int, int], None] | None = None
+        self,
+        subsets: Subsets,
+        *,
+        threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Evaluated:
         """Returns every number of the result on subsets of the images; see `intervals`."""
         from detmap.core.statistics import evaluations

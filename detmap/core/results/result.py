@@ -23,6 +23,7 @@ from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.metric_rows import LRP, MetricRow
 from detmap.core.results import result_notes
+from detmap.core.results.resampled import Resampled
 from detmap.core.results.signature import signature
 from detmap.core.tables import Note, fixes
 from detmap.core.tables.digests import digest_of
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(MetricAccess, Tabular):
+class Result(MetricAccess, Resampled, Tabular):
     """The return value of `detmap.evaluate`; ``print(result)`` shows it.
 
     A mapping from metric to value: ``result["AP"]``, ``"AP50" in result``, ``dict(result)``.
@@ -282,49 +283,10 @@ class Result(MetricAccess, Tabular):
         limit = self.protocol.max_dets()[-1] if max_dets is None else max_dets
         return class_scores.whole_curve(self.matches, k, a, t, limit, self.weights)
 
-    @proposes_arguments
-    def intervals(
-        self,
-        level: float = 0.95,
-        seed: int = 0,
-        groups: Mapping[Any, Any] | str | Path | None = None,
-        *,
-        method: str = "jackknife",
-        threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Intervals:
-        """Computes standard error, bias and confidence interval of every metric and class.
-
-        Every number is evaluated on 57 subsets of the images (docs/statistics.md).
-
-        Parameters
-        ----------
-        level : confidence level
-        seed : of the random subsets
-        groups : groups of dependent images (for example, frames of one video), as a mapping from
-            image to group or a CSV file ``image,group``
-        method : ``jackknife``
-        threads : number of threads; has no effect on the result
-        progress : called with the numbers of finished and of all evaluations
-
-        Raises
-        ------
-        DataError : invalid level, seed or method; images without a group
-        """
-        from detmap.core.statistics import intervals
-
+    def _sampled(self) -> tuple[NDArray[Any], Truth | None, Sequence[str]]:
         matches = self._unweighted("intervals")
-        dealt = intervals.sample(
-            matches.image_ids,
-            None if self.matched is None else self.matched[0],
-            level=level,
-            seed=seed,
-            groups=groups,
-            method=method,
-            progress=progress,
-        )
-        found = self.evaluate_subsets(dealt, threads=threads, progress=progress)
-        return intervals.intervals(found, matches.categories.names, level, seed)
+        truth = None if self.matched is None else self.matched[0]
+        return matches.image_ids, truth, matches.categories.names
 
     def evaluate_subsets(
         self,
@@ -347,9 +309,16 @@ class Result(MetricAccess, Tabular):
             of_class = evaluations.units_of_classes(matches, subsets.units)
             main, ids = of_class[self.protocol.subset()], np.asarray(matches.categories.ids)
             n_units = dict(zip(ids.tolist(), main.tolist(), strict=True))
-            searched = evaluations.at_best_score(self.protocol)
             return evaluations.evaluate_result(
-                self, matches.image_ids, subsets, n_units, searched=searched, progress=progress
+                self,
+                matches.image_ids,
+                subsets,
+                n_units,
+                effective=evaluations.effective_units(
+                    matches, self.protocol.subset(), np.ones(len(ids)), subsets.units
+                ),
+                searched=evaluations.at_best_score(self.protocol),
+                progress=progress,
             )
         rows = (*self.rows, *more)
         return evaluations.evaluate_matches(

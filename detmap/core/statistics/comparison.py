@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,13 +19,12 @@ from detmap.core.output.cell_text import or_none
 from detmap.core.output.table import Style, Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol.protocol_digest import protocol_digest
-from detmap.core.statistics import interval_tables, verdict
-from detmap.core.statistics.estimates import Difference, Interval
+from detmap.core.statistics import verdict
+from detmap.core.statistics.estimates import Difference, Interval, plain
 from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.formulas import multiple_comparisons as multiple
 from detmap.core.statistics.refusals import LEAST_OF_TEST, LEAST_UNITS
 from detmap.core.statistics.sampling_units import Units
-from detmap.core.statistics.subsets import PARTS
 from detmap.core.tables import Note
 from detmap.errors import DataError, few
 
@@ -46,6 +45,7 @@ class Pair(ProposesNames):
     bias : small-sample bias of the difference
     p, p_adjusted : p-value of no difference; and adjusted for the number of comparisons (intervals
         are not)
+    df : degrees of freedom of the test
     mdd : minimum detectable difference: this test detects it with a power of 0.8
     why_not : why there is no interval and no test; "" if there are
     """
@@ -60,13 +60,13 @@ class Pair(ProposesNames):
     bias: float
     p: float
     p_adjusted: float
+    df: float
     mdd: float
     why_not: str
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for undefined values and an empty reason."""
-        plain = {key: or_none(value) for key, value in asdict(self).items()}
-        return {**plain, "why_not": self.why_not or None}
+        return plain(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,7 @@ class ClassPair(Pair):
 
     def to_dict(self) -> dict[str, Any]:
         """Like `Pair.to_dict`, without the index."""
-        plain = Pair.to_dict(self)
-        del plain["place"]
-        return plain
+        return {key: each for key, each in plain(self).items() if key != "place"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,8 +123,7 @@ class Comparison(Tabular):
             "schema": "detmap-comparison-1",  # docs/schemas
             "names": list(self.names),
             "metrics": {
-                metric: [None if math.isnan(x) else x for x in values]
-                for metric, values in self.values.items()
+                metric: list(map(or_none, values)) for metric, values in self.values.items()
             },
             "pairs": [pair.to_dict() for pair in self.pairs],
             "classes": [
@@ -136,10 +133,7 @@ class Comparison(Tabular):
                 {"name": name, "value": or_none(value), "groups": letters}
                 for name, value, letters in self.leaderboard
             ],
-            "alpha": self.alpha,
-            "test": self.test,
-            "adjust": self.adjust,
-            "signature": self.signature,
+            **{key: getattr(self, key) for key in ("alpha", "test", "adjust", "signature")},
             "notes": [note.to_dict() for note in self.notes],
         }
 
@@ -178,8 +172,8 @@ class Comparison(Tabular):
         ``metrics``.
         """
         metrics, *more = verdict.verdict_tables(self)
-        own = interval_tables.comparison_tables(self)
-        return [*own, *(each for each in more if each.name not in TABLES), metrics]
+        more = [each for each in more if each.name not in TABLES]
+        return [*verdict.comparison_tables(self), *more, metrics]
 
     def tables_of(self, form: str, style: Style, **options: Any) -> list[Table]:
         """Returns the tables that a format shows; the verdict is the title of the first. Markdown
@@ -193,18 +187,14 @@ class Comparison(Tabular):
 
     def __repr__(self) -> str:
         first = self.pairs[0].metric
+        level = f"{100 * (1 - self.alpha):g} %"
         changes = (
-            f"{one.metric} of {one.b} - {one.a}: {one.difference:+.4f}, "
-            f"{100 * (1 - self.alpha):g} % [{one.low:+.4f}, {one.high:+.4f}]"
+            f"{first} of {one.b} - {one.a}: {one.difference:+.4f}, "
+            f"{level} [{one.low:+.4f}, {one.high:+.4f}]"
             for one in self.pairs
             if one.metric == first
         )
         return outline(self, *changes, self.units.counted(), self.signature)
-
-    @property
-    def degrees(self) -> int:
-        """Degrees of freedom of the test."""
-        return max(1, min(PARTS, self.units.n) - 1)
 
     def images_needed(self, pair: Pair, difference: float) -> int:
         """Number of images for which `difference` would be the minimum detectable difference."""
@@ -243,6 +233,9 @@ def check(alpha: float, adjust: str) -> None:
         raise DataError("adjust", f"{adjust!r}", f"choose one of {known}")
 
 
+AnyPair = TypeVar("AnyPair", Pair, ClassPair)
+
+
 class Maker:
     """Builds a `Comparison` from the numbers of detectors on common subsets."""
 
@@ -264,10 +257,8 @@ class Maker:
 
     def values(self) -> dict[str, tuple[float, ...]]:
         """Metric to the values of all detectors."""
-        return {
-            name: tuple(float(each.estimates.value[q]) for each in self.evaluated)
-            for q, name in enumerate(self.metrics)
-        }
+        every = [each.estimates.value.tolist() for each in self.evaluated]
+        return dict(zip(self.metrics, zip(*every, strict=True), strict=False))
 
     def intervals(self) -> dict[str, tuple[Interval, ...]]:
         """Metric to the confidence intervals of all detectors."""
@@ -276,74 +267,70 @@ class Maker:
 
     def pairs(self) -> list[Pair]:
         """One `Pair` per pair of detectors and metric; p-values adjusted per metric."""
-        n = len(self.metrics)
-        columns = [self.adjusted([apart[q].p for apart in self.apart]) for q in range(n)]
-        return [
-            self.pair(i, name, one, adjusted[i])
+        rows = [
+            [self.pair(i, *of) for of in zip(self.metrics, apart, strict=False)]
             for i, apart in enumerate(self.apart)
-            for name, one, adjusted in zip(self.metrics, apart, columns, strict=False)
         ]
+        columns = [self.adjusted(column) for column in zip(*rows, strict=True)]
+        return [pair for row in zip(*columns, strict=True) for pair in row]
 
-    def pair(self, i: int, metric: str, one: Difference, adjusted: float) -> Pair:
-        """The difference of pair i."""
+    def pair(self, i: int, metric: str, one: Difference) -> Pair:
+        """The difference of pair i, not adjusted."""
         a, b = (self.names[k] for k in self.order[i])
-        numbers = (one.value, one.se, one.low, one.high, one.bias, one.p)
-        return Pair(a, b, metric, *numbers, adjusted, one.mdd, one.why_not)
+        numbers = (one.value, one.se, one.low, one.high, one.bias, one.p, one.p)
+        return Pair(a, b, metric, *numbers, one.df, one.mdd, one.why_not)
 
     def classes(self) -> list[ClassPair]:
         """One `ClassPair` per pair, metric and class with objects; adjusted over the classes."""
-        rows, n = [], len(self.metrics)
+        rows: list[ClassPair] = []
         for i, apart in enumerate(self.apart):
-            for metric in dict.fromkeys(name for _, name in self.cells):
-                of_cells = zip(self.cells, apart[n:], strict=True)
-                mine = [(k, one) for (k, name), one in of_cells if name == metric]
-                mine = [(k, one) for k, one in mine if not math.isnan(one.value)]
-                adjusted = self.adjusted([one.p for _, one in mine])
-                for (k, one), fixed in zip(mine, adjusted, strict=True):
-                    pair = self.pair(i, metric, one, fixed)
-                    rows.append(ClassPair(**asdict(pair), name=self.class_names[k], place=k))
+            of_metric: dict[str, list[ClassPair]] = {}
+            for (k, name), one in zip(self.cells, apart[len(self.metrics) :], strict=True):
+                if not math.isnan(one.value):
+                    pair = asdict(self.pair(i, name, one))
+                    named = ClassPair(**pair, name=self.class_names[k], place=k)
+                    of_metric.setdefault(name, []).append(named)
+            rows += chain.from_iterable(map(self.adjusted, of_metric.values()))
+        return sorted(rows, key=lambda one: (_last(one.p_adjusted), -abs(one.difference)))
 
-        def first_moved(one: ClassPair) -> tuple[float, float]:
-            return float(np.nan_to_num(one.p_adjusted, nan=2.0)), -abs(one.difference)
-
-        return sorted(rows, key=first_moved)
-
-    def adjusted(self, p: Sequence[float]) -> list[float]:
-        """Adjusted p-values; missing ones are not counted."""
-        if self.adjust == "none":
-            return list(p)
-        return multiple.holm(p) if self.adjust == "holm" else multiple.bh(p)
+    def adjusted(self, pairs: Sequence[AnyPair]) -> list[AnyPair]:
+        """Pairs with adjusted p-values; missing ones are not counted."""
+        p = [one.p for one in pairs]
+        rule = multiple.bh if self.adjust == "bh" else multiple.holm
+        fixed = p if self.adjust == "none" else rule(p)
+        return [replace(one, p_adjusted=p) for one, p in zip(pairs, fixed, strict=True)]
 
     def leaderboard(self, pairs: Sequence[Pair]) -> list[tuple[str, float, str]]:
         """The detectors by the first metric, with a letter per group without differences."""
-        metric, values = self.metrics[0], [each.estimates.value[0] for each in self.evaluated]
+        metric, values = self.metrics[0], [float(of.estimates.value[0]) for of in self.evaluated]
         sign = 1 if verdict.lower_is_better([metric]) else -1
-        order = sorted(
-            range(len(values)), key=lambda i: (np.nan_to_num(sign * values[i], nan=2), i)
-        )
+        order = sorted(range(len(values)), key=lambda i: _last(sign * values[i]))
         place = {self.names[i]: at for at, i in enumerate(order)}
         mine = [pair for pair in pairs if pair.metric == metric]
-        apart = {
-            (min(place[pair.a], place[pair.b]), max(place[pair.a], place[pair.b]))
-            for pair in mine
-            if pair.p_adjusted < self.alpha
-        }
-        letters = [""] * len(order)
-        if not any(pair.why_not or math.isnan(pair.p) for pair in mine):
-            for number, members in enumerate(multiple.groups(len(order), apart)):
-                for at in members:
-                    letters[at] += _letter(number)
-        return [(self.names[i], float(values[i]), letters[at]) for at, i in enumerate(order)]
+        tested = not any(pair.why_not or math.isnan(pair.p) for pair in mine)
+        clear = [(place[one.a], place[one.b]) for one in mine if one.p_adjusted < self.alpha]
+        apart = {(min(at), max(at)) for at in clear}
+        groups = multiple.groups(len(order), apart) if tested else []
+        letters = [
+            "".join(_letter(number) for number, members in enumerate(groups) if at in members)
+            for at in range(len(order))
+        ]
+        return [(self.names[i], values[i], of) for i, of in zip(order, letters, strict=True)]
 
     def notes(self) -> tuple[Note, ...]:
         """Caveats."""
         if self.units.n >= LEAST_OF_TEST:
             return ()
-        least, lacking = LEAST_OF_TEST, "p-values"
-        if self.units.n < LEAST_UNITS:
-            least, lacking = LEAST_UNITS, "intervals and p-values"
+        few = self.units.n < LEAST_UNITS
+        least = LEAST_UNITS if few else LEAST_OF_TEST
+        lacking = "intervals and p-values" if few else "p-values"
         text = f"{self.units.noun} are fewer than {least}: too few for {lacking}"
         return (Note("few-images", text, self.units.n),)
+
+
+def _last(value: float) -> float:
+    """A key by which undefined fractions are last."""
+    return 2.0 if math.isnan(value) else value
 
 
 def _letter(number: int) -> str:

@@ -39,6 +39,7 @@ OF_BIAS = 0.15  # share of the bias of a ratio that is not known
 OF_AP, OF_ONE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes; of one of many
 OF_HALVES = 0.4  # weight of the variance of halves: 16 degrees of freedom beside 24 of the parts
 SUBTRACTED = 0.5  # share of the bias of a difference
+UNITS_PER_DEGREE = 3  # effective units for each degree of freedom of a test
 POWER = 0.8  # of the test for the minimum detectable difference
 
 
@@ -51,6 +52,7 @@ class Rule(NamedTuple):
     step : standard error that the subsets do not show, since they are read by a smooth rule
     why_not : why the number has no interval whatever its values are; "" for no reason
     alone : units of a single class, for exact intervals at 0 and 1; 0 for other numbers
+    effective : effective number of units with objects
     """
 
     rate: float = RATE_OF_RATIO
@@ -59,11 +61,16 @@ class Rule(NamedTuple):
     step: float = 0.0
     why_not: str = ""
     alone: int = 0
+    effective: float = math.inf
 
     def minus(self, other: Rule) -> Rule:
         """The rule of a difference from the same number of another detector."""
         step, why_not = math.hypot(self.step, other.step), self.why_not or other.why_not
         return self._replace(step=step, why_not=why_not, alone=0)
+
+    def refused(self, *reasons: str) -> Rule:
+        """The rule with the first reason that is not empty; its own comes first."""
+        return self._replace(why_not=next(filter(None, (self.why_not, *reasons)), ""))
 
 
 def rule_of_ap(n_classes: int, step: float = 0.0) -> Rule:
@@ -76,14 +83,11 @@ def rule_of_one(step: float = 0.0) -> Rule:
     return rule_of_ap(1, step)._replace(of_bias=OF_ONE)
 
 
-def rule_of_best() -> Rule:
-    """The rule of F1 or oLRP at the best score: an extreme over noise, as the envelope of AP is."""
-    return Rule(RATE_OF_AP, WIDER)
+RULE_OF_BEST = Rule(RATE_OF_AP, WIDER)
+"""Of F1 or oLRP at the best score: an extreme over noise, as the envelope of AP is."""
 
-
-def rule_of_deviations() -> Rule:
-    """The rule of a sum of absolute deviations, whose bias depends on how many are noise."""
-    return Rule(RATE_OF_RATIO, WIDER, OF_ONE)
+RULE_OF_DEVIATIONS = Rule(RATE_OF_RATIO, WIDER, OF_ONE)
+"""Of a sum of absolute deviations, whose bias depends on how many are noise."""
 
 
 class Numbers(Value):
@@ -94,6 +98,12 @@ class Numbers(Value):
     def _values(self) -> tuple[Any, ...]:
         values = Value._values(self)
         return tuple([math.nan if each != each else each for each in values])
+
+
+def plain(numbers: Any) -> dict[str, Any]:
+    """The fields of an interval or a difference; None for undefined values and no reason."""
+    fields = {key: or_none(value) for key, value in asdict(numbers).items()}
+    return fields | {"why_not": numbers.why_not or None}
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -125,8 +135,7 @@ class Interval(Numbers):  # dataclasses compare NaN differently from Python 3.13
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for undefined values and an empty reason."""
-        plain = {key: or_none(value) for key, value in asdict(self).items()}
-        return {**plain, "why_not": self.why_not or None}
+        return plain(self)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -139,6 +148,7 @@ class Difference(Numbers):  # as `Interval`
     se : error of the difference minus half of its bias
     bias : as in `Interval`
     p : two-sided p-value of no difference, from Student's t
+    df : its degrees of freedom
     mdd : minimum detectable difference: the test detects it with a power of 0.8
     """
 
@@ -148,6 +158,7 @@ class Difference(Numbers):  # as `Interval`
     high: float
     bias: float
     p: float
+    df: float
     mdd: float
     why_not: str = ""
 
@@ -174,14 +185,10 @@ class Estimates:
 
     def minus(self, before: Estimates) -> Estimates:
         """The differences from other estimates on the same subsets."""
-        return Estimates(
-            self.value - before.value,
-            self.whole - before.whole,
-            self.parts - before.parts,
-            self.subsets,
-            tuple(own.minus(its) for own, its in zip(self.rules, before.rules, strict=True)),
-            is_difference=True,
-        )
+        rules = (own.minus(its) for own, its in zip(self.rules, before.rules, strict=True))
+        value, whole = self.value - before.value, self.whole - before.whole
+        parts = self.parts - before.parts
+        return Estimates(value, whole, parts, self.subsets, tuple(rules), is_difference=True)
 
     def errors(self) -> tuple[Floats, Floats, Floats]:
         """(Q,) standard errors, biases, and errors of the numbers minus their biases."""
@@ -218,6 +225,11 @@ class Estimates:
         """Student's quantile for the errors; `alone` is the number of units of a single class."""
         n = min(self.subsets.n_parts, alone or self.subsets.n_parts)
         return student(p, max(1, n - 1))
+
+    def degrees(self, k: int) -> float:
+        """Degrees of freedom of a test: few if few units have many of the objects."""
+        least = min(self.subsets.n_parts - 1, self.rules[k].effective / UNITS_PER_DEGREE)
+        return max(1.0, least)
 
     def intervals(self, level: float) -> list[Interval]:
         """One interval per number."""
@@ -269,24 +281,22 @@ class Estimates:
         units, bias = apart.subsets.units, apart.errors()[1]
         error = np.hypot(apart.spread(), bias)
         undefined = np.isnan(apart.parts).sum(axis=0)
-        q = apart.quantile(1 - alpha / 2)
-        df = max(1, apart.subsets.n_parts - 1)
         found = []
         for k, (value, off, se) in enumerate(
             zip(apart.value.tolist(), bias.tolist(), error.tolist(), strict=True)
         ):
             why = apart.refused(k, int(undefined[k]))
-            low = high = p = mdd = math.nan
+            df, low, high, p, mdd = apart.degrees(k), *(math.nan,) * 4
             if abs(value) <= ROUNDING and se <= ROUNDING:  # nothing differs
                 why, low, high, p, mdd = "", value, value, 1.0, 0.0
             elif not why and se <= ROUNDING:
                 why = reason("no spread", units)
             elif not why:
-                center = value - SUBTRACTED * off
+                center, q = value - SUBTRACTED * off, student(1 - alpha / 2, df)
                 low, high = center - q * se, center + q * se
                 p, mdd = two_sided_student(center / se, df), (q + normal(POWER)) * se
             p = p if units.n >= LEAST_OF_TEST else math.nan
-            found.append(Difference(value, se, low, high, off, p, mdd, why))
+            found.append(Difference(value, se, low, high, off, p, df, mdd, why))
         return found
 
 

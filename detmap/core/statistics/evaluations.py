@@ -22,7 +22,7 @@ from detmap.core.matching.matches import Matches
 from detmap.core.protocol import AveragePrecision, Protocol
 from detmap.core.protocol.metric_rows import POINT, MetricRow
 from detmap.core.statistics import refusals
-from detmap.core.statistics.estimates import Estimates, Rule, rule_of_ap, rule_of_best, rule_of_one
+from detmap.core.statistics.estimates import RULE_OF_BEST, Estimates, Rule, rule_of_ap, rule_of_one
 from detmap.core.statistics.sampling_units import Units
 from detmap.core.statistics.subsets import Progress, Subsets, silent
 from detmap.core.tables import Truth
@@ -30,6 +30,7 @@ from detmap.core.tables.grouping import labels
 from detmap.errors import DataError
 
 Floats = NDArray[np.float64]
+Key = tuple[tuple[int, str] | None, str]  # class, None for a metric, and name of a number
 RATIOS = ("AR", *POINT)
 MANY_POINTS = 101  # of recall: their AP is the area under the envelope but for a step
 
@@ -55,7 +56,7 @@ def evaluate_matches(
     scores: Scores,
     subsets: Subsets,
     *,
-    rows: Sequence[MetricRow] | None = None,
+    rows: Sequence[MetricRow],
     classes: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -65,16 +66,15 @@ def evaluate_matches(
     Parameters
     ----------
     scores : of all images
-    rows : of the metrics (default: those of the protocol)
+    rows : of the metrics
     classes : whether to evaluate the rows of the per-class table
     threads : number of threads; each evaluates a subset
     """
     protocol, categories = matches.protocol, matches.categories
-    rows = protocol.rows()[0] if rows is None else rows
     of_class = aggregation.class_rows(protocol) if classes else ()
     places, bare = scores.judged, replace(matches, notes=())
     smooth = _smooth(protocol.ap)
-    shown = protocol if smooth is protocol.ap else replace(protocol, ap=smooth)
+    shown = replace(protocol, ap=smooth)
 
     def numbers(of: Scores, rules: Any) -> Floats:
         means = [aggregation.mean(of, row, rules, categories) for row in rows]
@@ -85,9 +85,8 @@ def evaluate_matches(
         return numbers(curves.scores(bare.select_where(keep), smooth, threads=1), shown)
 
     value = numbers(scores, protocol)
-    whole = value
-    if smooth is not protocol.ap:
-        whole = numbers(curves.scores(matches, smooth, threads=threads), shown)
+    by_area = smooth is not protocol.ap
+    whole = numbers(curves.scores(matches, smooth, threads=threads), shown) if by_area else value
     parts = _each_subset(evaluate, list(subsets.keep), len(value), threads, progress)
     listed = tuple(_rules(matches, scores, rows, of_class, subsets.units))
     cells = [(int(k), row.name) for row in of_class for k in places]
@@ -101,6 +100,7 @@ def evaluate_result(
     subsets: Subsets,
     n_units: Mapping[int, int],
     *,
+    effective: float = math.inf,
     searched: Container[str] = (),
     progress: Progress | None = None,
 ) -> Evaluated:
@@ -110,40 +110,35 @@ def evaluate_result(
     ----------
     whole : its `metrics`, `per_class` and `select` are read
     n_units : units with an object, by id of the class
+    effective : of `effective_units`, of all classes
     searched : names of the numbers of `at_best_score`
     """
-    names, rows = tuple(whole.metrics), _rows(whole)
-    cells = [(k, name) for k, row in enumerate(rows.values()) for name in row]
-    keys = list(rows)
-
-    def numbers(of: Any) -> Floats:
-        its = _rows(of)
-        metrics = [of.metrics.get(name, math.nan) for name in names]
-        found = [its.get(keys[k], {}).get(name, math.nan) for k, name in cells]
-        return np.array([*metrics, *found], dtype=np.float64)
+    known, units = _numbers(whole), subsets.units
+    place = {(row["id"], row["name"]): k for k, row in enumerate(whole.per_class)}
 
     def evaluate(ids: NDArray[Any]) -> Floats:
         try:
-            return numbers(whole.select(ids))
+            its = _numbers(whole.select(ids))
         except DataError:  # such as equal scores that cannot be scaled: undefined on this subset
-            return np.full(len(value), np.nan)
+            its = {}
+        return np.array([its.get(key, math.nan) for key in known])
 
-    value = numbers(whole)
+    value = np.array([*known.values()], dtype=np.float64)
     parts = _each_subset(evaluate, subsets.ids(image_ids), len(value), 1, progress)
-    m = np.array([n_units.get(key[0], 0) for key in keys], dtype=np.int64)
+    m = np.array([n_units.get(key, 0) for key, _ in place], dtype=np.int64)
     there = m[m > 0]
-    rule = rule_of_ap(len(there))
+    mean = rule_of_ap(len(there))._replace(effective=effective)
     if len(there) == 1:
-        rule = _alone(rule, int(there[0]), subsets.units)
+        mean = _alone(mean, int(there[0]), units)
     else:
-        rule = rule._replace(why_not=refusals.refuse_mean(np.ones(len(m)), m, subsets.units))
-    of_cells = (_alone(rule_of_one(), int(m[k]), subsets.units) for k, _ in cells)
-    rules = [*(rule,) * len(names), *of_cells]
-    for q, name in enumerate((*names, *(name for _, name in cells))):
-        if name in searched:
-            rules[q] = _at_best_score(rules[q], subsets.units)
+        mean = mean.refused(refusals.refuse_mean(np.ones(len(m)), m, units))
+    rules = []
+    for of, name in known:
+        rule = mean if of is None else _alone(rule_of_one(), int(m[place[of]]), units)
+        rules.append(rule.refused(_search(name in searched, units)))
+    cells = [(place[of], name) for of, name in known if of is not None]
     estimates = Estimates(value, value, parts, subsets, tuple(rules))
-    return Evaluated(names, tuple(cells), estimates)
+    return Evaluated(tuple(whole.metrics), tuple(cells), estimates)
 
 
 def _each_subset(
@@ -191,6 +186,10 @@ def _rules(
     def step_of(row: MetricRow, n: int) -> float:  # of a mean over thresholds and n classes
         return step / math.sqrt(max(1, n) * (1 if row.iou else len(protocol.thresholds())))
 
+    def alone(row: MetricRow, rule: Rule, n: int) -> Rule:
+        why = refusals.reason("points", units) if few and row.kind == "AP" else ""
+        return _alone(rule, n, units, why, _search(row.name in searched, units))
+
     searched = at_best_score(protocol)
     for row in rows:
         here = m[protocol.subset(row.subset)].copy()
@@ -198,31 +197,33 @@ def _rules(
             members = aggregation.classes_of(row.group, protocol, categories)
             here[np.setdiff1d(np.arange(len(here)), members)] = 0
         n = int((here > 0).sum())
-        is_ap = row.kind == "AP"
-        rule = _ratio(row, protocol)
-        if row.kind not in RATIOS:
-            rule = rule_of_ap(n, step_of(row, n) * is_ap)
+        rule = rule_of_ap(n, step_of(row, n) * (row.kind == "AP"))
+        if row.kind in RATIOS:
+            rule = _ratio(row, protocol)
+        effective = effective_units(
+            matches, protocol.subset(row.subset), shares * (here > 0), units
+        )
+        rule = rule._replace(effective=effective)
         if n == 1 and protocol.mean.undefined == "skip":
-            rule = _alone(rule, int(here.max()), units, few and is_ap)
-        else:
-            rule = rule._replace(why_not=refusals.refuse_mean(shares, here, units))
-        if not rule.why_not and n and row.kind == "AR":
+            yield alone(row, rule, int(here.max()))
+            continue
+        why = refusals.refuse_mean(shares, here, units)
+        if not why and n and row.kind == "AR":
             even = evenness(matches, protocol.subset(row.subset), row.max_dets, units)
             why = refusals.refuse_uneven(float(even[here > 0].mean()), row.max_dets, units)
-            rule = rule._replace(why_not=why)
-        yield _at_best_score(rule, units) if row.name in searched else rule
+        yield rule.refused(why, _search(row.name in searched, units))
     for row in of_class:
-        is_ap = row.kind in ("AP", "MR")
-        rule = rule_of_one(step_of(row, 1)) if is_ap else _ratio(row, protocol)
+        rule = _ratio(row, protocol)
+        if row.kind in ("AP", "MR"):
+            rule = rule_of_one(step_of(row, 1))
         for n in m[protocol.subset(row.subset)][scores.judged].tolist():
-            own = _alone(rule, n, units, few and row.kind == "AP")
-            yield _at_best_score(own, units) if row.name in searched else own
+            yield alone(row, rule, n)
 
 
 def _ratio(row: MetricRow, protocol: Protocol) -> Rule:
     """The rule of recall, and of precision and F1 at a score."""
     best = row.kind == "F1" and protocol.operating.rule != "above"
-    return rule_of_best() if best else Rule()
+    return RULE_OF_BEST if best else Rule()
 
 
 def at_best_score(protocol: Protocol) -> set[str]:
@@ -231,29 +232,51 @@ def at_best_score(protocol: Protocol) -> set[str]:
     return {row.name for row in protocol.rows()[0] if searched and row.kind in ("P", "R")}
 
 
-def _at_best_score(rule: Rule, units: Units) -> Rule:
-    """The rule of such a number."""
-    return rule._replace(why_not=rule.why_not or refusals.reason("search", units))
+def _search(searched: bool, units: Units) -> str:
+    """Why a number has no interval if it is one of `at_best_score`."""
+    return refusals.reason("search", units) if searched else ""
 
 
-def _alone(rule: Rule, m: int, units: Units, few_points: bool = False) -> Rule:
+def _alone(rule: Rule, m: int, units: Units, *reasons: str) -> Rule:
     """The rule of a number of a single class that has objects on m units."""
-    why = refusals.refuse_class(m, units)
-    if few_points:
-        why = why or refusals.reason("points", units)
-    return rule._replace(why_not=why, alone=m)
+    return rule.refused(refusals.refuse_class(m, units), *reasons)._replace(alone=m)
 
 
 def units_of_classes(matches: Matches, units: Units) -> NDArray[np.int64]:
     """(A, K) units with an object of each class, of those in the denominator of recall."""
     label, unit = labels(matches.obj_off), units.of_image[matches.obj_image]
-    key = label.astype(np.int64) * units.n + unit
-    every = matches.protocol.ap.recall_over != "counted"
-    n_classes, found = len(matches.categories), []
-    for counted in matches.counted.T:
-        cells = np.unique(key if every else key[counted])
-        found.append(np.bincount(cells // max(1, units.n), minlength=n_classes))
-    return np.array(found, dtype=np.int64)
+    cells = [_cells(label[some], unit[some], units.n)[0] for some in _in_recall(matches).T]
+    return np.array([np.bincount(of, minlength=len(matches.categories)) for of in cells])
+
+
+def _in_recall(matches: Matches) -> NDArray[np.bool_]:
+    """(N, A) the objects in the denominator of recall."""
+    return matches.counted | (matches.protocol.ap.recall_over != "counted")
+
+
+def _cells(
+    label: NDArray[Any], place: NDArray[Any], n_places: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The class of each pair of a class and a place, and how many objects it has."""
+    cell, count = np.unique(label.astype(np.int64) * n_places + place, return_counts=True)
+    return cell // max(1, n_places), count
+
+
+def effective_units(matches: Matches, subset: int, shares: Floats, units: Units) -> float:
+    """(sum w)^2 / sum w^2 of the shares w of the units in a mean over classes; a unit's share in a
+    class is that of the objects.
+
+    Parameters
+    ----------
+    shares : (K,) weight of each class in the mean
+
+    Source: Kish 1965, Survey Sampling: the effective sample size.
+    """
+    counted = _in_recall(matches)[:, subset]
+    label, image = labels(matches.obj_off)[counted], matches.obj_image[counted]
+    n = np.bincount(label, minlength=len(shares))
+    w = np.bincount(units.of_image[image], (shares / np.maximum(n, 1))[label], units.n)
+    return float(w.sum() ** 2 / np.square(w).sum()) if w.any() else math.inf
 
 
 def evenness(matches: Matches, subset: int, limit: int, units: Units) -> Floats:
@@ -262,34 +285,27 @@ def evenness(matches: Matches, subset: int, limit: int, units: Units) -> Floats:
 
     Source: Kish 1965, Survey Sampling: the effective sample size.
     """
-    counted = matches.counted[:, subset]
+    counted, n = matches.counted[:, subset], len(matches.categories)
     label, image = labels(matches.obj_off)[counted], matches.obj_image[counted]
-    n_classes = len(matches.categories)
-
-    def counts(place: NDArray[np.integer[Any]], n: int) -> tuple[NDArray[np.int64], Floats]:
-        cell, c = np.unique(label.astype(np.int64) * n + place, return_counts=True)
-        return cell // max(1, n), c.astype(np.float64)
-
-    of, c = counts(units.of_image[image], units.n)
-    m, total, squares = (np.bincount(of, w, n_classes) for w in (np.ones(len(c)), c, c * c))
-    of, c = counts(image, matches.n_images)
-    cut = np.bincount(of, 2 * c >= limit, n_classes) > 0
+    of, c = _cells(label, units.of_image[image], units.n)
+    m, total, squares = (np.bincount(of, c.astype(np.float64) ** power, n) for power in range(3))
+    of, c = _cells(label, image, matches.n_images)
+    cut = np.bincount(of, 2 * c >= limit, n) > 0
     even: Floats = np.where(cut, total**2 / np.maximum(m * squares, 1.0), 1.0)
     return even
 
 
 def units_of_truth(truth: Truth, units: Units) -> dict[int, int]:
     """Units with an object, by id of the class."""
-    key = np.unique(truth.label.astype(np.int64) * units.n + units.of_image[truth.image])
-    m = np.bincount(key // max(1, units.n), minlength=len(truth.categories))
+    of, _ = _cells(truth.label, units.of_image[truth.image], units.n)
+    m = np.bincount(of, minlength=len(truth.categories))
     return dict(zip(np.asarray(truth.categories.ids).tolist(), m.tolist(), strict=True))
 
 
-def _rows(result: Any) -> dict[tuple[int, str], dict[str, float]]:
-    """The fractions of the per-class table, by id and name."""
-    return {
-        (row["id"], row["name"]): {
-            name: value for name, value in row.items() if isinstance(value, float)
-        }
-        for row in result.per_class
-    }
+def _numbers(result: Any) -> dict[Key, float]:
+    """The metrics, then the fractions of the per-class table by id and name of the class."""
+    found: dict[Key, float] = {(None, name): value for name, value in result.metrics.items()}
+    for row in result.per_class:
+        of = row["id"], row["name"]
+        found |= {(of, name): value for name, value in row.items() if isinstance(value, float)}
+    return found

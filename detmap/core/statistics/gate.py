@@ -107,7 +107,7 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     margin = sign * center + drop
     if math.isnan(margin):
         return Verdict(False, f"FAIL: {of} is undefined")
-    bound = student(1 - alpha, comparison.degrees) * pair.se
+    bound = student(1 - alpha, pair.df) * pair.se
     lowest = 0.0 if math.isnan(bound) else -bound
     passed = margin >= lowest if drops else margin > bound
     verdict = "PASS" if passed else "FAIL"

@@ -14,15 +14,16 @@ from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.statistics.estimates import Interval
 from detmap.core.statistics.evaluations import Evaluated
-from detmap.core.statistics.interval_tables import metric_tables
 from detmap.core.statistics.random_words import check_seed
-from detmap.core.statistics.refusals import REASONS
+from detmap.core.statistics.refusals import MARK, REASONS, footnotes
 from detmap.core.statistics.sampling_units import Units, groups_of, units
 from detmap.core.statistics.subsets import EVALUATIONS, Subsets, subsets
 from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
 
-METHOD, VERSION = "jackknife", 5
+METHOD, VERSION = "jackknife", 6
+HEADER = ("value", "SE", "low", "high", "bias")
+OUTSIDE = "+"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,13 +61,29 @@ class Intervals(Tabular):
 
     def tables(self, *, per_class: bool = False) -> list[Table]:
         """Returns the tables of the metrics and, on request, of the classes."""
-        return metric_tables(self, per_class)
+        title = ": jackknife, corrected for the small-sample bias"
+        metrics = {(name,): one for name, one in self.metrics.items()}
+        made = [self._table(title, "intervals", ("metric",), metrics)]
+        if per_class:
+            cells = {(k, row): one for k, of in self.per_class.items() for row, one in of.items()}
+            made.append(self._table(", per class", "class-intervals", ("class", "metric"), cells))
+        return made
+
+    def _table(self, title: str, name: str, keys: tuple[str, ...], of: Mapping[Any, Any]) -> Table:
+        rows = []
+        for (*key, row), one in of.items():
+            marked = row + MARK * bool(one.why_not) + OUTSIDE * one.outside
+            rows.append((*key, marked, one.value, one.se, one.low, one.high, one.bias))
+        lines = [*footnotes(of.values())]
+        if any(one.outside for one in of.values()):
+            lines.insert(0, f"{OUTSIDE} outside of its interval, which is corrected for the bias")
+        promise = f"{100 * self.level:g} % intervals, {self.units.counted()}"
+        return Table(promise + title, (*keys, *HEADER), tuple(rows), tuple(lines), name=name)
 
     def sentence(self, metric: str | None = None) -> str:
         """A metric with its interval, as printed in a paper; default: the first metric."""
         name = next(iter(self.metrics)) if metric is None else metric
-        one = self.metrics[name]
-        sample = self.units.counted()
+        one, sample = self.metrics[name], self.units.counted()
         scope = f"the interval covers sampling of {self.units.noun}, not training variance"
         if math.isnan(one.value):
             return f"{name} is undefined ({one.why_not})"
@@ -134,16 +151,7 @@ def intervals(found: Evaluated, names: Sequence[str], level: float, seed: int) -
     for (k, name), one in zip(found.cells, every[len(metrics) :], strict=True):
         classes[k][name] = one
     outside = add_integers(one.outside for one in metrics.values())
-    own: list[Note] = []
-    if outside:
-        text = "values are outside of their intervals, which are corrected for bias"
-        own.append(Note("outside-interval", text, outside))
-    return Intervals(
-        metrics,
-        dict(zip(names, classes, strict=True)),
-        seed,
-        level,
-        found.estimates.subsets.units,
-        tuple(own),
-        tuple(classes),
-    )
+    text = "values are outside of their intervals, which are corrected for bias"
+    notes = (Note("outside-interval", text, outside),) if outside else ()
+    of_class, units = dict(zip(names, classes, strict=True)), found.estimates.subsets.units
+    return Intervals(metrics, of_class, seed, level, units, notes, tuple(classes))

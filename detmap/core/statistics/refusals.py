@@ -1,11 +1,14 @@
 """Reasons why a number has no interval: one table, and the rules that choose from it."""
 
 import math
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.statistics.sampling_units import Units
+from detmap.errors import counted
 
 LEAST_UNITS = 50  # of any interval: with fewer, the bias is as large as the number
 LEAST_OF_TEST = 100  # of a p-value
@@ -14,16 +17,16 @@ MOST_LACKING = 0.03  # largest share of a mean in classes that another sample wo
 MOST_VARYING = 0.04  # largest standard deviation of that share
 LEAST_EVEN = 0.5  # of the objects on the units, under a detection limit; 1 / sqrt(n) is added
 WIDEST = 0.5  # of an interval: its scale is no longer straight
+MARK = "*"  # of a row without an interval
 ROUNDING = 1e-12  # of a fraction; a standard error below it is 0: a lost object changes more
 
 REASONS = {
     "undefined": "no objects or no detections",
     "one unit": "fewer than two {noun}",
     "few units": f"fewer than {LEAST_UNITS} {{noun}}; more {{noun}} would help",
-    "class": f"a single class on {{m}} {{noun}}: coverage is too low below {LEAST_OF_CLASS}; more "
-    "{noun} of it would help",
-    "cases": f"cases on {{m}} {{noun}}: coverage is too low below {LEAST_OF_CLASS}; more {{noun}} "
-    "would help",
+    "class": "a single class on {on}: coverage is too low below {least}; more {noun} of it would "
+    "help",
+    "cases": "cases on {on}: coverage is too low below {least}; more {noun} would help",
     "lacking": "{rare} of {k} classes are on 1 to 3 {noun}: a sample like this lacks {lacking:.1%} "
     "of the mean; more {noun} would help, or the mean of a group of classes that are on more",
     "points": "a single class by a rule of few recall points: coverage is too low; the all-point "
@@ -42,12 +45,9 @@ REASONS = {
 
 
 def reason(key: str, units: Units, **numbers: float) -> str:
-    """The sentence of a reason; a count ``m`` of 1 has the singular noun."""
-    noun = units.noun[:-1] if numbers.get("m") == 1 and "{m} {noun}" in REASONS[key] else units.noun
-    text = REASONS[key]
-    if noun != units.noun:
-        text = text.replace("{m} {noun}", f"{{m}} {noun}", 1)
-    return text.format(noun=units.noun, **numbers)
+    """The sentence of a reason; ``m`` is a number of units."""
+    on = units.counted(int(numbers.get("m", 0)))
+    return REASONS[key].format(noun=units.noun, on=on, least=LEAST_OF_CLASS, **numbers)
 
 
 def refuse_class(m: int, units: Units, key: str = "class") -> str:
@@ -64,9 +64,8 @@ def refuse_uneven(even: float, limit: int, units: Units) -> str:
     ----------
     even : evenness of the objects on the units, from 0 to 1, mean of the classes
     """
-    if even >= LEAST_EVEN + 1 / math.sqrt(units.n):
-        return ""
-    return reason("uneven", units, limit=limit)
+    enough = even >= LEAST_EVEN + 1 / math.sqrt(units.n)
+    return "" if enough else reason("uneven", units, limit=limit)
 
 
 def refuse_mean(shares: NDArray[np.float64], m: NDArray[np.int64], units: Units) -> str:
@@ -89,3 +88,13 @@ def refuse_mean(shares: NDArray[np.float64], m: NDArray[np.int64], units: Units)
         return ""
     rare, k = int((m[there] <= 3).sum()), int(there.sum())
     return reason("lacking", units, rare=rare, k=k, lacking=lacking)
+
+
+def footnotes(numbers: Iterable[Any]) -> Iterator[str]:
+    """A footnote of a table: the reason of the first row without an interval, and how many more
+    rows have none, for this or another reason.
+    """
+    reasons = [one.why_not for one in numbers if one.why_not]
+    if reasons:
+        more = f" (and {counted(len(reasons) - 1, 'more row')})" if len(reasons) > 1 else ""
+        yield f"{MARK} no interval: {reasons[0]}{more}"

@@ -42,9 +42,9 @@ class Units:
         """The plural noun for a unit in texts."""
         return "groups" if self.digest else "images"
 
-    def counted(self) -> str:
-        """How many there are: "1 image", "60 images"."""
-        return counted(self.n, "group" if self.digest else "image")
+    def counted(self, n: int | None = None) -> str:
+        """How many there are, or n of them: "1 image", "60 images"."""
+        return counted(self.n if n is None else n, self.noun[:-1])
 
 
 def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None = None) -> Units:
@@ -109,17 +109,15 @@ def _read(path: Path) -> tuple[str, dict[str, str]]:
         rows = list(csv.reader(io.StringIO(text_fields.decoded(path))))
     except csv.Error as error:
         raise DataError(str(path), f"not CSV: {error}", "give a CSV file: image,group") from None
-    header = ""
-    groups: dict[str, str] = {}
+    header, groups = "", dict[str, str]()
     for number, row in enumerate(rows, start=1):
         cells = [cell.strip() for cell in row]
+        name = csv_parquet.spelled(cells[0]) if number == 1 and len(cells) == 2 else ""
+        if name in ("image", *csv_parquet.IMAGE, *ID_COLUMNS, *FILE_COLUMNS):
+            header = name
+            continue
         if not any(cells):
             continue
-        if number == 1 and len(cells) == 2:
-            header = csv_parquet.spelled(cells[0])
-            if header in ("image", *csv_parquet.IMAGE, *ID_COLUMNS, *FILE_COLUMNS):
-                continue
-            header = ""
         where = f"{path}:{number}"
         if len(cells) != 2 or not all(cells):
             raise DataError(where, f"{len(cells)} fields", "write two fields per row: image,group")

@@ -1,21 +1,25 @@
-"""The text of a comparison: the verdict, the metrics, and the classes that changed."""
+"""The text and tables of a comparison: the verdict, the metrics, the classes that changed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from detmap.core.output.cell_text import undefined
 from detmap.core.output.table import Bold, Cell, PValue, Style, Table
 from detmap.core.protocol.metric_rows import METRICS
-from detmap.core.statistics.refusals import LEAST_UNITS
+from detmap.core.statistics.refusals import LEAST_UNITS, MARK, footnotes
 from detmap.errors import counted
 
 if TYPE_CHECKING:
-    from detmap.core.statistics.comparison import ClassPair, Comparison, Pair
+    from detmap.core.statistics.comparison import Comparison, Pair
+    from detmap.core.statistics.estimates import Interval
 
+DIFFERENCE = ("difference", "SE", "low", "high", "p", "adjusted p", "MDD")
+MDD = "MDD: minimum detectable difference: the test detects it with a power of 80 %"
+BASIS = "low, high and p: per row; adjusted p: for all rows together"
 SHOWN = 10  # classes that changed most
 NAMED = 12
 """Metrics in the table of a paper."""
@@ -59,14 +63,9 @@ def _points(fraction: float) -> str:
 
 def _decisive(comparison: Comparison) -> Pair:
     """The pair of the verdict: baseline and new; of several the best and the second best."""
-    first = comparison.pairs[0]
-    best = [name for name, *_ in comparison.leaderboard[:2]]
-    if len(comparison.names) == 2 or len(best) < 2:
-        return first
-    metric = first.metric
-    return next(
-        each for each in comparison.pairs if each.metric == metric and {each.a, each.b} == {*best}
-    )
+    first, best = comparison.pairs[0], {name for name, *_ in comparison.leaderboard[:2]}
+    mine = (each for each in comparison.pairs if each.metric == first.metric)
+    return next((each for each in mine if {each.a, each.b} == best), first)
 
 
 def verdict_tables(comparison: Comparison) -> list[Table]:
@@ -74,8 +73,6 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     several detectors their metrics, then all pairs. Columns without a value are left out.
     """
     if len(comparison.names) > 2:
-        from detmap.core.statistics.interval_tables import comparison_tables
-
         rows: list[tuple[Cell, ...]] = [(name, *of) for name, of in comparison.values.items()]
         metrics = Table("", ("metric", *comparison.names), tuple(rows), name="metrics")
         leaderboard, pairs, _ = comparison_tables(comparison)
@@ -83,12 +80,12 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     level = f"{100 * (1 - comparison.alpha):g} %"
     header = ("metric", *comparison.names, "change", f"{level} low", "high", "p")
     rows = [
-        (each.metric, *comparison.values[each.metric], *_change(each)) for each in comparison.pairs
+        (each.metric, *comparison.values[each.metric], *_change(each, each.p))
+        for each in comparison.pairs
     ]
     reasons = [each.why_not for each in comparison.pairs if each.why_not]
-    if comparison.units.n < LEAST_UNITS:
-        reasons = []  # a note has it
-    lines = [f"no interval or p-value of some metrics: {reason}" for reason in reasons[:1]]
+    told = reasons[: comparison.units.n >= LEAST_UNITS]  # else a note has it
+    lines = [f"no interval or p-value of some metrics: {reason}" for reason in told]
     metrics = _full(Table("", header, tuple(rows), tuple(lines), name="metrics"))
     moved = [each for each in comparison.classes if each.difference != 0][:SHOWN]
     if not moved:
@@ -100,14 +97,10 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
     if lacking:
         of, why = counted(len(lacking), "class"), lacking[0].why_not
         lines.insert(0, f"{first} of {of} has no interval ({why}): see --table classes")
-    changed = Table(
-        "classes that changed most" + f", p adjusted by {comparison.adjust}" * tested,
-        ("class", "metric", "change", f"{level} low", "high", "adjusted p"),
-        tuple(map(_class_row, moved)),
-        tuple(lines),
-        name="changed",
-    )
-    return [metrics, _full(changed)]
+    title = "classes that changed most" + f", p adjusted by {comparison.adjust}" * tested
+    header = ("class", "metric", "change", f"{level} low", "high", "adjusted p")
+    rows = [(each.name, each.metric, *_change(each, each.p_adjusted)) for each in moved]
+    return [metrics, _full(Table(title, header, tuple(rows), tuple(lines), name="changed"))]
 
 
 def better(comparison: Comparison) -> str | None:
@@ -119,16 +112,8 @@ def better(comparison: Comparison) -> str | None:
     return pair.b if rises == (pair.metric not in lower_is_better(comparison.values)) else pair.a
 
 
-def _change(pair: Pair) -> tuple[Cell, ...]:
-    return pair.difference, pair.low, pair.high, _p_value(pair.p)
-
-
-def _class_row(pair: ClassPair) -> tuple[Cell, ...]:
-    return pair.name, pair.metric, *_change(pair)[:3], _p_value(pair.p_adjusted)
-
-
-def _p_value(p: float) -> Cell:
-    return None if math.isnan(p) else PValue(p)
+def _change(pair: Pair, p: float) -> tuple[Cell, ...]:
+    return pair.difference, pair.low, pair.high, PValue(p)
 
 
 def _full(table: Table) -> Table:
@@ -161,23 +146,21 @@ def paper_table(comparison: Comparison, style: Style) -> Table:
             values = [each for each in comparison.values[metric] if not math.isnan(each)]
             best = (min if metric in lower else max)(values, default=math.nan)
             value, own = comparison.values[metric][i], comparison.intervals[metric][i]
-            text = _with_interval((value, own.low, own.high), style)
+            text = _with_interval(value, own, style)
             cells.append(Bold(text) if value == best else text)
         rows.append(tuple(cells))
     for name in others:
         mine = [pairs[name, metric] for metric in metrics]
-        changes = [
-            _with_interval((each.difference, each.low, each.high), style, "+") for each in mine
-        ]
+        changes = [_with_interval(each.difference, each, style, "+") for each in mine]
         rows.append((f"{name} - {first}", *changes))
     below = f"in parentheses: {100 * (1 - comparison.alpha):g} % intervals"
     lines = (below, comparison.signature)
     return Table("", ("detector", *metrics), tuple(rows), lines, name="detectors")
 
 
-def _with_interval(numbers: tuple[float, float, float], style: Style, sign: str = "") -> str:
-    value, low, high = (_number(each, style, sign) for each in numbers)
-    return value if math.isnan(numbers[1]) else f"{value} ({low} to {high})"
+def _with_interval(value: float, of: Interval | Pair, style: Style, sign: str = "") -> str:
+    text, low, high = (_number(each, style, sign) for each in (value, of.low, of.high))
+    return text if math.isnan(of.low) else f"{text} ({low} to {high})"
 
 
 def _number(value: float, style: Style, sign: str = "") -> str:
@@ -185,6 +168,50 @@ def _number(value: float, style: Style, sign: str = "") -> str:
         return "-"
     digits = style.digits if style.digits is not None else 1 if style.percent else 3
     return f"{(100 if style.percent else 1) * value:{sign}.{digits}f}"
+
+
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Tables of the leaderboard, the pairs, and the classes that changed most."""
+    first, second, *others = comparison.names
+    board, metric = comparison.leaderboard, comparison.pairs[0].metric
+    title = f"leaderboard by {metric}, {comparison.units.counted()}"
+    told = ("detectors with a common letter do not differ significantly",) * bool(board[0][2])
+    leaderboard = Table(title, ("detector", metric, "group"), board, told, name="leaderboard")
+    keys = ("a", "b") if others else ()
+    which = "all pairs, b minus a" if others else f"{second} minus {first}"
+    level = f"{100 * (1 - comparison.alpha):g} % intervals, test {comparison.test}"
+    adjusted = f"adjusted by {comparison.adjust}"
+    mdd = [MDD] if any(one.mdd >= 0 for one in comparison.pairs) else []
+    lines = [*mdd, BASIS, *_needed(comparison), *footnotes(comparison.pairs)]
+    title = f"{which}: {level}, {adjusted}"
+    pairs = _differences("pairs", title, keys, comparison.pairs, lines)
+    moved = [one for one in comparison.classes if one.difference != 0][:SHOWN]
+    lines = [BASIS, *footnotes(moved), comparison.signature]
+    title = f"classes that changed most, {adjusted}"
+    return [leaderboard, pairs, _differences("classes", title, (*keys, "class"), moved, lines)]
+
+
+def _differences(
+    name: str, title: str, keys: Sequence[str], pairs: Sequence[Pair], lines: Sequence[str]
+) -> Table:
+    """One row per pair."""
+    rows = []
+    for one in pairs:
+        named = (getattr(one, "name" if key == "class" else key) for key in keys)
+        name_of, p = one.metric + MARK * bool(one.why_not), (PValue(one.p), PValue(one.p_adjusted))
+        rows.append((*named, name_of, one.difference, one.se, one.low, one.high, *p, one.mdd))
+    return Table(title, (*keys, "metric", *DIFFERENCE), tuple(rows), tuple(lines), name=name)
+
+
+def _needed(comparison: Comparison) -> tuple[str, ...]:
+    """Number of images that would halve the minimum detectable difference."""
+    first = comparison.pairs[0]
+    if not first.mdd > 0:
+        return ()
+    points = [0.1, 0.2, 0.5, 1.0, 2.0]
+    shown = max((x for x in points if x / 100 < first.mdd), default=min(points))
+    n = comparison.images_needed(first, shown / 100)
+    return (f"a difference of {shown:g} points in {first.metric} needs {n:,} images",)
 
 
 def lower_is_better(metrics: Iterable[str]) -> set[str]:

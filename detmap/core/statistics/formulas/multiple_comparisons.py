@@ -1,10 +1,13 @@
 """Multiple comparisons: adjusted p-values, and groups without significant differences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 ADJUSTMENTS = ("holm", "bh", "none")
+Floats = NDArray[np.float64]
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -12,7 +15,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
     Source: Holm 1979.
     """
-    return _adjust_sorted(p, lambda place, m: m - place, rising=True)
+    return _adjusted(p, lambda m: m - np.arange(m), np.maximum.accumulate)
 
 
 def bh(p: Sequence[float]) -> list[float]:
@@ -20,20 +23,20 @@ def bh(p: Sequence[float]) -> list[float]:
 
     Source: Benjamini and Hochberg 1995.
     """
-    return _adjust_sorted(p, lambda place, m: m / (place + 1), rising=False)
+
+    def least(scaled: Floats) -> Floats:  # of each and those after it
+        return np.minimum.accumulate(scaled[::-1])[::-1]
+
+    return _adjusted(p, lambda m: m / np.arange(1, m + 1), least)
 
 
-def _adjust_sorted(p: Sequence[float], factor: object, rising: bool) -> list[float]:
-    values = np.asarray(p, dtype=np.float64)
-    adjusted = np.full(len(values), np.nan)
+def _adjusted(
+    p: Sequence[float], factors: Callable[[int], NDArray[Any]], monotone: Callable[[Floats], Floats]
+) -> list[float]:
+    values = np.array(p, dtype=np.float64)
     order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
-    m = len(order)
-    scaled = [min(1.0, factor(place, m) * values[i]) for place, i in enumerate(order)]  # type: ignore[operator]
-    if rising:
-        adjusted[order] = np.maximum.accumulate(scaled) if m else []
-    else:
-        adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1] if m else []
-    listed: list[float] = adjusted.tolist()
+    values[order] = monotone(np.minimum(1.0, factors(len(order)) * values[order]))
+    listed: list[float] = values.tolist()
     return listed
 
 
