@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 SECONDS = 2.0
 """Processor time of the examination of a `Result`."""
-ROWS = 300_000
+ROWS = 400_000
 """Objects and detections that the trials of an examination match however short its time is: about
-0.6 seconds, in which files of 3,000 detections are examined in full."""
+0.8 seconds, in which files of 3,000 detections are examined in full."""
 
 __all__ = ["Finding", "Findings", "Repair", "Repaired", "doctor", "repaired"]
 

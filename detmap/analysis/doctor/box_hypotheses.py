@@ -253,7 +253,7 @@ def _found_moves(sample: Sample) -> Iterator[Repair]:
             frame = _sized(sample, native, Frame("scale", factor), False)
             again = partial(reread, layout=native, frame=frame)
             text = f"boxes are {frame.told()}{frame.guess(False)}"
-            found.append(("boxes-resized", text, again))
+            found.append((_name(frame, False, native, native), text, again))
     for name, text, apply in found:
         after = best_ious(apply(sample.rows, sample.truth), sample.truth, own_class=True)
         if is_closer(before, after, CLEARLY):

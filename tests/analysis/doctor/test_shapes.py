@@ -61,8 +61,11 @@ def test_a_fix_keeps_and_moves_shapes(tmp_path: Path, shape: str, kind: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["masks in C order", "masks with x and y swapped"])
-def test_masks_beside_right_boxes_are_noticed_everywhere(tmp_path: Path, kind: str) -> None:
+def test_masks_beside_right_boxes_are_noticed_everywhere(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The boxes alone look right."""
+    monkeypatch.setattr("detmap.analysis.doctor.SECONDS", 60.0)
     right, given = wrong("masks", kind)
     size = sizes(right)
     for one, other in zip(right.rows, given.rows, strict=True):
