@@ -185,7 +185,7 @@ def test_rows_of_an_image_stay_in_order() -> None:
         assert ranks[0] == 0
 
 
-def test_groups_of_equal_scores_are_of_one_class() -> None:
+def test_groups_of_equal_scores_are_classless() -> None:
     matches = draw(2, 6)
     groups = ties._Groups(matches)
     label = np.repeat(np.arange(3), np.diff(matches.off))

@@ -151,7 +151,7 @@ class Examination:
         known = [(repair, repair.apply(self.rows, self.trial.truth)) for repair in found]
         view = self.trial.agnostic()  # classes may be wrong too
         every = (self.rows, *(rows for _, rows in known))
-        now, *fits = (view.whole(rows.of_one_class()) for rows in every)
+        now, *fits = (view.whole(rows.classless()) for rows in every)
         best = max(range(len(fits)), key=lambda i: (fits[i], -found[i].weight))
         if fits[best] >= now:
             self._add([found[best]], known[best][1], self.trial.outcome(known[best][1]))
@@ -493,7 +493,7 @@ def _together(trial: Trial, part: Sample, now: Outcome) -> Chosen | None:
     for repair in (*images.repairs(part.raw, trial.truth), *moves):
         whole = repair.name.startswith("images-")
         rows = repair.apply(part.raw if whole else part.rows, part.truth)
-        outcomes.append(Tried(repair, rows, view.trial.outcome(rows.of_one_class())))
+        outcomes.append(Tried(repair, rows, view.trial.outcome(rows.classless())))
     for each in ranked(outcomes, view.trial.outcome(view.rows))[:2]:
         repaired = replace(part, raw=each.rows)
         more = [

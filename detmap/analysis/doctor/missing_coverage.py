@@ -114,7 +114,7 @@ def _one_class(trial: Trial, raw: Raw, ap50: float) -> Finding | None:
         f"all detections are of class {raw.classes[int(used[0])]!r}, and overlap objects of all "
         "classes: AP50 after treats all objects as one class",
         ap50,
-        trial.agnostic().whole(raw.of_one_class()),
+        trial.agnostic().whole(raw.classless()),
     )
 
 

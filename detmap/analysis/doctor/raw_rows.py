@@ -87,7 +87,7 @@ class Raw:
             affine=None if self.affine is None else self.affine[rows],
         )
 
-    def of_one_class(self) -> Raw:
+    def classless(self) -> Raw:
         """Returns the rows as `Trial.agnostic` compares them."""
         return replace(self, classes=(1,), label=np.zeros_like(self.label))
 

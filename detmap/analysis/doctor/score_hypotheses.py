@@ -57,7 +57,7 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     if low >= 0 and PERCENT <= high <= 100:
         text = f"scores go up to {high:.6g}: they are in percent"
         mixed = _partly_divided(sample.rows, sample.truth)
-        n_fractions, n = len(_of_fractions(sample.rows)), len(np.unique(sample.rows.image))
+        n_fractions, n = len(_fraction_rows(sample.rows)), len(np.unique(sample.rows.image))
         everywhere = sample.trial.whole(_divided(sample.rows, sample.truth))
         if n_fractions and sample.trial.whole(mixed) > everywhere + MIXED:
             text += (
@@ -80,7 +80,7 @@ def _divided(raw: Raw, truth: Truth) -> Raw:
     return replace(raw, score=raw.score / 100)
 
 
-def _of_fractions(raw: Raw) -> NDArray[np.int64]:
+def _fraction_rows(raw: Raw) -> NDArray[np.int64]:
     """Codes of images without scores above 1, where that is no accident."""
     n = np.bincount(raw.image)
     wrong = wrong_images(Counts(n, np.bincount(raw.image[raw.score > BEYOND], minlength=len(n))))

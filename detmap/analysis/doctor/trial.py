@@ -192,7 +192,7 @@ class Sample:
     @cached_property
     def agnostic(self) -> Sample:
         """The same where every object and every row is of one class."""
-        return Sample(self.trial.agnostic(), self.raw.of_one_class(), self.positions, self.whole)
+        return Sample(self.trial.agnostic(), self.raw.classless(), self.positions, self.whole)
 
 
 def trial_of(

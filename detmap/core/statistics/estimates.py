@@ -194,7 +194,7 @@ class Estimates:
         """(Q,) standard errors, biases, and errors of the numbers minus their biases."""
         g = self.subsets.n_parts
         rate, wider, of_bias, step = np.array([rule[:4] for rule in self.rules]).reshape(-1, 4).T
-        se, halves = np.sqrt(self._of_parts()), self.parts[g:]
+        se, halves = np.sqrt(self._part_variances()), self.parts[g:]
         bias = (_total(halves) / max(1, len(halves)) - self.whole) / (2**rate - 1)
         error = np.hypot(np.hypot(wider * se, of_bias * bias), np.where(se > ROUNDING, step, 0.0))
         return se, bias, error
@@ -205,7 +205,7 @@ class Estimates:
         images has a part of second order. The first two count it twice; it alone moves the means,
         and it is at most half of the first.
         """
-        of_parts, halves = self._of_parts(), self.parts[self.subsets.n_parts :]
+        of_parts, halves = self._part_variances(), self.parts[self.subsets.n_parts :]
         one, other, n = halves[::2], halves[1::2], max(1, len(halves) // 2)
         means = (one + other) / 2
         of_halves = _total(((one - other) / 2) ** 2) / n
@@ -214,7 +214,7 @@ class Estimates:
         se = np.sqrt(np.maximum(every, of_parts / 2))
         return np.hypot(se, np.where(se > ROUNDING, [rule.step for rule in self.rules], 0.0))
 
-    def _of_parts(self) -> Floats:
+    def _part_variances(self) -> Floats:
         """(Q,) variances by the values without each part."""
         g = self.subsets.n_parts
         without = self.parts[:g]

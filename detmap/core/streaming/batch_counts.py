@@ -25,7 +25,7 @@ def rates(
     point = score, protocol.subset(), t
     boxes = reader.views(batch) if counts_boxes(protocol) else None
     counts = boxes and count_boxes(*boxes, protocol, point)
-    tp, found, n = counts or _by_the_rules(reader, batch, protocol, point)
+    tp, found, n = counts or _rule_counts(reader, batch, protocol, point)
     none = 0.0 if n else math.nan  # where nothing reaches the score
     precision, recall, f1 = tp / found if found else math.nan, none, none
     if found and n:
@@ -34,7 +34,7 @@ def rates(
     return NamedValues({**rows, "tp": tp, "fp": found - tp, "missed": n - tp})
 
 
-def _by_the_rules(
+def _rule_counts(
     reader: Joiner, batch: Batch, protocol: Protocol, point: tuple[float, int, int]
 ) -> tuple[int, int, int]:
     if highest := lower_scores_change_nothing(protocol):

@@ -94,7 +94,7 @@ def two_classes(rows: list[tuple[int, list[float], float]]) -> Diagnosis:
     return diagnose(truth, found, "coco-bbox")
 
 
-def test_a_pair_of_one_class_counts_before_a_larger_overlap() -> None:
+def test_a_pair_classless_counts_before_a_larger_overlap() -> None:
     """A detection of class 1, exactly on the object of class 2, at IoU 0.5 with its own."""
     found = two_classes([(1, [10.0, 0, 30, 20], 0.9)])
     for rule in ("detmap", "supervision"):
