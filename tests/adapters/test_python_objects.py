@@ -227,6 +227,8 @@ BOX = {"boxes": [[0, 0, 9, 9]], "labels": [1], "scores": [0.5]}
         ([BOX], [BOX, BOX], "2 images, but 1"),
         ([BOX], [{**BOX, "image_id": 5}], "no image 5"),
         (GT, {IDS[0]: {**BOX, "labels": ["unicorn"]}}, "no class"),
+        ([BOX], [{**BOX, "labels": ["cat"]}], "only class numbers: .*class_names="),
+        ([{**BOX, "labels": ["cat"]}], [BOX], "classes are whole numbers here"),
         (GT, [{"boxes": [[9, 9, 0, 0]], "labels": [1], "scores": [0.5], "image_id": 1}], "boxes"),
         (
             GT,

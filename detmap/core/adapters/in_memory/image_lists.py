@@ -201,6 +201,8 @@ def _with_classes(truth: Truth, images: Sequence[Fields]) -> Truth:
     names = {label for label in found if isinstance(label, str)} - {*truth.categories.names}
     ids = {label for label in found if type(label) is int} - {*truth.categories.ids.tolist()}
     like = truth.categories
+    if like.are_numbers and len(like) and not all(map(str.isdigit, names)):
+        return truth  # the reader refuses names where the ground truth has numbers
     if names and not ids:
         like = with_classes(like, sorted(names))
     elif ids and like.are_numbers:
