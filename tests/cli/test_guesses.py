@@ -277,6 +277,16 @@ def test_a_wrong_protocol_names_one_that_works(name: str) -> None:
     assert "obb" not in outcome.err
 
 
+@pytest.mark.parametrize("name", ["ultralytics-8.0", "Ultralytics-8.1", "ultralytics-8.2.103"])
+def test_versions_of_ultralytics_lead_to_those_with_their_rules(name: str) -> None:
+    error = run("eval", TRUTH, A, "-p", name).err
+    assert (advice(error), "8.0 to 8.2 have the AP of 8.3" in error) == ("ultralytics-8.3", True)
+    assert "'ultralytics-8.4' or 'ultralytics-8.3'" in run("eval", TRUTH, A, "-p", "yolov8").err
+    for version in ("8.1", "8.3"):
+        outcome = run("diagnose", TRUTH, A, "--confusion-rule", f"ultralytics-{version}")
+        assert (outcome.code, advice(outcome.err)) == (2, "ultralytics-8.0")
+
+
 def test_wrong_metrics_and_classes_in_options() -> None:
     for given, right in (
         ("mAP50=.1", "AP50=.1"),
