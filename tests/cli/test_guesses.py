@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -226,6 +228,23 @@ def test_a_path_too_many_names_the_comparison() -> None:
     assert (outcome.code, outcome.out) == (2, "")
     assert "`detmap compare TRUTH A B`" in outcome.err
     assert run("compare", TRUTH, A, B).code == 0
+
+
+def test_a_folder_of_parts_says_how_to_join_them(tmp_path: Path) -> None:
+    rows = json.loads(Path(A).read_text())
+    for i in range(3):
+        make.write(tmp_path / "p" / f"{i}.json", rows[i::3])
+    error = run("eval", TRUTH, tmp_path / "p").err
+    assert f"give one of {tmp_path}/p/0.json, " in error
+    command = error.partition("if each holds a part, join them: ")[2].strip()
+    assert command == f"jq -s add {tmp_path}/p/*.json > all.json"
+    if shutil.which("jq"):
+        subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+        assert (
+            detmap.evaluate(TRUTH, tmp_path / "all.json")["AP"] == detmap.evaluate(TRUTH, A)["AP"]
+        )
+    make.write(tmp_path / "p" / "gt.json", make.instances())
+    assert "jq" not in run("eval", TRUTH, tmp_path / "p").err
 
 
 @pytest.mark.parametrize("option", ["--gt", "--dt", "--ann", "--preds", "--ground-truth"])
