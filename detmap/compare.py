@@ -72,11 +72,11 @@ def compare(
     """
     check(alpha, adjust)
     detectors = list(detections)
-    if not detectors and type(truth) is list and _are_detectors(truth):
+    if not detectors and type(truth) is list and are_detectors(truth):
         truth, detectors = None, truth  # results and saved matches alone
     if len(detectors) == 1 and type(detectors[0]) is dict and names is None:
         names, detectors = list(map(str, detectors[0])), list(detectors[0].values())
-    elif len(detectors) == 1 and type(detectors[0]) is list and _are_detectors(detectors[0]):
+    elif len(detectors) == 1 and type(detectors[0]) is list and are_detectors(detectors[0]):
         detectors = detectors[0]
     if isinstance(truth, Matches | Result) or is_saved(truth):
         detectors, truth = [truth, *detectors], None
@@ -205,7 +205,7 @@ def _match_all(
     return matches, notes
 
 
-def _are_detectors(values: list[Any]) -> bool:
+def are_detectors(values: list[Any]) -> bool:
     """Whether a list is one of detectors; a list of dicts is the output of one, and so is one of
     lists with `score`, `label` and `box`, from a pipeline of Hugging Face.
     """

@@ -247,6 +247,14 @@ def test_a_folder_of_parts_says_how_to_join_them(tmp_path: Path) -> None:
     assert "jq" not in run("eval", TRUTH, tmp_path / "p").err
 
 
+def test_one_class_file_of_voc_leads_to_its_folder() -> None:
+    source = make.SHAPES / "detections" / "contours"
+    file = next(source.glob("comp4_det_*.txt"))
+    error = run("eval", make.SHAPES, file).err
+    assert "; for VOC, give the folder that holds the class files" in error
+    assert run("eval", make.SHAPES, file.parent).code == 0
+
+
 @pytest.mark.parametrize("option", ["--gt", "--dt", "--ann", "--preds", "--ground-truth"])
 def test_paths_have_no_option(option: str) -> None:
     outcome = run("eval", option, TRUTH)
