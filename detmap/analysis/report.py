@@ -2,6 +2,7 @@
 
 import functools
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -96,7 +97,7 @@ def report(
         tables[name] = detections_of(each, seen, rules, reading)
         seen = extended(seen, tables[name])
     folder, _ = images_of(table, truth, images, reading.get("split"))
-    write(
+    _, notes = write(
         Path(output),
         table,
         tables,
@@ -107,6 +108,8 @@ def report(
         threads=threads,
         figure=None if figure is None else (Path(figure), column),
     )
+    for note in notes if images is not None else ():
+        warnings.warn(note, stacklevel=3)
     return Path(output)
 
 
