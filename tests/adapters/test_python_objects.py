@@ -239,7 +239,7 @@ BOX = {"boxes": [[0, 0, 9, 9]], "labels": [1], "scores": [0.5]}
         (GT, object(), "is not a path"),
         (GT, 5, "is not a path"),
         (GT, io.StringIO("not json"), "detections"),
-        ([], [], "truth"),
+        ([], [], "truth: is an empty list"),
         (GT, {"annotations": object()}, "cannot be written as JSON"),
         (detmap.detections_from_arrays, DT, "path"),
     ],

@@ -255,7 +255,15 @@ def test_one_class_file_of_voc_leads_to_its_folder() -> None:
     assert run("eval", make.SHAPES, file.parent).code == 0
 
 
-@pytest.mark.parametrize("option", ["--gt", "--dt", "--ann", "--preds", "--ground-truth"])
+def test_a_score_threshold_says_that_the_metrics_use_all_detections() -> None:
+    lines = run("eval", TRUTH, A, "--confidence", ".5").out.splitlines()
+    assert "score threshold 0.5 (the metrics use all detections)" in lines
+    assert {*run("eval", TRUTH, A).out.splitlines()} <= {*lines}
+
+
+@pytest.mark.parametrize(
+    "option", ["--gt", "--ann", "--preds", "--ground-truth", "--annFile", "--resFile"]
+)
 def test_paths_have_no_option(option: str) -> None:
     outcome = run("eval", option, TRUTH)
     assert outcome.code == 2
