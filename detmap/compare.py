@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detmap.core.adapters import options_of, read_detections
+from detmap.core.adapters import ClassNames, options_of, read_detections
 from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.base.display_names import detector_names
 from detmap.core.base.suggestions import proposes_arguments
@@ -42,6 +42,7 @@ def compare(
     adjust: str = "holm",
     threads: int | None = None,
     progress: Progress | None = None,
+    class_names: ClassNames | None = None,
 ) -> Comparison:
     """Compares detectors on the same images: every metric and class of every pair.
 
@@ -65,6 +66,7 @@ def compare(
     adjust : p-value adjustment over pairs or classes: ``holm``, ``bh`` or ``none``
     threads : number of threads; has no effect on the result
     progress : called with the numbers of finished steps and of all steps
+    class_names : as in `read_detections`, of detectors that are paths or objects
 
     Raises
     ------
@@ -72,11 +74,11 @@ def compare(
     """
     check(alpha, adjust)
     detectors = list(detections)
-    if not detectors and type(truth) is list and _are_detectors(truth):
+    if not detectors and type(truth) is list and are_detectors(truth):
         truth, detectors = None, truth  # results and saved matches alone
     if len(detectors) == 1 and type(detectors[0]) is dict and names is None:
         names, detectors = list(map(str, detectors[0])), list(detectors[0].values())
-    elif len(detectors) == 1 and type(detectors[0]) is list and _are_detectors(detectors[0]):
+    elif len(detectors) == 1 and type(detectors[0]) is list and are_detectors(detectors[0]):
         detectors = detectors[0]
     if isinstance(truth, Matches | Result) or is_saved(truth):
         detectors, truth = [truth, *detectors], None
@@ -84,7 +86,7 @@ def compare(
         fix = "give two or more: compare(truth, a, b)"
         raise DataError("compare", counted(len(detectors), "detector"), fix)
     labels = _names(detectors, names)
-    matches, notes = _match_all(truth, detectors, labels, protocol, settings, threads)
+    matches, notes = _match_all(truth, detectors, labels, protocol, settings, threads, class_names)
     require_comparable(labels, matches)
     comparison = compare_matches(
         labels,
@@ -165,6 +167,7 @@ def _match_all(
     protocol: Protocol | str | None,
     settings: Mapping[str, Any] | None,
     threads: int | None,
+    class_names: ClassNames | None,
 ) -> tuple[list[Matches], list[Note]]:
     """The matches of each detector, and notes on classes that only some of them name; reads the
     ground truth only if needed.
@@ -190,14 +193,16 @@ def _match_all(
     given, seen = list(detectors), table
     for i, each in enumerate(given):  # all before the first is matched: they name the images
         if rules.scope.unknown != "error" and ready[i] is None:
-            given[i] = _read(each, seen, rules)
+            given[i] = _read(each, seen, rules, class_names)
             seen = extended(seen, given[i])
     tables = {
         name: each for name, each in zip(labels, given, strict=True) if isinstance(each, Detections)
     }
     every, notes = extended_by_all(table, tables)
     matches = [
-        match(every, extended(_read(each, every, rules), every), rules, threads=threads)
+        match(
+            every, extended(_read(each, every, rules, class_names), every), rules, threads=threads
+        )
         if own is None
         else own
         for each, own in zip(given, ready, strict=True)
@@ -205,7 +210,7 @@ def _match_all(
     return matches, notes
 
 
-def _are_detectors(values: list[Any]) -> bool:
+def are_detectors(values: list[Any]) -> bool:
     """Whether a list is one of detectors; a list of dicts is the output of one, and so is one of
     lists with `score`, `label` and `box`, from a pipeline of Hugging Face.
     """
@@ -225,11 +230,15 @@ def _is_output(rows: list[Any]) -> bool:
     return all(isinstance(each, Mapping) and "box" not in each for each in rows)
 
 
-def _read(detector: Any, truth: Truth, rules: Protocol) -> Detections:
+def _read(
+    detector: Any, truth: Truth, rules: Protocol, class_names: ClassNames | None
+) -> Detections:
     """The detections of a path; others as they are."""
     if isinstance(detector, str | Path):
         check_file(detector)
-    return read_detections(detector, truth, **options_of(rules))
+    if isinstance(detector, Detections):
+        return detector
+    return read_detections(detector, truth, class_names=class_names, **options_of(rules))
 
 
 def is_saved(value: object) -> bool:

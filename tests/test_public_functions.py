@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,27 @@ def test_a_report_of_files_and_objects(tmp_path: Path) -> None:
             detmap.report(TRUTH, A, output=tmp_path / wrong)
     with pytest.raises(detmap.DetmapError, match="give one, or two"):
         detmap.report(TRUTH, {}, output=tmp_path / "none.md")
+    listed = detmap.report(TRUTH, [A, B], output=tmp_path / "list.md")
+    assert listed.read_text() == (tmp_path / "one.md").read_text()
+    (tmp_path / "empty").mkdir()
+    with pytest.warns(UserWarning, match="images without a file"):
+        detmap.report(TRUTH, A, output=tmp_path / "pages", images=tmp_path / "empty")
+
+
+@pytest.mark.parametrize("given", [({"a": A, "b": B}, "out/"), (A, B, "out/"), (A, "out.html")])
+def test_an_output_given_by_position_is_named(given: tuple[Any, ...]) -> None:
+    with pytest.raises(detmap.DataError, match=f"write output='{given[-1]}'"):
+        detmap.report(TRUTH, *given)
+
+
+def test_names_of_classes_in_diagnose_and_compare() -> None:
+    box = {"boxes": [[0, 0, 9, 9]], "scores": [0.5]}
+    for label in (1, "cat"):
+        truth, found = [{**box, "labels": [label]}], [{**box, "labels": [1]}]
+        options: dict[str, Any] = {"class_names": {0: "dog", 1: "cat"}}
+        assert detmap.diagnose(truth, found, **options).counts()["TP"] == 1
+        compared = detmap.compare(truth * 2, {"a": found * 2, "b": found * 2}, **options)
+        assert {row.name for row in compared.classes} == {"cat"}
 
 
 def test_inspect_and_convert_take_objects(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,7 @@ from detmap.analysis.browse import writer
 from detmap.analysis.browse.pictures import LARGEST, SIDE, SMALLEST, Count, Wanted
 from detmap.analysis.diagnosis.analysis import require_protocol
 from detmap.analysis.html_report.image_folders import find_folder
+from detmap.compare import are_detectors
 from detmap.core.base import atomic_files
 from detmap.core.base.display_names import detector_names
 from detmap.core.protocol import Protocol
@@ -55,7 +57,7 @@ def report(
     Parameters
     ----------
     truth : as in `detmap.evaluate`
-    detections : as in `detmap.evaluate`; or a dict from name to one or two of these
+    detections : as in `detmap.evaluate`; or a dict from name to one or two of these, or a list
     other : a second detector
     protocol, settings, threads : as in `detmap.evaluate`
     output : the file to write, or a folder (a path without suffix), that also shows every image
@@ -76,6 +78,16 @@ def report(
     ------
     DetmapError : invalid input, a missing package, or the write fails
     """
+    if type(detections) is list and other is None and are_detectors(detections):
+        detections, *others = detections
+        if len(others) > 1:
+            raise DataError("report", f"{len(others) + 1} detectors", "give one, or two")
+        other = others[0] if others else None
+    misplaced = protocol if _is_output(protocol) else other
+    if _is_output(misplaced):
+        fix = f"write output={misplaced!r}" if isinstance(misplaced, str) else "write output="
+        what = f"{str(misplaced)!r} is given as a detector or a protocol, and does not exist"
+        raise DataError("report", what, fix)
     kind = kind_of_file(output, format)
     check_folder(Path(output), kind, link, image_size)
     table, rules = read_truth_and_protocol(truth, protocol, settings, **truth_options(reading))
@@ -85,7 +97,7 @@ def report(
         tables[name] = detections_of(each, seen, rules, reading)
         seen = extended(seen, tables[name])
     folder, _ = images_of(table, truth, images, reading.get("split"))
-    write(
+    _, notes = write(
         Path(output),
         table,
         tables,
@@ -96,7 +108,16 @@ def report(
         threads=threads,
         figure=None if figure is None else (Path(figure), column),
     )
+    for note in notes if images is not None else ():
+        warnings.warn(note, stacklevel=3)
     return Path(output)
+
+
+def _is_output(given: Any) -> bool:
+    """Checks for a path to write, given by position as a detector or a protocol."""
+    text = str(given) if isinstance(given, str | Path) else ""
+    known = text.endswith(("/", os.sep)) or Path(text).suffix.lstrip(".") in FORMATS
+    return known and not Path(text).exists()
 
 
 def _detectors(detections: Any, other: Any) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def _operating(result: Result, arguments: argparse.Namespace) -> dict[str, tuple
     """Return the requested operating points: table name to title and content."""
     chosen, iou = {}, arguments.iou
     if arguments.confidence is not None:
-        title = f"score threshold {arguments.confidence:g}"
+        title = f"score threshold {arguments.confidence:g} (the metrics use all detections)"
         chosen["confidence"] = (title, result.operating_point(arguments.confidence, iou=iou))
     if arguments.best_f1 or arguments.table == "best-f1":
         chosen["best-f1"] = ("highest F1", result.best_f_beta(iou=iou))

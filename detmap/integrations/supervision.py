@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import detmap
+from detmap.core.adapters.in_memory import batches
 from detmap.errors import require
 from detmap.integrations.host_errors import HostError, require_protocol, value_errors
 
@@ -21,8 +22,6 @@ _MetricResult: Any = _core.MetricResult
 _Metric: Any = _core.Metric
 
 COLOR = "#A351FB"
-FROM_DATA = ("iscrowd", "area", "ignore")
-"""Keys of `data` that are read."""
 
 
 @dataclass
@@ -217,11 +216,11 @@ class DetmapMetric(_Metric):  # type: ignore[misc]
 
 
 def _images(detections: list[Any]) -> list[dict[str, Any]]:
-    """Boxes, labels and scores, and the flags and areas that supervision keeps in `data`."""
+    """Boxes, labels and scores, and the flags and areas of `batches.FROM_DATA`."""
     images = []
     for each in detections:
         columns = {"labels": each.class_id, "scores": each.confidence}
-        columns |= {name: each.data[name] for name in FROM_DATA if name in each.data}
+        columns |= {name: each.data[name] for name in batches.FROM_DATA if name in each.data}
         given = {name: value for name, value in columns.items() if value is not None}
         images.append({"boxes": each.xyxy, "labels": [], **given})
     return images

@@ -48,6 +48,7 @@ class Boxes:
     def __init__(self, image: dict[str, Any]) -> None:
         self.xyxy, self.class_id = image["boxes"], np.array(image["labels"], dtype=int)
         self.confidence = np.array(image["scores"]) if "scores" in image else None
+        self.data = {key: image[key] for key in ("iscrowd", "area") if key in image}
 
 
 def columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -129,8 +130,11 @@ def test_lists_of_images_equal_the_evaluator(name: Callable[[int], Any]) -> None
     truth, found = images(GT["annotations"], name), images(DT, name)
     evaluator = detmap.Evaluator("coco-bbox")
     evaluator.update(preds=found, target=truth)
+    assert any(any(each["iscrowd"]) for each in truth)
     assert detmap.evaluate(truth, found).metrics == evaluator.compute().metrics
-    assert detmap.evaluate([*map(Boxes, truth)] if name is int else truth, found)["AP50"] > 0
+    if name is int:
+        boxes = [*map(Boxes, truth)]
+        assert detmap.evaluate(boxes, found).metrics == evaluator.compute().metrics
 
 
 def test_a_class_that_only_detections_have_is_added() -> None:
@@ -150,6 +154,8 @@ def test_frames(known: detmap.Result) -> None:
     truth, found = (pandas.DataFrame(columns(each)) for each in (GT["annotations"], rows))
     result = detmap.evaluate(truth, found)
     assert result.metrics == known.select(sorted(seen)).metrics
+    records = [each.to_dict("records") for each in (truth, found)]
+    assert detmap.evaluate(*records).metrics == result.metrics
     assert detmap.evaluate(GT, pandas.DataFrame(columns(DT))).metrics == known.metrics
     polars = pytest.importorskip("polars")
     assert detmap.evaluate(truth, polars.DataFrame(columns(rows))).metrics == result.metrics
@@ -217,16 +223,23 @@ BOX = {"boxes": [[0, 0, 9, 9]], "labels": [1], "scores": [0.5]}
         (GT, [{**DT[0], "bbox": [1, 2, -3, 4]}], r"detections\[0\]\.bbox"),
         (GT, [{**DT[0], "score": float("nan")}], "not JSON compliant|cannot be written"),
         (GT, [{**DT[0], "image_id": 12345}], "no image 12345"),
-        (GT, [BOX], "image_id: missing"),
+        (GT, [BOX], r'image_id: missing .* metadata\["image_id"\]'),
         ([BOX], [BOX, BOX], "2 images, but 1"),
         ([BOX], [{**BOX, "image_id": 5}], "no image 5"),
         (GT, {IDS[0]: {**BOX, "labels": ["unicorn"]}}, "no class"),
+        ([BOX], [{**BOX, "labels": ["cat"]}], "only class numbers: .*class_names="),
+        ([{**BOX, "labels": ["cat"]}], [BOX], "classes are whole numbers here"),
         (GT, [{"boxes": [[9, 9, 0, 0]], "labels": [1], "scores": [0.5], "image_id": 1}], "boxes"),
+        (
+            GT,
+            {{"score": "certainty"}.get(key, key): cells for key, cells in columns(DT).items()},
+            "no column of scores, and numbers from 0 to 1 in certainty",
+        ),
         (GT, np.zeros((3, 4)), r"shape \(3, 4\)"),
         (GT, object(), "is not a path"),
         (GT, 5, "is not a path"),
         (GT, io.StringIO("not json"), "detections"),
-        ([], [], "truth"),
+        ([], [], "truth: is an empty list"),
         (GT, {"annotations": object()}, "cannot be written as JSON"),
         (detmap.detections_from_arrays, DT, "path"),
     ],

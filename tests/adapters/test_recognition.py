@@ -278,7 +278,7 @@ MMDET = {"bboxes": [[1, 2, 3, 4]], "labels": [0], "scores": [0.5]}
     [
         (ROW["objects"], "row|column|truth"),
         (MMDET, "row|column|truth"),
-        ((MMDET,), "predictions of mmdet"),
+        ((MMDET,), "unknown key 'bboxes'|image_id: missing"),
         (np.zeros((3, 6), np.float32), r"array or tensor of shape \(3, 6\)"),
     ],
 )

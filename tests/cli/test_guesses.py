@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -228,7 +230,40 @@ def test_a_path_too_many_names_the_comparison() -> None:
     assert run("compare", TRUTH, A, B).code == 0
 
 
-@pytest.mark.parametrize("option", ["--gt", "--dt", "--ann", "--preds", "--ground-truth"])
+def test_a_folder_of_parts_says_how_to_join_them(tmp_path: Path) -> None:
+    rows = json.loads(Path(A).read_text())
+    for i in range(3):
+        make.write(tmp_path / "p" / f"{i}.json", rows[i::3])
+    error = run("eval", TRUTH, tmp_path / "p").err
+    assert f"give one of {tmp_path}/p/0.json, " in error
+    command = error.partition("if each holds a part, join them: ")[2].strip()
+    assert command == f"jq -s add {tmp_path}/p/*.json > all.json"
+    if shutil.which("jq"):
+        subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+        assert (
+            detmap.evaluate(TRUTH, tmp_path / "all.json")["AP"] == detmap.evaluate(TRUTH, A)["AP"]
+        )
+    make.write(tmp_path / "p" / "gt.json", make.instances())
+    assert "jq" not in run("eval", TRUTH, tmp_path / "p").err
+
+
+def test_one_class_file_of_voc_leads_to_its_folder() -> None:
+    source = make.SHAPES / "detections" / "contours"
+    file = next(source.glob("comp4_det_*.txt"))
+    error = run("eval", make.SHAPES, file).err
+    assert "; for VOC, give the folder that holds the class files" in error
+    assert run("eval", make.SHAPES, file.parent).code == 0
+
+
+def test_a_score_threshold_says_that_the_metrics_use_all_detections() -> None:
+    lines = run("eval", TRUTH, A, "--confidence", ".5").out.splitlines()
+    assert "score threshold 0.5 (the metrics use all detections)" in lines
+    assert {*run("eval", TRUTH, A).out.splitlines()} <= {*lines}
+
+
+@pytest.mark.parametrize(
+    "option", ["--gt", "--ann", "--preds", "--ground-truth", "--annFile", "--resFile"]
+)
 def test_paths_have_no_option(option: str) -> None:
     outcome = run("eval", option, TRUTH)
     assert outcome.code == 2
@@ -275,6 +310,16 @@ def test_a_wrong_protocol_names_one_that_works(name: str) -> None:
     assert outcome.code == 2
     assert run("eval", TRUTH, A, "-p", advice(outcome.err)).code == 0
     assert "obb" not in outcome.err
+
+
+@pytest.mark.parametrize("name", ["ultralytics-8.0", "Ultralytics-8.1", "ultralytics-8.2.103"])
+def test_versions_of_ultralytics_lead_to_those_with_their_rules(name: str) -> None:
+    error = run("eval", TRUTH, A, "-p", name).err
+    assert (advice(error), "8.0 to 8.2 have the AP of 8.3" in error) == ("ultralytics-8.3", True)
+    assert "'ultralytics-8.4' or 'ultralytics-8.3'" in run("eval", TRUTH, A, "-p", "yolov8").err
+    for version in ("8.1", "8.3"):
+        outcome = run("diagnose", TRUTH, A, "--confusion-rule", f"ultralytics-{version}")
+        assert (outcome.code, advice(outcome.err)) == (2, "ultralytics-8.0")
 
 
 def test_wrong_metrics_and_classes_in_options() -> None:

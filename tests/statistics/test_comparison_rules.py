@@ -138,7 +138,8 @@ def test_a_comparison_as_plain_values() -> None:
     assert found["names"] == ["x", "y"]
     assert found["metrics"] == {"AP": [0.5, None]}
     assert found["pairs"][0]["difference"] == pytest.approx(0.1)
-    assert (found["pairs"][0]["p"], found["pairs"][0]["why_not"]) == (None, None)
+    why = "fewer than 100 images: no p-value; use the interval"
+    assert (found["pairs"][0]["p"], found["pairs"][0]["why_not"]) == (None, why)
     assert found["pairs"][1]["why_not"] == "few"
     assert found["classes"][0]["class"] == "cat"
     assert "name" not in found["classes"][0]

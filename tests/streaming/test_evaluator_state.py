@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from detmap import DataError, Evaluator, MergeError, truth_from_arrays
+from detmap import DataError, Evaluator, MergeError, evaluate, truth_from_arrays
 from detmap.core.streaming import torch_ranks
 from tests.streaming.test_evaluator import Fields, plain
 
@@ -172,6 +172,9 @@ def test_a_refused_batch_is_counted_wherever_the_images_go(
         ("targets", "areas", "area"),
         ("predictions", "score", "scores"),
         ("predictions", "Boxes", "boxes"),
+        ("predictions", "bboxes", "boxes"),
+        ("targets", "bbox", "boxes"),
+        ("targets", "gt_boxes", "boxes"),
     ],
 )
 def test_a_misspelt_key_is_refused_with_the_right_one(side: str, wrong: str, key: str) -> None:
@@ -182,6 +185,9 @@ def test_a_misspelt_key_is_refused_with_the_right_one(side: str, wrong: str, key
     message = rf"{side}\[0\]: unknown key '{wrong}' \(write '{key}', or rename the key"
     with pytest.raises(DataError, match=message):
         stream.update([pair["predictions"]], [pair["targets"]])
+    if wrong != "Boxes":
+        with pytest.raises(DataError, match=message):
+            evaluate([pair["targets"]], [pair["predictions"]])
     pair[side] |= {key: value}  # now the other one is the caller's own
     pair["targets" if side == "predictions" else "predictions"].pop(wrong, None)
     stream.update([pair["predictions"]], [pair["targets"]])

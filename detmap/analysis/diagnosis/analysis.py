@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.diagnosis.shape_overlaps import compare_shapes
-from detmap.core.adapters import options_of, read_detections
+from detmap.core.adapters import ClassNames, options_of, read_detections
 from detmap.core.adapters.truth_by_protocol import TruthByProtocol, truth_by_protocol
 from detmap.core.base import memory
 from detmap.core.base.arguments import is_number
@@ -195,6 +195,7 @@ def diagnose(
     background: float = 0.1,
     settings: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    class_names: ClassNames | None = None,
 ) -> Diagnosis:
     """Classifies every detection as a true positive or a kind of error.
 
@@ -210,6 +211,7 @@ def diagnose(
         `TruthByProtocol` gives TIDE's own protocol the flags that it reads
     iou : the IoU threshold of a match, in place of the protocol's thresholds
     background : the IoU up to which a detection is background, below `iou`
+    class_names : as in `detmap.read_detections`, if `detections` is no table
 
     Raises
     ------
@@ -218,7 +220,9 @@ def diagnose(
     iou, background = _thresholds(iou, background)
     truths, truth, rules = _read_truth(truth, protocol, settings)
     if not isinstance(detections, Detections):
-        detections = read_detections(detections, truth, **options_of(rules))
+        detections = read_detections(
+            detections, truth, class_names=class_names, **options_of(rules)
+        )
         truth = extended(truth, detections)
     require_protocol(rules)
     tide = replace(load("tide"), classes=rules.classes)

@@ -20,7 +20,7 @@ from detmap.analysis.diagnosis.shape_overlaps import overlapping_shapes
 from detmap.analysis.row_overlaps import edges
 from detmap.core.base import memory, pair_limits
 from detmap.core.base.arguments import fraction
-from detmap.core.base.suggestions import proposes_arguments
+from detmap.core.base.suggestions import did_you_mean, proposes_arguments
 from detmap.core.curves.operating_points import require_score
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
@@ -208,7 +208,8 @@ def confusion(
     3.3.0, tools/analysis_tools/confusion_matrix.py.
     """
     if rule not in RULES:
-        raise DataError("confusion: rule", repr(rule), f"the rules are {', '.join(RULES)}")
+        hint = did_you_mean("choice", str(rule), RULES)
+        raise DataError("confusion: rule", repr(rule), f"{hint}the rules are {', '.join(RULES)}")
     how = RULES[rule]
     own = rule == "detmap"
     chosen = how.confidence if confidence is None else confidence

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import msgspec
@@ -358,7 +359,14 @@ def _inside(folder: Path, kind: str) -> str:
     places = [each for each in sorted(folder.rglob("*")) if each.is_dir()][:FILES_LOOKED_AT]
     places += [file for file in _files(folder) if not image_names.is_image(file.name)][:20]
     good = [place for place in places if readings(place)[kind]]
-    return few(map(shown, good)) if good else ""
+    if len(good) < 2:
+        return "".join(map(shown, good))
+    lists = kind == "detections" and good == sorted(folder.glob("*.json"))
+    for file in good if lists else ():
+        with open_files.opened(file) as content:
+            lists = lists and content.read(0, 1) == b"["
+    parts = f"; if each holds a part, join them: jq -s add {quote(shown(folder))}/*.json > all.json"
+    return f"one of {few(map(shown, good))}{parts * lists}"
 
 
 def _is_coco(path: Path, kind: str) -> bool:

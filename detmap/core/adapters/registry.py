@@ -157,6 +157,8 @@ def choose_noted(
         like = [row.name for row in best]
         protocols = [f"-p {name}" for name in _protocols_of(like)]
         also = f", or the benchmark: {', '.join(protocols)}" if protocols else ""
+        if path.name.startswith(("comp3_det_", "comp4_det_")):  # one class of VOC
+            also += "; for VOC, give the folder that holds the class files"
         raise DataError(
             shown(path),
             f"the format is ambiguous: {' and '.join(like)}" if best else "the format is unknown",

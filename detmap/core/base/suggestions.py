@@ -63,7 +63,7 @@ def meanings(kind: str, name: str) -> list[str]:
     """Returns the names that a word of another tool means, whether they exist or not."""
     key = name.casefold().strip("-_ ")
     if kind in ("command", "option", "protocol"):
-        key = key.replace("_", "-")
+        key = re.sub(r"(-8\.\d)\.\d+$", r"\1", key.replace("_", "-"))  # Ultralytics 8.2.103
     return [right for right, meant in words(kind).items() if key in meant.split()]
 
 

@@ -102,6 +102,8 @@ def load(name_or_path: str | Path) -> Protocol:
         from detmap.core.base.suggestions import did_you_mean  # for messages alone
 
         hint = did_you_mean("protocol", text, known)
+        if "ultralytics-8.3" in hint:
+            hint += "Ultralytics 8.0 to 8.2 have the AP of 8.3, 8.4 has another; "
         raise ProtocolError(
             "protocol",
             f"no protocol {text[:LONG]!r}",

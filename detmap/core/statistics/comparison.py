@@ -47,7 +47,7 @@ class Pair(ProposesNames):
         are not)
     df : degrees of freedom of the test
     mdd : minimum detectable difference: this test detects it with a power of 0.8
-    why_not : why there is no interval and no test; "" if there are
+    why_not : why there is no p-value, or neither an interval; "" if there are both
     """
 
     a: str
@@ -278,7 +278,10 @@ class Maker:
         """The difference of pair i, not adjusted."""
         a, b = (self.names[k] for k in self.order[i])
         numbers = (one.value, one.se, one.low, one.high, one.bias, one.p, one.p)
-        return Pair(a, b, metric, *numbers, one.df, one.mdd, one.why_not)
+        why = one.why_not
+        if not why and self.units.n < LEAST_OF_TEST:
+            why = f"fewer than {LEAST_OF_TEST} {self.units.noun}: no p-value; use the interval"
+        return Pair(a, b, metric, *numbers, one.df, one.mdd, why)
 
     def classes(self) -> list[ClassPair]:
         """One `ClassPair` per pair, metric and class with objects; adjusted over the classes."""
@@ -323,7 +326,7 @@ class Maker:
             return ()
         few = self.units.n < LEAST_UNITS
         least = LEAST_UNITS if few else LEAST_OF_TEST
-        lacking = "intervals and p-values" if few else "p-values"
+        lacking = "intervals and p-values" if few else "p-values; use the intervals"
         text = f"{self.units.noun} are fewer than {least}: too few for {lacking}"
         return (Note("few-images", text, self.units.n),)
 

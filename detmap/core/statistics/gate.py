@@ -93,7 +93,7 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
         f"{asked} {drop:g} (alpha {alpha:g}; standard error "
         f"{'unknown' if math.isnan(pair.se) else f'{pair.se:.4f}'}; "
     )
-    if pair.why_not:
+    if pair.why_not and math.isnan(pair.low):
         told += f"no test of it holds its level: {pair.why_not}"
     else:
         told += f"minimum detectable difference with {comparison.units.counted()}: {pair.mdd:.4f}"

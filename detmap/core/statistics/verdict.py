@@ -83,7 +83,7 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
         (each.metric, *comparison.values[each.metric], *_change(each, each.p))
         for each in comparison.pairs
     ]
-    reasons = [each.why_not for each in comparison.pairs if each.why_not]
+    reasons = [each.why_not for each in comparison.pairs if _is_refused(each)]
     told = reasons[: comparison.units.n >= LEAST_UNITS]  # else a note has it
     lines = [f"no interval or p-value of some metrics: {reason}" for reason in told]
     metrics = _full(Table("", header, tuple(rows), tuple(lines), name="metrics"))
@@ -92,7 +92,7 @@ def verdict_tables(comparison: Comparison) -> list[Table]:
         return [replace(metrics, lines=(*metrics.lines, comparison.signature))]
     tested = any(not math.isnan(each.p_adjusted) for each in moved)
     first = comparison.pairs[0].metric.removeprefix("m")  # mAP is the mean of each class's AP
-    lacking = [each for each in comparison.classes if each.metric == first and each.why_not]
+    lacking = [each for each in comparison.classes if each.metric == first and _is_refused(each)]
     lines = [comparison.signature]
     if lacking:
         of, why = counted(len(lacking), "class"), lacking[0].why_not
@@ -182,13 +182,18 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     level = f"{100 * (1 - comparison.alpha):g} % intervals, test {comparison.test}"
     adjusted = f"adjusted by {comparison.adjust}"
     mdd = [MDD] if any(one.mdd >= 0 for one in comparison.pairs) else []
-    lines = [*mdd, BASIS, *_needed(comparison), *footnotes(comparison.pairs)]
+    lines = [*mdd, BASIS, *_needed(comparison), *footnotes(filter(_is_refused, comparison.pairs))]
     title = f"{which}: {level}, {adjusted}"
     pairs = _differences("pairs", title, keys, comparison.pairs, lines)
     moved = [one for one in comparison.classes if one.difference != 0][:SHOWN]
-    lines = [BASIS, *footnotes(moved), comparison.signature]
+    lines = [BASIS, *footnotes(filter(_is_refused, moved)), comparison.signature]
     title = f"classes that changed most, {adjusted}"
     return [leaderboard, pairs, _differences("classes", title, (*keys, "class"), moved, lines)]
+
+
+def _is_refused(pair: Pair) -> bool:
+    """Whether a reason leaves a pair without an interval, not only without a p-value."""
+    return bool(pair.why_not) and math.isnan(pair.low)
 
 
 def _differences(
@@ -198,7 +203,7 @@ def _differences(
     rows = []
     for one in pairs:
         named = (getattr(one, "name" if key == "class" else key) for key in keys)
-        name_of, p = one.metric + MARK * bool(one.why_not), (PValue(one.p), PValue(one.p_adjusted))
+        name_of, p = one.metric + MARK * _is_refused(one), (PValue(one.p), PValue(one.p_adjusted))
         rows.append((*named, name_of, one.difference, one.se, one.low, one.high, *p, one.mdd))
     return Table(title, (*keys, "metric", *DIFFERENCE), tuple(rows), tuple(lines), name=name)
 

@@ -1,5 +1,6 @@
 """Misspelt keys of a batch, such as ``is_crowd``, which would be read as missing."""
 
+import re
 from collections.abc import Sequence, Set
 from functools import lru_cache
 
@@ -34,4 +35,5 @@ def _near(key: str, known: Set[str]) -> str:
 
 
 def _plain(key: str) -> str:
-    return key.casefold().replace("_", "").replace("-", "").removeprefix("is")
+    plain = key.casefold().replace("_", "").replace("-", "")
+    return re.sub("b?box(es)?", "boxes", re.sub("^(is|gt|pred)", "", plain))

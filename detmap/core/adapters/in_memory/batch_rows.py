@@ -53,7 +53,6 @@ class Reader(Joiner):
         Raises `DataError` for invalid rows, misspelt keys, unknown images and unknown classes.
         """
         batch_keys.require_known("predictions", predicted, self._keys[0])
-        batch_keys.require_known("targets", annotated, self._keys[1])
         sizes, like, objects = np.full((len(ids), 2), np.nan), None, None
         notes: tuple[Note, ...] = ()
         if self.truth is None:
@@ -196,9 +195,10 @@ class Reader(Joiner):
         self, images: Sequence[Fields], sizes: NDArray[np.float64]
     ) -> tuple[Rows, NDArray[np.float64]]:
         """Returns the rows of targets, and the images' heights and widths. An area that is not
-        given is NaN.
+        given is NaN. Raises `DataError` for misspelt keys.
         """
         where = "targets"
+        batch_keys.require_known(where, images, self._keys[1])
         extra = () if self.shapes is None else self.shapes.more
         optional = {"area": np.nan, **dict.fromkeys(FLAG_KEYS, 0), **dict.fromkeys(extra, np.nan)}
         asked = {

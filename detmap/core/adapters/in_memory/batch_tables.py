@@ -174,6 +174,7 @@ def identify(
     if numbered:
         if known is not None:
             fix = "give the id of its image in the ground truth, or its file_name"
+            fix += '; Detections of supervision have it in metadata["image_id"]'
             raise DataError("predictions[0].image_id", "missing", fix)
         return np.arange(len(seen), len(seen) + len(ids)), True
     seen_too = islice(seen, 1) if known is None else ()

@@ -97,13 +97,19 @@ def _with_id(where: str, key: Any, image: Fields) -> Fields:
     return {**image, "image_id": given}
 
 
+FROM_DATA = ("iscrowd", "difficult", "ignore", "area")
+"""Keys of `data` of supervision's ``Detections`` that are read."""
+
+
 def _fields(where: str, image: Any) -> Fields:
     if isinstance(image, Mapping):
         return image
     try:
         fields = {"boxes": image.xyxy, "labels": image.class_id, "box_format": "xyxy"}
+        data = getattr(image, "data", None) or {}
         optional = {
             "scores": getattr(image, "confidence", None),
+            **{key: data[key] for key in FROM_DATA if key in data},
             **(getattr(image, "metadata", None) or {}),
         }
     except Exception:  # any error of its properties

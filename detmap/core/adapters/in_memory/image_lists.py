@@ -35,7 +35,7 @@ def is_list_of_images(thing: Any) -> bool:
         return bool(thing) and all(map(_is_image, thing.values()))
     if not isinstance(thing, list | tuple) or not thing:
         return False
-    return all(_is_image(each) or _is_pipeline(each) for each in thing)
+    return all(_is_image(each) or _is_pipeline(each) or _is_misspelt(each) for each in thing)
 
 
 def _is_image(thing: Any) -> bool:
@@ -44,6 +44,16 @@ def _is_image(thing: Any) -> bool:
         own = any(key in thing for key in SHAPES) and "category_id" not in thing
         return own or (isinstance(row, Mapping) and "bbox" in row)
     return hasattr(thing, "xyxy") and hasattr(thing, "class_id")
+
+
+def _is_misspelt(thing: Any) -> bool:
+    """Checks for an image whose boxes have another key, ``bboxes``, which the reader refuses."""
+    rows = [thing[key] for key in thing if "box" in str(key)] if isinstance(thing, Mapping) else []
+    return any(
+        getattr(each, "ndim", 0) == 2
+        or (isinstance(each, list | tuple) and each and isinstance(each[0], list | tuple))
+        for each in rows
+    )
 
 
 def _is_pipeline(thing: Any) -> bool:
@@ -191,6 +201,8 @@ def _with_classes(truth: Truth, images: Sequence[Fields]) -> Truth:
     names = {label for label in found if isinstance(label, str)} - {*truth.categories.names}
     ids = {label for label in found if type(label) is int} - {*truth.categories.ids.tolist()}
     like = truth.categories
+    if like.are_numbers and len(like) and not all(map(str.isdigit, names)):
+        return truth  # the reader refuses names where the ground truth has numbers
     if names and not ids:
         like = with_classes(like, sorted(names))
     elif ids and like.are_numbers:

@@ -108,6 +108,8 @@ def read_truth(given: Any, read: Callable[[Path], Truth], options: Mapping[str, 
     """
     if isinstance(given, Truth):
         return given
+    if isinstance(given, list | tuple) and not given:
+        raise DataError("truth", "is an empty list", "give one dict per image, or a COCO dict")
     kind = kind_of(given)
     if isinstance(given, Detections) or kind == "array":
         raise DataError("truth", "is a table of detections", "give the ground truth first")

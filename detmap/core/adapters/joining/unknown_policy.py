@@ -352,7 +352,10 @@ def refusal(
         what = f"{_lacking(kind, names, count, truth, things)}; the ground truth has no objects"
         return DataError(where, what, fix)
     if kind == "class" and truth.categories.are_numbers and isinstance(names[0], str):
-        has = f"the ground truth has only class numbers: name them, --class-names FILE; {has}"
+        has = (
+            "the ground truth has only class numbers: name them, --class-names FILE (in Python "
+            f"class_names=); {has}"
+        )
     example = f" such as {table[0]!r}" if len(table) else ""
     if kind == "class" and not isinstance(names[0], str) and len(names) > max(2, len(table)):
         what = _lacking(kind, names, count, truth, things)

@@ -23,7 +23,7 @@ from detmap.core.base import arguments, column_checks
 from detmap.core.base.flat_rows import first_true
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes, require_rotated, rotated_boxes
 from detmap.core.tables import Categories, Detections, Images, Note, Truth
-from detmap.errors import DataError
+from detmap.errors import DataError, few
 
 CLASS_NAME = ("class", "classname", "categoryname", "labelname", "label", "category", "name", "cls")
 SCORED = "truth-scored"  # of notes
@@ -124,6 +124,7 @@ def read_detections(
             what = "has no column of scores, and the ground truth has one"
             fix = "give the ground truth first: the two may be exchanged"
             raise DataError(sheet.source, what, fix)
+        _refuse_other_scores(sheet, boxes.columns)
         notes = (*notes, *join.unscored(len(sheet), sheet.source, sheet.columns))
     if truth.box_format == "voc" and box_format is None and boxes.box_format == "xyxy":
         text = (
@@ -153,6 +154,20 @@ def read_detections(
         notes=(*notes, *classes.notes),
         shapes=_rotated(boxes, sheet, np.ones(len(score), dtype=bool)),
     )
+
+
+def _refuse_other_scores(sheet: Sheet, used: Sequence[str]) -> None:
+    """Raises `DataError` for a typed table without scores that has a column which may hold them."""
+    others = [
+        name
+        for name, cells in sheet.columns.items()
+        if isinstance(cells, np.ndarray) and cells.dtype.kind == "f" and name not in used
+        if cells.size and ((cells >= 0) & (cells <= 1)).all()
+    ]
+    if others:
+        what = f"has no column of scores, and numbers from 0 to 1 in {few(others)}"
+        fix = "rename the column of scores to score; remove the others, or all if none is a score"
+        raise DataError(sheet.source, what, fix)
 
 
 def _rotated(

@@ -520,8 +520,19 @@ def refuse_many(columns: int, where: str) -> None:
 
 
 def is_table(value: Any) -> bool:
-    """Checks for named columns: a pandas or polars frame, an Arrow table, a dict."""
-    if isinstance(value, np.ndarray | list | tuple):
+    """Checks for named columns: a pandas or polars frame, an Arrow table, a dict, or a list of
+    rows, which are dicts of the same columns.
+    """
+    if isinstance(value, list | tuple):
+        return bool(value) and all(
+            isinstance(row, Mapping)
+            and row.keys() == value[0].keys()
+            and not any(
+                hasattr(cell, "__len__") and not isinstance(cell, str) for cell in row.values()
+            )
+            for row in value
+        )
+    if isinstance(value, np.ndarray):
         return False
     return isinstance(value, Mapping) or (
         hasattr(value, "__getitem__")
@@ -541,6 +552,8 @@ def from_table(table: Any, source: str) -> Sheet:
     if hasattr(table, "collect"):  # polars.LazyFrame
         table = table.collect()
     try:
+        if isinstance(table, list | tuple):
+            table = {name: [row[name] for row in table] for name in table[0]}
         if isinstance(table, Mapping):
             names = list(table)
         else:
