@@ -229,8 +229,18 @@ def test_filters_narrow_the_list(browser: Any, shapes: Path) -> None:
     assert {*saved(browser, "saveImages").splitlines()} == names
 
 
+def test_the_fewest_cases_of_an_image_hold_in_both_views(browser: Any, shapes: Path) -> None:
+    for view, note in (("images", "4 of 60 images, 8 cases"), ("cases", "8 cases")):
+        open_page(browser, shapes, f"#kind=Bkg&least=2&view={view}")
+        assert read(browser)["note"] == note
+        assert len(saved(browser, "saveImages").splitlines()) == 4
+        assert len(saved(browser, "saveCases").splitlines()) == 1 + 8
+        assert browser.find_element("css selector", ".options input[type=number]").is_displayed()
+
+
 SAVED = """
     const done = arguments[arguments.length - 1];
+    HTMLAnchorElement.prototype.click = () => {};  // nothing is downloaded, and no link followed
     URL.createObjectURL = blob => { blob.text().then(done); return "#"; };
     document.querySelector(`[data-key=${arguments[0]}]`).click();
 """

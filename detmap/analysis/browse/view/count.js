@@ -121,7 +121,8 @@ const select = (model, state, open = []) => {
       if (mode === "group" && group === state.group) consider(~g, FOUND, label, g, ofObj, true);
     }
   }
-  return {mode, steps, cases, perImage, kinds, classes, groups, cells, paired,
+  const kept = cases.filter(code => perImage[code < 0 ? truth.image[~code] : det.image[code]] >= state.least);
+  return {mode, steps, cases: kept, perImage, kinds, classes, groups, cells, paired,
     slices: new Map(sliced.map((p, j) => [p, slices[j]]))};
 };
 

@@ -17,8 +17,8 @@ const makeApp = model => {
       app.draw();
     },
     count() {  // only if what is counted has changed
-      const {page, open, view, order, least, ...counting} = app.state, key = JSON.stringify([counting, [...app.open]]);
-      const listing = JSON.stringify([key, view, order, least]);
+      const {page, open, view, order, ...counting} = app.state, key = JSON.stringify([counting, [...app.open]]);
+      const listing = JSON.stringify([key, view, order]);
       if (key !== app.counted) app.found = select(model, app.state, [...app.open]);
       if (listing !== app.listed) app.list = listOf(app);
       const changed = listing !== app.listed;
@@ -126,7 +126,7 @@ const makeBar = app => {
   const root = document.getElementById("bar"), views = [["Images", "images"], ["Cases", "cases"]].map(([text, view]) => pushable(view, text, () => app.change({view})));
   const sort = element("select", {"aria-label": "Sort"}), name = element("input", {type: "search", placeholder: "file name", "aria-label": "File name"});
   const least = element("input", {type: "number", min: 0, step: 1, "aria-label": "Cases per image, at least"});
-  const leastLabel = element("label", {title: "Images with at least so many cases"}, "\u2265 ", least, " cases");
+  const leastLabel = element("label", {title: "Only images with at least so many of the cases listed. The counts beside filters are without this limit."}, "\u2265 ", least, " cases");
   const saveImages = pushable("saveImages", "Save images", () => save("images.txt", imageList(app), "text/plain"));
   const saveCases = pushable("saveCases", "Save cases", async () => save("cases.csv", await caseList(app), "text/csv"));
   const options = element("div", {className: "options"}, element("label", {}, "Sort ", sort), name, leastLabel, saveImages, saveCases);
@@ -155,7 +155,6 @@ const makeBar = app => {
       sort.value = state.order;
       if (document.activeElement !== name) name.value = state.name;
       least.value = state.least || "";
-      leastLabel.hidden = cases;
     },
   };
 };
