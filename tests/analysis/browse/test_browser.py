@@ -1,6 +1,7 @@
 """The page of all images in headless Chromium, against `diagnose` and `confusion`."""
 
 import csv
+import functools
 import io
 import os
 import re
@@ -149,6 +150,21 @@ def test_numbers_of_voc_2007(browser: Any, voc2007: Path, tmp_path: Path) -> Non
     drive(browser, written(every, tmp_path / "report"), every, [best, [0.1, 0.3]])
 
 
+def type_threshold(browser: Any, given: str) -> tuple[str, str]:
+    """Types into the field; returns what it holds then, and the message."""
+    browser.execute_script(
+        "const field = document.querySelector('#head .exact input');"
+        "field.value = arguments[0]; field.dispatchEvent(new Event('change'))",
+        given,
+    )
+    script = """
+        const message = document.querySelector("#head .small[role=status]").textContent;
+        return [document.querySelector("#head .exact input").value, message];
+    """
+    shown, message = browser.execute_script(script)
+    return str(shown), str(message)
+
+
 def test_the_threshold_moves_by_slider_field_and_button(browser: Any, shapes: Path) -> None:
     open_page(browser, shapes)
     first = read(browser)["totals"]
@@ -159,23 +175,30 @@ def test_the_threshold_moves_by_slider_field_and_button(browser: Any, shapes: Pa
     t = float(browser.execute_script("return /a=([^&]+)/.exec(location.hash)[1]"))
     mine = Expected(sample()["contours"], t)
     assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
+    for given, value in (("0.6", 0.6), ("0,7", 0.7), (".6", 0.6), ("0.9", 0.9), ("0", 0.0)):
+        assert type_threshold(browser, given) == (str(value).removesuffix(".0"), "")
+        until(browser, f"return location.hash === '#a={value:g}'")
+        kinds = Expected(sample()["contours"], value).kinds()
+        assert [read(browser)["kinds"][str(k)] for k in range(7)] == kinds
+        assert read(browser)["totals"] == [kinds[0], sum(kinds[1:6]), kinds[6]]
+    for given in ("2", "-3", "abc", "", "50%", "NaN", "Infinity", "0x1"):
+        shown, message = type_threshold(browser, given)
+        assert (shown, given in message) == ("0", True)
+        assert "type a number from 0 to 1" in message
     field = browser.find_element("css selector", "#head .exact input")
-    browser.execute_script(
-        "arguments[0].value = '0.6'; arguments[0].dispatchEvent(new Event('change'))", field
-    )
-    until(browser, "return location.hash.includes('a=0.6')")
-    assert [read(browser)["kinds"][str(k)] for k in range(7)] == Expected(
-        sample()["contours"], 0.6
-    ).kinds()
-    for given, shown in (("0,7", "0.7"), ("nonsense", "0.7"), ("", "0.7"), ("-3", "0.2201")):
-        browser.execute_script(
-            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
-            *(field, given),
-        )
-        assert field.get_property("value") == shown
     press(browser, "best")
     until(browser, "return !location.hash.includes('a=')")
     assert read(browser)["totals"] == first
+    shown, _ = type_threshold(browser, str(field.get_property("value")))
+    assert (shown, read(browser)["totals"]) == ("0.4366", first)
+    numbers = browser.execute_script(
+        "return [0.467578, 0.4675781234567, 0.43661].map(t => shortest([0.4, 0.4675781234567], t))"
+    )
+    assert numbers == [0.467578, 0.467578, 0.43661]  # 0.4676 would count less
+    open_page(browser, shapes, "#detector=b")
+    assert type_threshold(browser, ".6") == ("0.6", "")  # below its lowest score
+    kinds = Expected(sample()["template"], 0.6).kinds()
+    assert read(browser)["totals"] == [kinds[0], sum(kinds[1:6]), kinds[6]]
 
 
 def test_a_threshold_between_steps_is_the_next_step(
@@ -188,6 +211,23 @@ def test_a_threshold_between_steps_is_the_next_step(
     assert field.get_property("value") == "0.26"
     mine = Expected(every["contours"], 0.26)
     assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
+    shown, message = type_threshold(browser, "0.2655")
+    assert (shown, message.startswith("Counts are exact at 0.27, the next of")) == ("0.27", True)
+    assert type_threshold(browser, "0.99") == ("0.99", "")
+    assert read(browser)["totals"] == [0, 0, 299]
+
+
+def test_a_threshold_below_the_floor_is_the_floor(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "shown", functools.partial(cases.shown, most=500))
+    every = sample(floor=500)
+    floor = every["contours"].floor or 0.0
+    open_page(browser, written(every, tmp_path / "report"), "#a=0.001")
+    mine = Expected(every["contours"], floor)
+    assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
+    _, message = type_threshold(browser, "0.001")
+    assert message.startswith("Counts are exact at ")
 
 
 def test_no_message_and_no_request_outside(browser: Any, shapes: Path) -> None:

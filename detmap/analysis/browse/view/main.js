@@ -60,19 +60,21 @@ const makeApp = model => {
 const makeHead = app => {
   const {model} = app, head = document.getElementById("head"), timer = {};
   const title = element("p", {className: "title", title: clean(model.meta.title)}, element("a", {href: "index.html", textContent: "\u2190 Report"}), ` ${clean(model.meta.title)}`);
-  const buttons = app.names.map((name, k) => pushable(`det${k}`, app.names.length > 1 ? `${"AB"[k]} ${name}` : name, () => app.change({det: k})));
+  const buttons = app.names.map((name, k) => pushable(`det${k}`, app.names.length > 1 ? `${"AB"[k]} ${name}` : name, () => { said = ""; app.change({det: k}); }));
   const canvas = element("canvas", {className: "curves", "aria-hidden": "true"});
   const slider = element("input", {type: "range", min: 0, max: SLIDER, step: 1, "aria-label": "Score threshold"});
   const field = element("input", {type: "text", inputMode: "decimal", "aria-label": "Score threshold, a number"});
   const best = pushable("best", "best F1", () => move(model.meta.detectors[app.state.det].best, true));
   const numbers = element("p", {className: "numbers", role: "status"});
-  const floor = element("p", {className: "small"});
+  const floor = element("p", {className: "small", role: "status"});
+  let said = "";
   head.replaceChildren(title, element("div", {className: "detectors", role: "group", "aria-label": "Detector"}, ...buttons),
     element("label", {className: "threshold"}, element("span", {textContent: "Score threshold"}), element("span", {className: "slide"}, canvas, slider)),
     element("span", {className: "exact"}, field, best), numbers, floor);
 
   const ends = () => { const {steps} = app.det; return [steps[0], steps[steps.length - 1]]; };
-  const move = (t, settle) => {  // numbers at once, the list when the slider rests
+  const move = (t, settle, message = "") => {  // numbers at once, the list when the slider rests
+    said = message;
     app.state.t[app.state.det] = snapped(model, app.state.det, t);
     draw();
     clearTimeout(timer.id);
@@ -82,10 +84,13 @@ const makeHead = app => {
     const [low, high] = ends(), t = low + (high - low) * slider.value / SLIDER, digits = Math.max(0, 4 - Math.ceil(Math.log10(high - low || 1)));
     move(Number(t.toFixed(Math.min(digits, 20))), false);
   });
-  field.addEventListener("change", () => {  // within the scores; nothing else is taken
-    const given = Number(field.value.trim().replace(",", ".") || NaN), [low, high] = ends();
-    if (!Number.isNaN(given)) move(Math.min(high, Math.max(low, given)), true);
-    field.value = Number(app.state.t[app.state.det].toFixed(4));
+  field.addEventListener("change", () => {
+    const k = app.state.det, text = field.value.trim(), t = thresholdOf(model, k, text);
+    if (Number.isNaN(t)) {
+      said = `\u201c${cut(clean(text))}\u201d is not a score threshold: type a number from ${limits(app.det).join(" to ")}, such as 0.5.`;
+      draw();
+    } else move(t, true, t === Number(text.replace(",", ".")) ? "" : `Counts are exact at ${shortest(app.det.steps, t)}, the next of ${grouped(app.det.steps.length)} thresholds.`);
+    field.value = shortest(app.det.steps, app.state.t[k]);
   });
 
   const rate = value => Number.isNaN(value) ? "\u2013" : `${(100 * value).toFixed(1)}\u202f%`;
@@ -93,13 +98,13 @@ const makeHead = app => {
     const {state} = app, k = state.det, {steps} = app.det, t = state.t[k], [low, high] = ends(), s = Math.min(stepOf(steps, t), steps.length);
     buttons.forEach((each, n) => each.setAttribute("aria-pressed", n === k));
     slider.value = high > low ? SLIDER * (t - low) / (high - low) : 0;
-    slider.setAttribute("aria-valuetext", String(t));
-    if (document.activeElement !== field) field.value = Number(t.toFixed(4));
+    slider.setAttribute("aria-valuetext", String(shortest(steps, t)));
+    if (document.activeElement !== field) field.value = shortest(steps, t);
     const {tp, fp, missed, precision, recall, f1} = totals(model, k, s);
     numbers.replaceChildren(element("b", {className: "right", textContent: grouped(tp)}), " TP ", element("b", {className: "wrong", textContent: grouped(fp)}), " FP ",
       element("b", {className: "lost", textContent: grouped(missed)}), ` missed \u00b7 precision ${rate(precision)}, recall ${rate(recall)}, F1 ${rate(f1)}`);
     const own = model.meta.detectors[k], left = own.of - app.det.n;
-    floor.textContent = own.floor === null ? "" : `${grouped(left)} of ${grouped(own.of)} detections, below ${own.floor.toPrecision(3)}, are left out: the slider ends there.`;
+    floor.textContent = said + (own.floor === null ? "" : ` ${grouped(left)} of ${grouped(own.of)} detections, below ${own.floor.toPrecision(3)}, are left out: the slider ends there.`);
     curves(low, high);
   };
   const curves = (low, high) => {

@@ -38,8 +38,8 @@ const fromHash = (model, hash) => {
     .filter(n => n >= 0 && n < limit);
   if (given.get("detector") === "b" && model.detectors.length > 1) state.det = 1;
   state.t = state.t.map((t, k) => {
-    const value = Number(given.get(LETTERS[k]) ?? NaN);
-    return Number.isNaN(value) ? t : snapped(model, k, value);
+    const value = thresholdOf(model, k, given.get(LETTERS[k]) ?? "");
+    return Number.isNaN(value) ? t : value;
   });
   if (given.get("view") === "cases") state.view = "cases";
   state.kinds = (given.get("kind") ?? "").split("-").map(key => KIND_KEYS.indexOf(key)).filter(k => k >= 0);

@@ -100,7 +100,7 @@ const makeViewer = app => {
       canvas.style.width = `${size[0]}px`;
       canvas.style.height = `${size[1]}px`;
       const t = app.state.t[k], name = two ? `${"AB"[k]} ${app.names[k]}` : app.names[k];
-      return element("figure", {}, element("figcaption", {textContent: `${name}, score from ${Number(t.toFixed(4))}`}), canvas);
+      return element("figure", {}, element("figcaption", {textContent: `${name}, score from ${shortest(model.detectors[k].steps, t)}`}), canvas);
     }));
     redraw(rows, rowsOf(scenes[Math.max(0, every.indexOf(current()))]));
     paintPanes();
