@@ -280,7 +280,7 @@ def test_the_fewest_cases_of_an_image_hold_in_both_views(browser: Any, shapes: P
 
 SAVED = """
     const done = arguments[arguments.length - 1];
-    HTMLAnchorElement.prototype.click = () => {};  // nothing is downloaded, and no link followed
+    HTMLAnchorElement.prototype.click = function () { window.clicked = this.download; };
     URL.createObjectURL = blob => { blob.text().then(done); return "#"; };
     document.querySelector(`[data-key=${arguments[0]}]`).click();
 """
@@ -290,34 +290,61 @@ def saved(browser: Any, key: str) -> str:
     return str(browser.execute_async_script(SAVED, key))
 
 
-def test_cases_are_saved_with_the_columns_of_errors(browser: Any, shapes: Path) -> None:
+@pytest.mark.parametrize(("name", "t"), [("contours", 0.4366), ("template", 0.8)])
+def test_cases_are_saved_with_the_columns_of_errors(
+    browser: Any, shapes: Path, name: str, t: float
+) -> None:
+    """The rows and values that `diagnose` lists of the detections from the threshold on."""
     from detmap.analysis.diagnosis.mistakes import errors
 
-    some = sample()["contours"]
-    open_page(browser, shapes, "#view=cases&kind=Cls")
+    kept = np.flatnonzero(sample()[name].diagnosis.detections.score >= t)
+    mine = Expected(sample()[name], t).found
+    wanted = {
+        (np.isnan(each.score), each.row if np.isnan(each.score) else kept[each.row]): each
+        for each in errors(mine)
+    }
+    open_page(browser, shapes, f"#view=cases&detector={'ab'[name == 'template']}&a={t}&b={t}")
     rows = list(csv.DictReader(io.StringIO(saved(browser, "saveCases"))))
-    wanted = [
-        each.to_dict() for each in errors(some.diagnosis, min_score=some.best) if each.kind == "Cls"
-    ]
-    assert list(rows[0]) == [*wanted[0], "file"]  # of images that have ids
-    browser.execute_script("location.hash = ''")
-    listed = saved(browser, "saveImages").split()
-    assert {row["file"] for row in rows} <= {*listed}
-    assert len(rows) == len(wanted) == 23
-    by_row = {each["row"]: each for each in wanted}
+    link = browser.execute_script("return window.clicked")
+    assert link == f"cases-of-{name}-from-{t}.csv"
+    assert list(rows[0]) == [*next(iter(wanted.values())).to_dict(), "file"]  # images have ids
+    assert len(rows) == len(wanted)
+    assert {"missed (Cls)", "missed (Loc)", "Miss", "Loc"} <= {row["kind"] for row in rows}
     for row in rows:
-        there = by_row[int(row["row"])]
+        of_object, own = row["score"] == "", row["kind"] in ("Loc", "Dupe")
+        there = wanted.pop((of_object, int(row["row"]))).to_dict()
+        if own:  # of the object that makes the kind
+            there |= {"other": "", "overlap": mine.same[np.searchsorted(kept, int(row["row"]))]}
         for key in ("kind", "image", "class", "other"):
-            assert row[key] == str(there[key])
-        for key, apart in {
-            "x": 0.13,
-            "y": 0.13,
-            "w": 0.13,
-            "h": 0.13,
-            "score": 1e-9,
-            "overlap": 0.01,
-        }.items():
-            assert abs(float(row[key]) - there[key]) <= apart, key
+            assert row[key] == str(there[key]), row
+        assert all(abs(float(row[key]) - there[key]) <= 0.13 for key in "xywh")
+        assert of_object or float(row["score"]) == there["score"]
+        assert (
+            row["overlap"] == ""
+            if of_object
+            else abs(float(row["overlap"]) - there["overlap"]) < 0.01
+        )
+        assert row["kind"] != "Loc" or 0.1 <= float(row["overlap"]) <= 0.5
+
+
+@pytest.mark.parametrize(("name", "t"), [("contours", 0.4366), ("template", 0.8)])
+def test_objects_have_the_iou_of_the_chosen_detector_at_the_threshold(
+    browser: Any, shapes: Path, name: str, t: float
+) -> None:
+    mine = Expected(sample()[name], t).found
+    rows = """return [...document.querySelectorAll(".rows tbody tr")].filter(
+        row => ["Missed", "Object"].includes(row.cells[0].textContent)).map(
+        row => [row.cells[1].textContent, Number(row.cells[3].textContent)])"""
+    names = mine.truth.categories.names
+    for image in range(0, 60, 9):
+        open_page(browser, shapes, f"#detector={'ab'[name == 'template']}&a={t}&b={t}&open={image}")
+        until(browser, "return document.querySelector('.rows tbody tr')")
+        objects = np.flatnonzero(mine.to_find & (mine.truth.image == image))
+        wanted = sorted((names[mine.truth.label[g]], mine.reach[g]) for g in objects)
+        for seen, (label, overlap) in zip(
+            sorted(browser.execute_script(rows)), wanted, strict=True
+        ):
+            assert seen == [label, pytest.approx(overlap, abs=0.03)]
 
 
 def focused(browser: Any) -> str:

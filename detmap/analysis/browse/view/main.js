@@ -132,8 +132,8 @@ const makeBar = app => {
   const sort = element("select", {"aria-label": "Sort"}), name = element("input", {type: "search", placeholder: "file name", "aria-label": "File name"});
   const least = element("input", {type: "number", min: 0, step: 1, "aria-label": "Cases per image, at least"});
   const leastLabel = element("label", {title: "Only images with at least so many of the cases listed. The counts beside filters are without this limit."}, "\u2265 ", least, " cases");
-  const saveImages = pushable("saveImages", "Save images", () => save("images.txt", imageList(app), "text/plain"));
-  const saveCases = pushable("saveCases", "Save cases", async () => save("cases.csv", await caseList(app), "text/csv"));
+  const saveImages = pushable("saveImages", "Save images", () => save(`${fileName(app, "images")}.txt`, imageList(app), "text/plain"));
+  const saveCases = pushable("saveCases", "Save cases", async () => save(`${fileName(app, "cases")}.csv`, await caseList(app), "text/csv"));
   const options = element("div", {className: "options"}, element("label", {}, "Sort ", sort), name, leastLabel, saveImages, saveCases);
   root.append(element("div", {className: "views", role: "group", "aria-label": "View"}, ...views), options);
   sort.addEventListener("change", () => app.change({order: sort.value}));

@@ -63,7 +63,7 @@ const makeViewer = app => {
     for (const each of sorted.slice(0, 400)) {
       const show = element("button", {type: "button", textContent: each.kind, className: {missed: "lost", fp: "wrong", tp: "right"}[each.style] ?? ""});
       const row = element("tr", {}, element("td", {}, show), element("td", {textContent: cut(each.label, 40), title: each.label}), element("td", {textContent: rounded(each.score, 4)}),
-        element("td", {textContent: each.overlap ? each.overlap.toFixed(2) : ""}), element("td", {textContent: `${Math.round(each.w)}\u00d7${Math.round(each.h)}`}));
+        element("td", {textContent: rounded(each.code < 0 ? reachOf(model, current(), scene.items, each) : each.overlap, 2)}), element("td", {textContent: `${Math.round(each.w)}\u00d7${Math.round(each.h)}`}));
       if (each.code === app.state.open.code) row.className = "chosen";
       const hover = code => () => { shown.hover = code; paintPanes(); };
       for (const [on, off, target] of [["pointerenter", "pointerleave", row], ["focus", "blur", show]]) {
@@ -73,6 +73,7 @@ const makeViewer = app => {
       body.append(row);
     }
     const head = ["Kind", "Class", "Score", model.meta.overlap, "Size"].map(name => element("th", {scope: "col", textContent: name}));
+    head[3].title = "Of a detection: with the object that its kind is about. Of an object: with the best detection of its class from the score threshold on";
     const name = two ? ` of ${app.names[current()]}` : "";
     return [element("p", {className: "small", textContent: `${sorted.length} rows${name}; point at one to see its box alone`}),
       roving(element("div", {role: "group", "aria-label": "Rows of the image"}, element("table", {}, element("thead", {}, element("tr", {}, ...head)), body)))];
