@@ -386,6 +386,68 @@ def test_everything_by_keyboard(browser: Any, shapes: Path) -> None:
     assert "found by neither" in browser.find_element("id", "chips").text
 
 
+def test_a_cell_brings_the_top_of_the_list_into_view(browser: Any, shapes: Path) -> None:
+    """So does a filter that leaves a list which ends above the window."""
+    place = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
+    with window(browser, 1280):
+        for key, state in (("cell3-6", ""), ("cell3-6", "#view=cases"), ("kind4", "#view=cases")):
+            open_page(browser, shapes, state)
+            browser.execute_script("scrollTo(0, document.body.scrollHeight)")
+            assert browser.execute_script(place, "list") < -500
+            press(browser, key)
+            assert -1 < browser.execute_script(place, "list") < 300
+            assert browser.execute_script(place, "cards") < 700
+
+
+def test_a_case_comes_to_the_middle_as_the_image_is_zoomed(browser: Any, shapes: Path) -> None:
+    spy = """
+        const rect = CanvasRenderingContext2D.prototype.rect;
+        window.seen = [];
+        CanvasRenderingContext2D.prototype.rect = function (x, y, w, h) {
+          const {width, height} = this.canvas.getBoundingClientRect();
+          window.seen.push(Math.hypot(x + w / 2 - width / 2, y + h / 2 - height / 2));
+          return rect.call(this, x, y, w, h);
+        };
+    """
+    some = sample()["contours"]
+    image = some.diagnosis.detections.image[some.rows[110]]
+    for case in (f"{some.diagnosis.truth.image[some.objects[17]]}.o17", f"{image}.d110"):
+        open_page(browser, shapes, f"#view=cases&a=0.1&open={case}")
+        until(browser, "return document.querySelector('#viewer canvas')")
+        browser.execute_script(spy)
+        press(browser, "Only this case")
+        until(browser, "return document.querySelector('#viewer [aria-pressed=true][title*=case]')")
+        time.sleep(0.3)
+        nearest = "return Math.min(...seen.splice(0))"
+        apart = browser.execute_script(nearest)
+        for _ in range(3):
+            press(browser, "Zoom in")
+            assert browser.execute_script(nearest) < 2 < apart
+
+
+def test_the_address_holds_what_the_viewer_shows(browser: Any, shapes: Path) -> None:
+    two = "return document.querySelectorAll('#viewer canvas').length"
+    for state, before, after in (("#group=a&open=3", 2, 1), ("#view=cases&open=3.o17", 1, 2)):
+        open_page(browser, shapes, state)
+        until(browser, f"{two} === {before}")
+        press(browser, "A beside B")
+        until(browser, f"{two} === {after}")
+        if "cases" in state:
+            press(browser, "Only this case")
+        browser.refresh()
+        until(browser, f"{two} === {after}")
+    pressed = "return document.querySelector('[data-key=\"Only this case\"]').ariaPressed"
+    assert browser.execute_script(pressed) == "true"
+    press(browser, "Close")
+    until(browser, "return !/open|side|alone/.test(location.hash)")
+
+
+def test_objects_found_by_a_detector_have_no_kind(browser: Any, shapes: Path) -> None:
+    open_page(browser, shapes, "#group=b&kind=Bkg&cell=0-1")
+    chips = [each.text for each in browser.find_elements("css selector", ".chip")]
+    assert chips == ["only B template ✕"]
+
+
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first page of a report folder."""

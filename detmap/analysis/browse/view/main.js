@@ -15,9 +15,11 @@ const makeApp = model => {
       Object.assign(app.state, keepPage ? {} : {page: 1}, changes);
       history[replace ? "replaceState" : "pushState"](null, "", toHash(model, app.state));
       app.draw();
+      const list = document.getElementById("list"), end = document.getElementById("cards").getBoundingClientRect().bottom;
+      if (!keepPage && list.getBoundingClientRect().top < 0 && (changes.cell || end < innerHeight / 2)) list.scrollIntoView();
     },
     count() {  // only if what is counted has changed
-      const {page, open, view, order, ...counting} = app.state, key = JSON.stringify([counting, [...app.open]]);
+      const {page, open, side, alone, view, order, ...counting} = app.state, key = JSON.stringify([counting, [...app.open]]);
       const listing = JSON.stringify([key, view, order]);
       if (key !== app.counted) app.found = select(model, app.state, [...app.open]);
       if (listing !== app.listed) app.list = listOf(app);
@@ -146,7 +148,7 @@ const makeBar = app => {
   const narrow = window.matchMedia("(max-width:760px)");
   const place = () => {
     (narrow.matches ? document.getElementById("more") : root).append(options);
-    document.getElementById("drawer").open = !narrow.matches;
+    for (const name of ["drawer", "legend"]) document.getElementById(name).open = !narrow.matches;
   };
   narrow.addEventListener("change", place);
   place();
