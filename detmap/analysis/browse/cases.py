@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.browse.columns import packed
-from detmap.analysis.browse.outlines import box_columns, scale_of, shares
+from detmap.analysis.browse.outlines import box_columns, scale_of
 from detmap.analysis.diagnosis import Diagnosis
 from detmap.analysis.diagnosis.analysis import BEYOND, BOTH, CLS, DUPE, LOC, TP
 from detmap.analysis.diagnosis.breakdowns import properties
@@ -94,7 +94,6 @@ def truth_content(some: Shown) -> dict[str, Any]:
         "label": packed(truth.label[rows]),
         "counted": packed(some.diagnosis.to_find[rows]),
         "row": packed(rows),
-        "reach": shares(some.diagnosis.reach[rows]),
         "properties": [
             packed(of_objects[rows].astype(np.int64) + 1)
             for _, _, of_objects, _ in properties(some.diagnosis)

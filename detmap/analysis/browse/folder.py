@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from detmap.analysis.browse import cases, outlines
 from detmap.analysis.browse.cases import Shown
 from detmap.analysis.browse.columns import packed, script
-from detmap.analysis.diagnosis.analysis import BEYOND
+from detmap.analysis.diagnosis.analysis import BEYOND, CLS, DUPE, LOC, TP
 from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.analysis.html_report.image_files import name_of
 from detmap.core.tables import boxes_as
@@ -74,7 +74,9 @@ def _box_content(shown: list[Shown], parts: list[NDArray[np.int64]], scale: int)
         found["truth"] = outlines.outline_columns(truth, parts[0], scale)
     for each, rows in zip(shown, parts[1:], strict=True):
         diagnosis, detections = each.diagnosis, each.diagnosis.detections
-        overlap = np.maximum(diagnosis.same[rows], diagnosis.other[rows])
+        kind, same, other = diagnosis.kind[rows], diagnosis.same[rows], diagnosis.other[rows]
+        overlap = np.where(kind == CLS, other, np.maximum(same, other))
+        overlap = np.where(np.isin(kind, (TP, LOC, DUPE)), same, overlap)  # that makes the kind
         columns: dict[str, Any] = {"overlap": outlines.shares(overlap), "row": packed(rows)}
         columns["box"] = outlines.box_columns(detections, rows, scale)
         if outlines.kind_of(truth.shapes) and outlines.kind_of(detections.shapes):

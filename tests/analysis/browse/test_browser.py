@@ -1,6 +1,7 @@
 """The page of all images in headless Chromium, against `diagnose` and `confusion`."""
 
 import csv
+import functools
 import io
 import os
 import re
@@ -149,6 +150,21 @@ def test_numbers_of_voc_2007(browser: Any, voc2007: Path, tmp_path: Path) -> Non
     drive(browser, written(every, tmp_path / "report"), every, [best, [0.1, 0.3]])
 
 
+def type_threshold(browser: Any, given: str) -> tuple[str, str]:
+    """Types into the field; returns what it holds then, and the message."""
+    browser.execute_script(
+        "const field = document.querySelector('#head .exact input');"
+        "field.value = arguments[0]; field.dispatchEvent(new Event('change'))",
+        given,
+    )
+    script = """
+        const message = document.querySelector("#head .small[role=status]").textContent;
+        return [document.querySelector("#head .exact input").value, message];
+    """
+    shown, message = browser.execute_script(script)
+    return str(shown), str(message)
+
+
 def test_the_threshold_moves_by_slider_field_and_button(browser: Any, shapes: Path) -> None:
     open_page(browser, shapes)
     first = read(browser)["totals"]
@@ -159,23 +175,30 @@ def test_the_threshold_moves_by_slider_field_and_button(browser: Any, shapes: Pa
     t = float(browser.execute_script("return /a=([^&]+)/.exec(location.hash)[1]"))
     mine = Expected(sample()["contours"], t)
     assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
+    for given, value in (("0.6", 0.6), ("0,7", 0.7), (".6", 0.6), ("0.9", 0.9), ("0", 0.0)):
+        assert type_threshold(browser, given) == (str(value).removesuffix(".0"), "")
+        until(browser, f"return location.hash === '#a={value:g}'")
+        kinds = Expected(sample()["contours"], value).kinds()
+        assert [read(browser)["kinds"][str(k)] for k in range(7)] == kinds
+        assert read(browser)["totals"] == [kinds[0], sum(kinds[1:6]), kinds[6]]
+    for given in ("2", "-3", "abc", "", "50%", "NaN", "Infinity", "0x1"):
+        shown, message = type_threshold(browser, given)
+        assert (shown, given in message) == ("0", True)
+        assert "type a number from 0 to 1" in message
     field = browser.find_element("css selector", "#head .exact input")
-    browser.execute_script(
-        "arguments[0].value = '0.6'; arguments[0].dispatchEvent(new Event('change'))", field
-    )
-    until(browser, "return location.hash.includes('a=0.6')")
-    assert [read(browser)["kinds"][str(k)] for k in range(7)] == Expected(
-        sample()["contours"], 0.6
-    ).kinds()
-    for given, shown in (("0,7", "0.7"), ("nonsense", "0.7"), ("", "0.7"), ("-3", "0.2201")):
-        browser.execute_script(
-            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))",
-            *(field, given),
-        )
-        assert field.get_property("value") == shown
     press(browser, "best")
     until(browser, "return !location.hash.includes('a=')")
     assert read(browser)["totals"] == first
+    shown, _ = type_threshold(browser, str(field.get_property("value")))
+    assert (shown, read(browser)["totals"]) == ("0.4366", first)
+    numbers = browser.execute_script(
+        "return [0.467578, 0.4675781234567, 0.43661].map(t => shortest([0.4, 0.4675781234567], t))"
+    )
+    assert numbers == [0.467578, 0.467578, 0.43661]  # 0.4676 would count less
+    open_page(browser, shapes, "#detector=b")
+    assert type_threshold(browser, ".6") == ("0.6", "")  # below its lowest score
+    kinds = Expected(sample()["template"], 0.6).kinds()
+    assert read(browser)["totals"] == [kinds[0], sum(kinds[1:6]), kinds[6]]
 
 
 def test_a_threshold_between_steps_is_the_next_step(
@@ -188,6 +211,23 @@ def test_a_threshold_between_steps_is_the_next_step(
     assert field.get_property("value") == "0.26"
     mine = Expected(every["contours"], 0.26)
     assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
+    shown, message = type_threshold(browser, "0.2655")
+    assert (shown, message.startswith("Counts are exact at 0.27, the next of")) == ("0.27", True)
+    assert type_threshold(browser, "0.99") == ("0.99", "")
+    assert read(browser)["totals"] == [0, 0, 299]
+
+
+def test_a_threshold_below_the_floor_is_the_floor(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "shown", functools.partial(cases.shown, most=500))
+    every = sample(floor=500)
+    floor = every["contours"].floor or 0.0
+    open_page(browser, written(every, tmp_path / "report"), "#a=0.001")
+    mine = Expected(every["contours"], floor)
+    assert [read(browser)["kinds"][str(k)] for k in range(7)] == mine.kinds()
+    _, message = type_threshold(browser, "0.001")
+    assert message.startswith("Counts are exact at ")
 
 
 def test_no_message_and_no_request_outside(browser: Any, shapes: Path) -> None:
@@ -229,8 +269,18 @@ def test_filters_narrow_the_list(browser: Any, shapes: Path) -> None:
     assert {*saved(browser, "saveImages").splitlines()} == names
 
 
+def test_the_fewest_cases_of_an_image_hold_in_both_views(browser: Any, shapes: Path) -> None:
+    for view, note in (("images", "4 of 60 images, 8 cases"), ("cases", "8 cases")):
+        open_page(browser, shapes, f"#kind=Bkg&least=2&view={view}")
+        assert read(browser)["note"] == note
+        assert len(saved(browser, "saveImages").splitlines()) == 4
+        assert len(saved(browser, "saveCases").splitlines()) == 1 + 8
+        assert browser.find_element("css selector", ".options input[type=number]").is_displayed()
+
+
 SAVED = """
     const done = arguments[arguments.length - 1];
+    HTMLAnchorElement.prototype.click = function () { window.clicked = this.download; };
     URL.createObjectURL = blob => { blob.text().then(done); return "#"; };
     document.querySelector(`[data-key=${arguments[0]}]`).click();
 """
@@ -240,34 +290,61 @@ def saved(browser: Any, key: str) -> str:
     return str(browser.execute_async_script(SAVED, key))
 
 
-def test_cases_are_saved_with_the_columns_of_errors(browser: Any, shapes: Path) -> None:
+@pytest.mark.parametrize(("name", "t"), [("contours", 0.4366), ("template", 0.8)])
+def test_cases_are_saved_with_the_columns_of_errors(
+    browser: Any, shapes: Path, name: str, t: float
+) -> None:
+    """The rows and values that `diagnose` lists of the detections from the threshold on."""
     from detmap.analysis.diagnosis.mistakes import errors
 
-    some = sample()["contours"]
-    open_page(browser, shapes, "#view=cases&kind=Cls")
+    kept = np.flatnonzero(sample()[name].diagnosis.detections.score >= t)
+    mine = Expected(sample()[name], t).found
+    wanted = {
+        (np.isnan(each.score), each.row if np.isnan(each.score) else kept[each.row]): each
+        for each in errors(mine)
+    }
+    open_page(browser, shapes, f"#view=cases&detector={'ab'[name == 'template']}&a={t}&b={t}")
     rows = list(csv.DictReader(io.StringIO(saved(browser, "saveCases"))))
-    wanted = [
-        each.to_dict() for each in errors(some.diagnosis, min_score=some.best) if each.kind == "Cls"
-    ]
-    assert list(rows[0]) == [*wanted[0], "file"]  # of images that have ids
-    browser.execute_script("location.hash = ''")
-    listed = saved(browser, "saveImages").split()
-    assert {row["file"] for row in rows} <= {*listed}
-    assert len(rows) == len(wanted) == 23
-    by_row = {each["row"]: each for each in wanted}
+    link = browser.execute_script("return window.clicked")
+    assert link == f"cases-of-{name}-from-{t}.csv"
+    assert list(rows[0]) == [*next(iter(wanted.values())).to_dict(), "file"]  # images have ids
+    assert len(rows) == len(wanted)
+    assert {"missed (Cls)", "missed (Loc)", "Miss", "Loc"} <= {row["kind"] for row in rows}
     for row in rows:
-        there = by_row[int(row["row"])]
+        of_object, own = row["score"] == "", row["kind"] in ("Loc", "Dupe")
+        there = wanted.pop((of_object, int(row["row"]))).to_dict()
+        if own:  # of the object that makes the kind
+            there |= {"other": "", "overlap": mine.same[np.searchsorted(kept, int(row["row"]))]}
         for key in ("kind", "image", "class", "other"):
-            assert row[key] == str(there[key])
-        for key, apart in {
-            "x": 0.13,
-            "y": 0.13,
-            "w": 0.13,
-            "h": 0.13,
-            "score": 1e-9,
-            "overlap": 0.01,
-        }.items():
-            assert abs(float(row[key]) - there[key]) <= apart, key
+            assert row[key] == str(there[key]), row
+        assert all(abs(float(row[key]) - there[key]) <= 0.13 for key in "xywh")
+        assert of_object or float(row["score"]) == there["score"]
+        assert (
+            row["overlap"] == ""
+            if of_object
+            else abs(float(row["overlap"]) - there["overlap"]) < 0.01
+        )
+        assert row["kind"] != "Loc" or 0.1 <= float(row["overlap"]) <= 0.5
+
+
+@pytest.mark.parametrize(("name", "t"), [("contours", 0.4366), ("template", 0.8)])
+def test_objects_have_the_iou_of_the_chosen_detector_at_the_threshold(
+    browser: Any, shapes: Path, name: str, t: float
+) -> None:
+    mine = Expected(sample()[name], t).found
+    rows = """return [...document.querySelectorAll(".rows tbody tr")].filter(
+        row => ["Missed", "Object"].includes(row.cells[0].textContent)).map(
+        row => [row.cells[1].textContent, Number(row.cells[3].textContent)])"""
+    names = mine.truth.categories.names
+    for image in range(0, 60, 9):
+        open_page(browser, shapes, f"#detector={'ab'[name == 'template']}&a={t}&b={t}&open={image}")
+        until(browser, "return document.querySelector('.rows tbody tr')")
+        objects = np.flatnonzero(mine.to_find & (mine.truth.image == image))
+        wanted = sorted((names[mine.truth.label[g]], mine.reach[g]) for g in objects)
+        for seen, (label, overlap) in zip(
+            sorted(browser.execute_script(rows)), wanted, strict=True
+        ):
+            assert seen == [label, pytest.approx(overlap, abs=0.03)]
 
 
 def focused(browser: Any) -> str:
@@ -307,6 +384,68 @@ def test_everything_by_keyboard(browser: Any, shapes: Path) -> None:
     browser.switch_to.active_element.send_keys("\ue00d")
     assert focused(browser) == "group3"
     assert "found by neither" in browser.find_element("id", "chips").text
+
+
+def test_a_cell_brings_the_top_of_the_list_into_view(browser: Any, shapes: Path) -> None:
+    """So does a filter that leaves a list which ends above the window."""
+    place = "return document.getElementById(arguments[0]).getBoundingClientRect().top"
+    with window(browser, 1280):
+        for key, state in (("cell3-6", ""), ("cell3-6", "#view=cases"), ("kind4", "#view=cases")):
+            open_page(browser, shapes, state)
+            browser.execute_script("scrollTo(0, document.body.scrollHeight)")
+            assert browser.execute_script(place, "list") < -500
+            press(browser, key)
+            assert -1 < browser.execute_script(place, "list") < 300
+            assert browser.execute_script(place, "cards") < 700
+
+
+def test_a_case_comes_to_the_middle_as_the_image_is_zoomed(browser: Any, shapes: Path) -> None:
+    spy = """
+        const rect = CanvasRenderingContext2D.prototype.rect;
+        window.seen = [];
+        CanvasRenderingContext2D.prototype.rect = function (x, y, w, h) {
+          const {width, height} = this.canvas.getBoundingClientRect();
+          window.seen.push(Math.hypot(x + w / 2 - width / 2, y + h / 2 - height / 2));
+          return rect.call(this, x, y, w, h);
+        };
+    """
+    some = sample()["contours"]
+    image = some.diagnosis.detections.image[some.rows[110]]
+    for case in (f"{some.diagnosis.truth.image[some.objects[17]]}.o17", f"{image}.d110"):
+        open_page(browser, shapes, f"#view=cases&a=0.1&open={case}")
+        until(browser, "return document.querySelector('#viewer canvas')")
+        browser.execute_script(spy)
+        press(browser, "Only this case")
+        until(browser, "return document.querySelector('#viewer [aria-pressed=true][title*=case]')")
+        time.sleep(0.3)
+        nearest = "return Math.min(...seen.splice(0))"
+        apart = browser.execute_script(nearest)
+        for _ in range(3):
+            press(browser, "Zoom in")
+            assert browser.execute_script(nearest) < 2 < apart
+
+
+def test_the_address_holds_what_the_viewer_shows(browser: Any, shapes: Path) -> None:
+    two = "return document.querySelectorAll('#viewer canvas').length"
+    for state, before, after in (("#group=a&open=3", 2, 1), ("#view=cases&open=3.o17", 1, 2)):
+        open_page(browser, shapes, state)
+        until(browser, f"{two} === {before}")
+        press(browser, "A beside B")
+        until(browser, f"{two} === {after}")
+        if "cases" in state:
+            press(browser, "Only this case")
+        browser.refresh()
+        until(browser, f"{two} === {after}")
+    pressed = "return document.querySelector('[data-key=\"Only this case\"]').ariaPressed"
+    assert browser.execute_script(pressed) == "true"
+    press(browser, "Close")
+    until(browser, "return !/open|side|alone/.test(location.hash)")
+
+
+def test_objects_found_by_a_detector_have_no_kind(browser: Any, shapes: Path) -> None:
+    open_page(browser, shapes, "#group=b&kind=Bkg&cell=0-1")
+    chips = [each.text for each in browser.find_elements("css selector", ".chip")]
+    assert chips == ["only B template ✕"]
 
 
 @pytest.fixture(scope="module")

@@ -169,3 +169,14 @@ def test_slices_have_the_objects_of_the_diagnosis(tmp_path: Path) -> None:
         p = next(k for k, one in enumerate(names) if one["by"] == each.by)
         v = names[p]["names"].index(each.name) + 1
         assert (right[p][v], right[p][v] + lost[p][v]) == (each.found, each.objects), each
+
+
+def test_the_fewest_cases_of_an_image_limit_its_cases(tmp_path: Path) -> None:
+    every = sample()
+    plain = {**write(every, tmp_path / "a"), "t": [each.best for each in every.values()]}
+    states = [{**plain, "kinds": [5], "least": n} for n in (0, 2)]
+    job = {"folder": str(tmp_path / "a"), "states": states, "open": []}
+    whole, some = counted_by_node([job], tmp_path)[0]
+    assert sum(whole["perImage"]) == len(whole["cases"]) == 18
+    assert sum(n for n in whole["perImage"] if n > 1) == len(some["cases"]) == 8
+    assert len(some["ordered"]) == 8

@@ -12,10 +12,27 @@ const stepOf = (steps, threshold) => {  // the first step that is not below a th
   return low;
 };
 
-// A threshold with exact counts: the next step, if not all scores are steps.
+// A threshold with exact counts: the next step, if not all scores are steps or some are left out.
 const snapped = (model, k, t) => {
-  const {steps} = model.detectors[k];
-  return model.meta.detectors[k].exact ? t : steps[Math.min(stepOf(steps, t), steps.length - 1)];
+  const {steps} = model.detectors[k], {exact, floor} = model.meta.detectors[k], n = stepOf(steps, t);
+  return n === steps.length || (floor === null || t >= floor) && (exact || n === 0) ? t : steps[n];
+};
+
+// The limits of typed thresholds, and the threshold of a text: NaN if it is no number within them.
+const limits = ({steps}) => [Math.min(0, steps[0]), Math.max(1, steps[steps.length - 1])];
+const thresholdOf = (model, k, text) => {
+  const t = /^[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text.replace(",", ".")) : NaN;
+  const [low, high] = limits(model.detectors[k]);
+  return t >= low && t <= high ? snapped(model, k, t) : NaN;
+};
+
+// A long number in as few digits as have its counts, at least four.
+const shortest = (steps, t) => {
+  for (let digits = String(t).length < 12 ? 21 : 4; digits <= 20; digits++) {
+    const short = Number(t.toFixed(digits));
+    if (stepOf(steps, short) === stepOf(steps, t)) return short;
+  }
+  return t;
 };
 
 const totals = (model, k, s) => {
@@ -121,7 +138,8 @@ const select = (model, state, open = []) => {
       if (mode === "group" && group === state.group) consider(~g, FOUND, label, g, ofObj, true);
     }
   }
-  return {mode, steps, cases, perImage, kinds, classes, groups, cells, paired,
+  const kept = cases.filter(code => perImage[code < 0 ? truth.image[~code] : det.image[code]] >= state.least);
+  return {mode, steps, cases: kept, perImage, kinds, classes, groups, cells, paired,
     slices: new Map(sliced.map((p, j) => [p, slices[j]]))};
 };
 

@@ -35,7 +35,7 @@ const readTruth = raw => {
   const off = offsets(unpack(raw.counts)), label = unpack(raw.label), n = label.length;
   const truth = {
     n, off, label, image: spread(off, n), counted: unpack(raw.counted), row: unpack(raw.row),
-    reach: unpack(raw.reach), box: raw.box.map(unpack), properties: raw.properties.map(unpack), total: 0,
+    box: raw.box.map(unpack), properties: raw.properties.map(unpack), total: 0,
   };
   for (const each of truth.counted) truth.total += each;
   return truth;

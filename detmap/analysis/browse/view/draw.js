@@ -84,7 +84,7 @@ const itemsOf = (model, boxes, k, i, s) => {
     const style = !truth.counted[g] ? "ignored" : det.found[g] >= s ? "found" : "missed";
     const label = clean(meta.classes[truth.label[g]]);
     found.push({code: ~g, dots, style, label, name: style === "missed" ? `${cut(label)} missed` : cut(label), score: NaN,
-      overlap: truth.reach[g] / 255, row: truth.row[g], points: pointsOf(model, boxes.truth, g - skippedG),
+      overlap: NaN, row: truth.row[g], points: pointsOf(model, boxes.truth, g - skippedG),
       kind: style === "missed" ? "Missed" : style === "found" ? "Object" : "Ignored", ...rectOf(model, truth.box, g)});
   }
   for (let d = det.off[i]; d < det.off[i + 1] && det.step[d] >= s; d++) {
@@ -95,6 +95,19 @@ const itemsOf = (model, boxes, k, i, s) => {
       ...rectOf(model, own.box, at)});
   }
   return found;
+};
+
+// Best IoU of an object with the detections of its class that are drawn; empty where only outlines
+// are known.
+const reachOf = (model, k, items, object) => {
+  if (model.meta.shape || object.style === "ignored") return NaN;
+  const area = each => each.w * each.h, label = model.truth.label[~object.code];
+  const some = items.filter(each => each.code >= 0 && model.detectors[k].label[each.code] === label);
+  return Math.max(0, ...some.map(each => {
+    const w = Math.min(each.x + each.w, object.x + object.w) - Math.max(each.x, object.x);
+    const h = Math.min(each.y + each.h, object.y + object.h) - Math.max(each.y, object.y);
+    return w > 0 && h > 0 ? w * h / (area(each) + area(object) - w * h) : 0;
+  }));
 };
 
 const rounded = (value, digits) => Number.isNaN(value) ? "" : value.toFixed(digits);

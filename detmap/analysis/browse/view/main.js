@@ -15,10 +15,12 @@ const makeApp = model => {
       Object.assign(app.state, keepPage ? {} : {page: 1}, changes);
       history[replace ? "replaceState" : "pushState"](null, "", toHash(model, app.state));
       app.draw();
+      const list = document.getElementById("list"), end = document.getElementById("cards").getBoundingClientRect().bottom;
+      if (!keepPage && list.getBoundingClientRect().top < 0 && (changes.cell || end < innerHeight / 2)) list.scrollIntoView();
     },
     count() {  // only if what is counted has changed
-      const {page, open, view, order, least, ...counting} = app.state, key = JSON.stringify([counting, [...app.open]]);
-      const listing = JSON.stringify([key, view, order, least]);
+      const {page, open, side, alone, view, order, ...counting} = app.state, key = JSON.stringify([counting, [...app.open]]);
+      const listing = JSON.stringify([key, view, order]);
       if (key !== app.counted) app.found = select(model, app.state, [...app.open]);
       if (listing !== app.listed) app.list = listOf(app);
       const changed = listing !== app.listed;
@@ -60,19 +62,21 @@ const makeApp = model => {
 const makeHead = app => {
   const {model} = app, head = document.getElementById("head"), timer = {};
   const title = element("p", {className: "title", title: clean(model.meta.title)}, element("a", {href: "index.html", textContent: "\u2190 Report"}), ` ${clean(model.meta.title)}`);
-  const buttons = app.names.map((name, k) => pushable(`det${k}`, app.names.length > 1 ? `${"AB"[k]} ${name}` : name, () => app.change({det: k})));
+  const buttons = app.names.map((name, k) => pushable(`det${k}`, app.names.length > 1 ? `${"AB"[k]} ${name}` : name, () => { said = ""; app.change({det: k}); }));
   const canvas = element("canvas", {className: "curves", "aria-hidden": "true"});
   const slider = element("input", {type: "range", min: 0, max: SLIDER, step: 1, "aria-label": "Score threshold"});
   const field = element("input", {type: "text", inputMode: "decimal", "aria-label": "Score threshold, a number"});
   const best = pushable("best", "best F1", () => move(model.meta.detectors[app.state.det].best, true));
   const numbers = element("p", {className: "numbers", role: "status"});
-  const floor = element("p", {className: "small"});
+  const floor = element("p", {className: "small", role: "status"});
+  let said = "";
   head.replaceChildren(title, element("div", {className: "detectors", role: "group", "aria-label": "Detector"}, ...buttons),
     element("label", {className: "threshold"}, element("span", {textContent: "Score threshold"}), element("span", {className: "slide"}, canvas, slider)),
     element("span", {className: "exact"}, field, best), numbers, floor);
 
   const ends = () => { const {steps} = app.det; return [steps[0], steps[steps.length - 1]]; };
-  const move = (t, settle) => {  // numbers at once, the list when the slider rests
+  const move = (t, settle, message = "") => {  // numbers at once, the list when the slider rests
+    said = message;
     app.state.t[app.state.det] = snapped(model, app.state.det, t);
     draw();
     clearTimeout(timer.id);
@@ -82,10 +86,13 @@ const makeHead = app => {
     const [low, high] = ends(), t = low + (high - low) * slider.value / SLIDER, digits = Math.max(0, 4 - Math.ceil(Math.log10(high - low || 1)));
     move(Number(t.toFixed(Math.min(digits, 20))), false);
   });
-  field.addEventListener("change", () => {  // within the scores; nothing else is taken
-    const given = Number(field.value.trim().replace(",", ".") || NaN), [low, high] = ends();
-    if (!Number.isNaN(given)) move(Math.min(high, Math.max(low, given)), true);
-    field.value = Number(app.state.t[app.state.det].toFixed(4));
+  field.addEventListener("change", () => {
+    const k = app.state.det, text = field.value.trim(), t = thresholdOf(model, k, text);
+    if (Number.isNaN(t)) {
+      said = `\u201c${cut(clean(text))}\u201d is not a score threshold: type a number from ${limits(app.det).join(" to ")}, such as 0.5.`;
+      draw();
+    } else move(t, true, t === Number(text.replace(",", ".")) ? "" : `Counts are exact at ${shortest(app.det.steps, t)}, the next of ${grouped(app.det.steps.length)} thresholds.`);
+    field.value = shortest(app.det.steps, app.state.t[k]);
   });
 
   const rate = value => Number.isNaN(value) ? "\u2013" : `${(100 * value).toFixed(1)}\u202f%`;
@@ -93,13 +100,13 @@ const makeHead = app => {
     const {state} = app, k = state.det, {steps} = app.det, t = state.t[k], [low, high] = ends(), s = Math.min(stepOf(steps, t), steps.length);
     buttons.forEach((each, n) => each.setAttribute("aria-pressed", n === k));
     slider.value = high > low ? SLIDER * (t - low) / (high - low) : 0;
-    slider.setAttribute("aria-valuetext", String(t));
-    if (document.activeElement !== field) field.value = Number(t.toFixed(4));
+    slider.setAttribute("aria-valuetext", String(shortest(steps, t)));
+    if (document.activeElement !== field) field.value = shortest(steps, t);
     const {tp, fp, missed, precision, recall, f1} = totals(model, k, s);
     numbers.replaceChildren(element("b", {className: "right", textContent: grouped(tp)}), " TP ", element("b", {className: "wrong", textContent: grouped(fp)}), " FP ",
       element("b", {className: "lost", textContent: grouped(missed)}), ` missed \u00b7 precision ${rate(precision)}, recall ${rate(recall)}, F1 ${rate(f1)}`);
     const own = model.meta.detectors[k], left = own.of - app.det.n;
-    floor.textContent = own.floor === null ? "" : `${grouped(left)} of ${grouped(own.of)} detections, below ${own.floor.toPrecision(3)}, are left out: the slider ends there.`;
+    floor.textContent = said + (own.floor === null ? "" : ` ${grouped(left)} of ${grouped(own.of)} detections, below ${own.floor.toPrecision(3)}, are left out: the slider ends there.`);
     curves(low, high);
   };
   const curves = (low, high) => {
@@ -126,9 +133,9 @@ const makeBar = app => {
   const root = document.getElementById("bar"), views = [["Images", "images"], ["Cases", "cases"]].map(([text, view]) => pushable(view, text, () => app.change({view})));
   const sort = element("select", {"aria-label": "Sort"}), name = element("input", {type: "search", placeholder: "file name", "aria-label": "File name"});
   const least = element("input", {type: "number", min: 0, step: 1, "aria-label": "Cases per image, at least"});
-  const leastLabel = element("label", {title: "Images with at least so many cases"}, "\u2265 ", least, " cases");
-  const saveImages = pushable("saveImages", "Save images", () => save("images.txt", imageList(app), "text/plain"));
-  const saveCases = pushable("saveCases", "Save cases", async () => save("cases.csv", await caseList(app), "text/csv"));
+  const leastLabel = element("label", {title: "Only images with at least so many of the cases listed. The counts beside filters are without this limit."}, "\u2265 ", least, " cases");
+  const saveImages = pushable("saveImages", "Save images", () => save(`${fileName(app, "images")}.txt`, imageList(app), "text/plain"));
+  const saveCases = pushable("saveCases", "Save cases", async () => save(`${fileName(app, "cases")}.csv`, await caseList(app), "text/csv"));
   const options = element("div", {className: "options"}, element("label", {}, "Sort ", sort), name, leastLabel, saveImages, saveCases);
   root.append(element("div", {className: "views", role: "group", "aria-label": "View"}, ...views), options);
   sort.addEventListener("change", () => app.change({order: sort.value}));
@@ -141,7 +148,7 @@ const makeBar = app => {
   const narrow = window.matchMedia("(max-width:760px)");
   const place = () => {
     (narrow.matches ? document.getElementById("more") : root).append(options);
-    document.getElementById("drawer").open = !narrow.matches;
+    for (const name of ["drawer", "legend"]) document.getElementById(name).open = !narrow.matches;
   };
   narrow.addEventListener("change", place);
   place();
@@ -155,7 +162,6 @@ const makeBar = app => {
       sort.value = state.order;
       if (document.activeElement !== name) name.value = state.name;
       least.value = state.least || "";
-      leastLabel.hidden = cases;
     },
   };
 };

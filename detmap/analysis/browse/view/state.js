@@ -7,7 +7,7 @@ const ORDERS = ["high", "low", "file"];
 const startState = model => ({
   det: 0, t: model.meta.detectors.map(each => each.best), view: "images", kinds: [], classes: [],
   slices: model.meta.properties.map(() => []), name: "", cell: null, group: -1, order: "high",
-  least: 0, page: 1, open: null,
+  least: 0, page: 1, open: null, side: null, alone: false,  // side: as usual for the list
 });
 
 // Image i, and the case on it that is looked at: "17", "17.d204", "17.o31" (rows of the columns).
@@ -29,6 +29,8 @@ const toHash = (model, state) => {
   if (state.least) found.set("least", state.least);
   if (state.page > 1) found.set("page", state.page);
   if (state.open) found.set("open", openText(state.open));
+  if (state.side !== null) found.set("side", Number(state.side));
+  if (state.alone) found.set("alone", 1);
   return `#${found}`;
 };
 
@@ -38,8 +40,8 @@ const fromHash = (model, hash) => {
     .filter(n => n >= 0 && n < limit);
   if (given.get("detector") === "b" && model.detectors.length > 1) state.det = 1;
   state.t = state.t.map((t, k) => {
-    const value = Number(given.get(LETTERS[k]) ?? NaN);
-    return Number.isNaN(value) ? t : snapped(model, k, value);
+    const value = thresholdOf(model, k, given.get(LETTERS[k]) ?? "");
+    return Number.isNaN(value) ? t : value;
   });
   if (given.get("view") === "cases") state.view = "cases";
   state.kinds = (given.get("kind") ?? "").split("-").map(key => KIND_KEYS.indexOf(key)).filter(k => k >= 0);
@@ -48,6 +50,7 @@ const fromHash = (model, hash) => {
   const cell = numbers("cell", model.nClasses + 1);
   if (cell.length === 2) state.cell = cell;
   if (model.detectors.length > 1) state.group = GROUPS.indexOf(given.get("group"));
+  if (state.group >= 0) Object.assign(state, {kinds: [], cell: null});  // objects of any kind
   state.name = given.get("name") ?? "";
   if (ORDERS.includes(given.get("sort"))) state.order = given.get("sort");
   state.least = numbers("least", 1e9)[0] ?? 0;
@@ -57,6 +60,8 @@ const fromHash = (model, hash) => {
     const row = Number(open[3]), most = open[2] === "o" ? model.truth.n : model.detectors[state.det].n;
     const code = open[2] && row < most ? (open[2] === "o" ? ~row : row) : null;
     state.open = {image: Number(open[1]), code};
+    if (/^[01]$/.test(given.get("side"))) state.side = given.get("side") === "1";
+    state.alone = given.get("alone") === "1";
   }
   return state;
 };

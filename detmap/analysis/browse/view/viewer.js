@@ -1,7 +1,8 @@
 // One image in a dialog: layers, zoom, both detectors side by side, and its rows.
+const MOST_ROWS = 400;
 const makeViewer = app => {
   const dialog = document.getElementById("viewer"), {model} = app, two = model.detectors.length > 1;
-  const shown = {truth: true, alone: false, side: false, other: false, zoom: 1, x: 0, y: 0, hover: null};
+  const shown = {truth: true, other: false, zoom: 1, x: 0, y: 0, hover: null};
   let panes = [], at = null, pointers = new Map();
   const button = (text, key, press, label) => {
     const made = pushable(label, text, press, key ? {title: label} : {title: label, "aria-label": label});
@@ -22,19 +23,27 @@ const makeViewer = app => {
     const next = app.list[Math.max(0, Math.min(app.list.length - 1, index() + step))];
     if (next === undefined) return;
     const cases = app.state.view === "cases", page = Math.floor(app.list.indexOf(next) / PER_PAGE) + 1;
-    app.change({open: cases ? {image: imageOf(app, next), code: next} : {image: next, code: null}, page}, {keepPage: true, replace: true});
+    keep({open: cases ? {image: imageOf(app, next), code: next} : {image: next, code: null}, page});
   };
+  const side = () => two && (app.state.side ?? app.found.mode === "group");
+  const keep = changes => app.change(changes, {keepPage: true, replace: true});  // in the address
+  const alone = () => keep({alone: !app.state.alone}), beside = () => two && keep({side: !side()});
   const toggle = name => { shown[name] = !shown[name]; reset(); draw(); };
   const current = () => shown.other ? 1 - app.state.det : app.state.det;  // the list stays that of the chosen one
   const reset = () => Object.assign(shown, {zoom: 1, x: 0, y: 0});
   const zoom = (factor, x = 0, y = 0) => {
     const next = Math.max(1, Math.min(40, shown.zoom * factor)), real = next / shown.zoom;
-    Object.assign(shown, {zoom: next, x: x - (x - shown.x) * real, y: y - (y - shown.y) * real});
+    const {scene, size} = panes.find(pane => pane.scene.focus) ?? {}, image = app.state.open.image;
+    if (scene && shown.zoom === 1 && x === 0 && y === 0) {  // the case comes to the middle
+      const {focus} = scene, {scale} = fitView(size, [model.width[image], model.height[image]]);
+      const from = (begin, length, whole) => (whole / 2 - begin - length / 2) * scale * next;
+      Object.assign(shown, {zoom: next, x: from(focus.x, focus.w, model.width[image]), y: from(focus.y, focus.h, model.height[image])});
+    } else Object.assign(shown, {zoom: next, x: x - (x - shown.x) * real, y: y - (y - shown.y) * real});
     if (next === 1) reset();
     paintPanes();
   };
 
-  const detectors = () => shown.side && two ? [0, 1] : [current()];
+  const detectors = () => side() ? [0, 1] : [current()];
   // Beside each other, or one below the other if the image is then larger.
   const layout = (n, [w, h]) => {
     const width = stage.clientWidth, height = stage.clientHeight, space = 24;
@@ -50,7 +59,7 @@ const makeViewer = app => {
       const middle = [size[0] / 2, size[1] / 2], scale = base.scale * shown.zoom;
       const view = {scale, x: middle[0] + (base.x - middle[0]) * shown.zoom + shown.x, y: middle[1] + (base.y - middle[1]) * shown.zoom + shown.y};
       const items = shown.truth ? scene.items : scene.items.filter(each => each.code >= 0 || each.style === "missed");
-      const focus = shown.hover ?? (shown.alone ? code : null), known = items.some(each => each.code === focus);
+      const focus = shown.hover ?? (app.state.alone ? code : null), known = items.some(each => each.code === focus);
       const beside = shown.hover === null ? scene.beside : null;
       paint(prepare(canvas, ...size), size, view, scene.picture, whole, items,
         known ? {focus, beside, labels: true, faint: 0} : {labels: true, focus: shown.hover === null && items.some(each => each.code === code) ? code : null, beside, faint: .55});
@@ -60,10 +69,10 @@ const makeViewer = app => {
   const rowsOf = scene => {
     const body = element("tbody"), order = ["missed", "fp", "tp", "found", "ignored"];
     const sorted = [...scene.items].sort((a, b) => order.indexOf(a.style) - order.indexOf(b.style) || (b.score || 0) - (a.score || 0));
-    for (const each of sorted.slice(0, 400)) {
+    for (const each of sorted.slice(0, MOST_ROWS)) {
       const show = element("button", {type: "button", textContent: each.kind, className: {missed: "lost", fp: "wrong", tp: "right"}[each.style] ?? ""});
       const row = element("tr", {}, element("td", {}, show), element("td", {textContent: cut(each.label, 40), title: each.label}), element("td", {textContent: rounded(each.score, 4)}),
-        element("td", {textContent: each.overlap ? each.overlap.toFixed(2) : ""}), element("td", {textContent: `${Math.round(each.w)}\u00d7${Math.round(each.h)}`}));
+        element("td", {textContent: rounded(each.code < 0 ? reachOf(model, current(), scene.items, each) : each.overlap, 2)}), element("td", {textContent: `${Math.round(each.w)}\u00d7${Math.round(each.h)}`}));
       if (each.code === app.state.open.code) row.className = "chosen";
       const hover = code => () => { shown.hover = code; paintPanes(); };
       for (const [on, off, target] of [["pointerenter", "pointerleave", row], ["focus", "blur", show]]) {
@@ -73,8 +82,9 @@ const makeViewer = app => {
       body.append(row);
     }
     const head = ["Kind", "Class", "Score", model.meta.overlap, "Size"].map(name => element("th", {scope: "col", textContent: name}));
+    head[3].title = "Of a detection: with the object that its kind is about. Of an object: with the best detection of its class from the score threshold on";
     const name = two ? ` of ${app.names[current()]}` : "";
-    return [element("p", {className: "small", textContent: `${sorted.length} rows${name}; point at one to see its box alone`}),
+    return [element("p", {className: "small", textContent: `${grouped(sorted.length)} rows${name}${sorted.length > MOST_ROWS ? `, ${MOST_ROWS} of them listed` : ""}; point at one to see its box alone`}),
       roving(element("div", {role: "group", "aria-label": "Rows of the image"}, element("table", {}, element("thead", {}, element("tr", {}, ...head)), body)))];
   };
 
@@ -86,8 +96,8 @@ const makeViewer = app => {
     const mark = (made, on) => { made.setAttribute("aria-pressed", on); return made; };
     redraw(controls, [button("\u2190", "", () => move(-1), "Previous"), button("\u2192", "", () => move(1), "Next"),
       mark(button("Truth", "G", () => toggle("truth"), "Ground truth"), shown.truth),
-      ...(code === null ? [] : [mark(button("Only this", "F", () => toggle("alone"), "Only this case"), shown.alone)]),
-      ...(two ? [mark(button("A | B", "S", () => toggle("side"), "A beside B"), shown.side), mark(button("Other", "D", () => toggle("other"), "Other detector"), shown.other)] : []),
+      ...(code === null ? [] : [mark(button("Only this", "F", alone, "Only this case"), app.state.alone)]),
+      ...(two ? [mark(button("A | B", "S", beside, "A beside B"), side()), mark(button("Other", "D", () => toggle("other"), "Other detector"), shown.other)] : []),
       button("\u2212", "", () => zoom(1 / 1.5), "Zoom out"), button("Fit", "0", () => { reset(); paintPanes(); }, "Fit"),
       button("+", "", () => zoom(1.5), "Zoom in"), button("Close", "Esc", () => dialog.close(), "Close")]);
     const every = detectors();
@@ -100,7 +110,7 @@ const makeViewer = app => {
       canvas.style.width = `${size[0]}px`;
       canvas.style.height = `${size[1]}px`;
       const t = app.state.t[k], name = two ? `${"AB"[k]} ${app.names[k]}` : app.names[k];
-      return element("figure", {}, element("figcaption", {textContent: `${name}, score from ${Number(t.toFixed(4))}`}), canvas);
+      return element("figure", {}, element("figcaption", {textContent: `${name}, score from ${shortest(model.detectors[k].steps, t)}`}), canvas);
     }));
     redraw(rows, rowsOf(scenes[Math.max(0, every.indexOf(current()))]));
     paintPanes();
@@ -127,8 +137,8 @@ const makeViewer = app => {
       paintPanes();
     }
   });
-  const keys = {ArrowLeft: () => move(-1), ArrowRight: () => move(1), g: () => toggle("truth"), f: () => toggle("alone"),
-    s: () => two && toggle("side"), d: () => two && toggle("other"), "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), 0: () => { reset(); paintPanes(); }};
+  const keys = {ArrowLeft: () => move(-1), ArrowRight: () => move(1), g: () => toggle("truth"), f: alone,
+    s: beside, d: () => two && toggle("other"), "+": () => zoom(1.5), "=": () => zoom(1.5), "-": () => zoom(1 / 1.5), 0: () => { reset(); paintPanes(); }};
   dialog.addEventListener("keydown", event => {
     const press = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!press || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -140,7 +150,7 @@ const makeViewer = app => {
     const {open, view} = app.state;
     if (!open) return;
     const key = view === "cases" && open.code !== null ? `card${open.code}` : `cardi${open.image}`;
-    app.change({open: null}, {keepPage: true});
+    app.change({open: null, side: null, alone: false}, {keepPage: true});
     [...document.querySelectorAll("#cards [data-key]")].find(each => each.dataset.key === key)?.focus();
   });
   window.addEventListener("resize", () => { if (dialog.open) draw(); });
@@ -149,7 +159,7 @@ const makeViewer = app => {
     show() {
       if (!app.state.open) { if (dialog.open) dialog.close(); return; }
       if (!dialog.open) {
-        Object.assign(shown, {alone: false, other: false, side: two && app.found.mode === "group"});
+        shown.other = false;
         dialog.showModal();
       }
       reset();
