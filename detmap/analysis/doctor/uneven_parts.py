@@ -17,6 +17,7 @@ RIGHT = 0.3  # share of right rows in the other images, to compare with
 SHARE, LEAST_IMAGES = 0.12, 5  # of the images with several rows that are all wrong
 TIMES, DEVIATIONS = 3.0, 4.0  # times as many as a binomial distribution gives; of its deviation
 LEAST_OF_CLASS, WRONG = 20, 0.05  # highest-scoring rows of a class, and share of them on objects
+OBJECTS = 0.25  # of a class, as a share of its boxes
 
 
 class Counts(NamedTuple):
@@ -84,7 +85,9 @@ def _told(sample: Sample, counts: Counts, wrong: list[int], what: str) -> str:
 
 
 def _wrong_class(sample: Sample, counts: Counts) -> str:
-    bad = (counts.n >= LEAST_OF_CLASS) & (counts.right <= WRONG * counts.n)
+    objects = np.bincount(sample.truth.label, minlength=len(counts.n))[: len(counts.n)]
+    has_some = objects >= OBJECTS * counts.n  # boxes of a class without objects are false
+    bad = has_some & (counts.n >= LEAST_OF_CLASS) & (counts.right <= WRONG * counts.n)
     n, right = counts.n[~bad].sum(), counts.right[~bad].sum()
     if not bad.any() or n < LEAST_OF_CLASS or right < RIGHT * n:
         return ""

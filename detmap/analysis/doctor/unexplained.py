@@ -106,16 +106,18 @@ def _reason(sample: Sample, fit: Fit, ap50: float, groups: dict[str, list[Part]]
         return ""
     if every.is_chance:
         return "boxes are on objects hardly more often than by chance"
-    if ap50 < LEAST_AP50 and fit.recall < fit.chance + MORE and fit.sharp < LEAST_SHARP:
+    share = np.bincount(sample.truth.label, minlength=len(sample.truth.categories))
+    said = np.bincount(np.maximum(sample.rows.places(sample.truth)[1], 0), minlength=len(share))
+    by_chance = float((share / share.sum() * (said / said.sum())).sum())
+    agree = fit.own >= 2 * by_chance * fit.recall
+    few = ap50 < LEAST_AP50 and fit.recall < fit.chance + MORE and fit.sharp < LEAST_SHARP
+    if few and not agree:  # where classes agree, the detector may be as weak as that
         return "boxes are on few objects, and hardly any fits its object well"
     for name in ("order of images", "orientation", "position"):
         bad = [part for part in groups[name] if part.is_chance]
         if bad and any(part.is_good for part in groups[name]):
             return f"boxes on one part of the objects ({bad[0].name}) match as by chance"
-    share = np.bincount(sample.truth.label, minlength=len(sample.truth.categories))
-    said = np.bincount(np.maximum(sample.rows.places(sample.truth)[1], 0), minlength=len(share))
-    by_chance = float((share / share.sum() * (said / said.sum())).sum())
-    if ap50 < DOUBTFUL and fit.recall > LEAST_RECALL and fit.own < 2 * by_chance * fit.recall:
+    if ap50 < DOUBTFUL and fit.recall > LEAST_RECALL and not agree:
         return "boxes are on objects, but their classes agree as by chance"
     return ""
 
