@@ -37,10 +37,15 @@ def test_a_report_of_files_and_objects(tmp_path: Path) -> None:
         detmap.report(TRUTH, A, output=tmp_path / "pages", images=tmp_path / "empty")
 
 
-@pytest.mark.parametrize("given", [({"a": A, "b": B}, "out/"), (A, B, "out/"), (A, "out.html")])
-def test_an_output_given_by_position_is_named(given: tuple[Any, ...]) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [({"a": A, "b": B}, "out/"), (A, B, "out.md"), (A, "out.html")])
+def test_an_output_given_by_position_is_named(
+    given: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(detmap.DataError, match=f"write output='{given[-1]}'"):
         detmap.report(TRUTH, *given)
+    assert detmap.report(TRUTH, *given[:-1], output=given[-1]).exists()
 
 
 def test_names_of_classes_in_diagnose_and_compare() -> None:

@@ -85,7 +85,7 @@ def report(
         other = others[0] if others else None
     misplaced = protocol if _is_output(protocol) else other
     if _is_output(misplaced):
-        fix = f"write output={misplaced!r}" if isinstance(misplaced, str) else "write output="
+        fix = f"write output={str(misplaced)!r}"
         what = f"{str(misplaced)!r} is given as a detector or a protocol, and does not exist"
         raise DataError("report", what, fix)
     kind = kind_of_file(output, format)

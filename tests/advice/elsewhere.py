@@ -6,6 +6,8 @@ CHAIN = "tests/analysis/doctor/test_fix_chain.py::"
 CLOSER = "tests/analysis/doctor/test_boxes_of_two_mistakes.py::"
 UNKNOWN = "core/adapters/joining/unknown_policy: "
 TESTED = {
+    "analysis/report: write output={}": "tests/test_public_functions.py::"
+    + "test_an_output_given_by_position_is_named",
     "__init__: {}: write `detmap.evaluate(...).{}`": FIRST
     + "test_functions_and_methods_name_each_other",
     "__init__: did you mean detmap.evaluate(...).{}?": FIRST
