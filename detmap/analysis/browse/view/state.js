@@ -45,9 +45,9 @@ const fromHash = (model, hash) => {
   state.page = Math.max(1, numbers("page", 1e9)[0] ?? 1);
   const open = /^(\d+)(?:\.([do])(\d+))?$/.exec(given.get("open") ?? "");
   if (open && Number(open[1]) < model.nImages) {
-    const row = Number(open[3]), most = open[2] === "o" ? model.truth.n : model.detectors[state.det].n;
-    const code = open[2] && row < most ? (open[2] === "o" ? ~row : row) : null;
-    state.open = {image: Number(open[1]), code};
+    const row = Number(open[3]), image = Number(open[1]), table = open[2] === "o" ? model.truth : model.detectors[state.det];
+    const code = table.image[row] === image ? (open[2] === "o" ? ~row : row) : null;  // only of this image
+    state.open = {image, code};
     if (/^[01]$/.test(given.get("side"))) state.side = given.get("side") === "1";
     state.alone = given.get("alone") === "1";
   }
