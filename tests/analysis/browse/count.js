@@ -19,6 +19,7 @@ const results = JSON.parse(fs.readFileSync(jobs, "utf8")).map(({folder, states, 
       const found = api.select(model, state, open), s = found.steps[state.det];
       return {...plain(found), totals: api.totals(model, state.det, s),
         ordered: [...api.ordered(model, {...state, order: "high"}, found.cases)],
+        bySize: [...api.ordered(model, {...state, order: "size"}, found.cases)],
         images: [...api.images(model, {...state, order: "high", least: 0}, found.perImage, true)]};
     });
   })()`, context);

@@ -427,7 +427,10 @@ def test_a_case_comes_to_the_middle_as_the_image_is_zoomed(browser: Any, shapes:
 
 def test_the_address_holds_what_the_viewer_shows(browser: Any, shapes: Path) -> None:
     two = "return document.querySelectorAll('#viewer canvas').length"
-    for state, before, after in (("#group=a&open=3", 2, 1), ("#view=cases&open=3.o17", 1, 2)):
+    open_page(browser, shapes, "#view=cases&open=3.o0")  # an object of another image
+    until(browser, f"{two} === 1")
+    assert "of" not in browser.find_element("css selector", "#viewer h2 small").text
+    for state, before, after in (("#group=a&open=3", 2, 1), ("#view=cases&open=0.o0", 1, 2)):
         open_page(browser, shapes, state)
         until(browser, f"{two} === {before}")
         press(browser, "A beside B")
@@ -550,7 +553,7 @@ VIEWS = {
     "cell": "#view=cases&cell=0-1",
     "group": "#group=a&detector=b",
     "one": "#open=1",
-    "case": "#view=cases&open=1.o0",
+    "case": "#view=cases&open=0.o0",
     "page": "#view=cases&a=0&page=2",
 }
 

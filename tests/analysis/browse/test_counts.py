@@ -180,3 +180,11 @@ def test_the_fewest_cases_of_an_image_limit_its_cases(tmp_path: Path) -> None:
     assert sum(whole["perImage"]) == len(whole["cases"]) == 18
     assert sum(n for n in whole["perImage"] if n > 1) == len(some["cases"]) == 8
     assert len(some["ordered"]) == 8
+    high, objects = whole["ordered"], plain | {"classes": [0]}
+    assert whole["bySize"] == high  # no objects
+    mixed = counted_by_node([{**job, "states": [objects]}], tmp_path)[0][0]
+    detections = [code for code in mixed["ordered"] if code >= 0]
+    missed = [code for code in mixed["ordered"] if code < 0]
+    assert detections
+    assert missed
+    assert mixed["bySize"] == missed + detections

@@ -1,10 +1,8 @@
 // The list: cards of images, or of cases as crops.
 const PER_PAGE = 60, CARD = [240, 180];
 
-const kindOfCase = (app, code) => {
-  if (code >= 0) return app.det.kind[code] & 7;
-  return app.found.mode === "group" || app.det.found[~code] >= app.found.steps[app.state.det] ? FOUND : MISS;
-};
+const kindOfCase = ({det, found, state}, code) => code >= 0 ? det.kind[code] & 7
+  : found.mode === "group" || det.found[~code] >= found.steps[state.det] ? FOUND : MISS;
 const labelOf = (app, code) => code < 0 ? app.model.truth.label[~code] : app.det.label[code];
 const imageOf = (app, code) => code < 0 ? app.model.truth.image[~code] : app.det.image[code];
 
@@ -67,10 +65,8 @@ const card = (app, n, i, code) => {
   return element("li", {}, made);
 };
 
-const listOf = app => {
-  const {model, state, found} = app;
-  return state.view === "cases" ? ordered(model, state, found.cases) : images(model, state, found.perImage, isFiltered(state));
-};
+const listOf = ({model, state, found}) => state.view === "cases" ? ordered(model, state, found.cases)
+  : images(model, state, found.perImage, isFiltered(state));
 
 const pageLinks = (app, page, last) => {
   const around = [...new Set([1, page - 2, page - 1, page, page + 1, page + 2, last])].filter(p => p >= 1 && p <= last);

@@ -18,12 +18,12 @@ const snapped = (model, k, t) => {
   return n === steps.length || (floor === null || t >= floor) && (exact || n === 0) ? t : steps[n];
 };
 
-// The limits of typed thresholds, and the threshold of a text: NaN if it is no number within them.
+// The limits of typed thresholds, and the threshold of a text: null if it is no number within them.
 const limits = ({steps}) => [Math.min(0, steps[0]), Math.max(1, steps[steps.length - 1])];
 const thresholdOf = (model, k, text) => {
   const t = /^[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text.replace(",", ".")) : NaN;
   const [low, high] = limits(model.detectors[k]);
-  return t >= low && t <= high ? snapped(model, k, t) : NaN;
+  return t >= low && t <= high ? snapped(model, k, t) : null;
 };
 
 // A long number in as few digits as have its counts, at least four.
@@ -99,10 +99,7 @@ const select = (model, state, open = []) => {
     cases.push(code);
     perImage[code < 0 ? truth.image[~code] : det.image[code]]++;
   };
-  const inSlices = (row, places) => {
-    for (let j = 0; j < nSliced; j++) if (!isFree[j] && !valueOn[j][places[j][row]]) return false;
-    return true;
-  };
+  const inSlices = (row, places) => sliced.every((_, j) => isFree[j] || valueOn[j][places[j][row]]);
   const count = (row, i, j, places) => {
     if (!inSlices(row, places)) return;
     const key = i * (nClasses + 1) + j;
@@ -143,11 +140,7 @@ const select = (model, state, open = []) => {
     slices: new Map(sliced.map((p, j) => [p, slices[j]]))};
 };
 
-const nameTest = (model, text) => {
-  if (!text) return null;
-  const wanted = text.toLowerCase();
-  return i => model.meta.files[i].toLowerCase().includes(wanted);
-};
+const nameTest = ({meta}, text) => text ? i => meta.files[i].toLowerCase().includes(text.toLowerCase()) : null;
 
 const largestFirst = truth => {
   if (!truth.bySize) {
@@ -157,7 +150,8 @@ const largestFirst = truth => {
   return truth.bySize;
 };
 
-// Cases by score (equal ones by image), then objects by size; "low" reversed; else as in the files.
+// Cases by score (equal ones by image), then objects by size; "low" reversed, "size" with the objects
+// first; else as in the files.
 const ordered = (model, state, cases) => {
   if (state.order === "file") return cases;
   const det = model.detectors[state.det], first = new Uint32Array(det.steps.length + 1);
@@ -167,7 +161,9 @@ const ordered = (model, state, cases) => {
   for (let s = 0; s < n; s++) first[s + 1] += first[s];
   const sorted = new Int32Array(cases.length);
   for (const each of cases) if (each >= 0) sorted[first[place(each)]++] = each;
-  let at = n ? first[n - 1] : 0;
+  const size = state.order === "size" ? cases.filter(each => each < 0).length : 0;
+  if (size) sorted.copyWithin(size, 0);
+  let at = size ? 0 : n ? first[n - 1] : 0;
   const bySize = largestFirst(model.truth);
   for (const g of high ? bySize : bySize.slice().reverse()) if (there[g]) sorted[at++] = ~g;
   return sorted;

@@ -8,12 +8,9 @@ const decoded = text => {
   for (let i = 0; i < bytes.length; i++) bytes[i] = signs.charCodeAt(i);
   return bytes;
 };
-const unpack = column => {
-  const bytes = decoded(column.b), n = bytes.length, width = column.w;
-  if (width === 8) return new Float64Array(bytes.buffer);
-  if (width === 1) return bytes;
-  if (width === 2) return new Uint16Array(bytes.buffer);
-  if (width === 4) return new Uint32Array(bytes.buffer);
+const unpack = ({b, w}) => {
+  const bytes = decoded(b), n = bytes.length, Kind = {1: Uint8Array, 2: Uint16Array, 4: Uint32Array, 8: Float64Array}[w];
+  if (Kind) return new Kind(bytes.buffer);
   const numbers = new Uint32Array(n / 3);
   for (let i = 0, k = 0; k < n; i++, k += 3) numbers[i] = bytes[k] | bytes[k + 1] << 8 | bytes[k + 2] << 16;
   return numbers;

@@ -9,13 +9,8 @@ const middle = (text, most = 26) => text.length > most ? `${text.slice(0, most -
 const cut = (text, most = 22) => text.length > most ? `${text.slice(0, most - 1)}\u2026` : text;
 const KEPT_FILES = 40, KEPT_PICTURES = 240;
 
-const loadScript = path => new Promise((resolve, reject) => {
-  const script = document.createElement("script");
-  script.src = path;
-  script.onload = resolve;
-  script.onerror = () => reject(new Error(`${path} is missing or cannot be read`));
-  document.head.append(script);
-});
+const loadScript = path => new Promise((resolve, reject) => document.head.append(element("script", {
+  src: path, onload: resolve, onerror: () => reject(new Error(`${path} is missing or cannot be read`))})));
 
 // The last used of what a function makes for a key; a failed promise is tried again.
 const remember = (most, make) => {
@@ -54,26 +49,17 @@ const makeSource = model => {
   };
   const picture = remember(KEPT_PICTURES, i => new Promise(resolve => {
     if (!path(i)) { resolve(null); return; }
-    const image = new Image();
-    image.onload = () => resolve(fits(i, image) ? image : null);
-    image.onerror = () => resolve(null);
-    image.src = path(i);
+    const image = element("img", {onload: () => resolve(fits(i, image) ? image : null), onerror: () => resolve(null), src: path(i)});
   }));
   return {boxes: i => boxes(Math.floor(i / base)), picture};
 };
 
-const pointsOf = (model, outline, n) => {
-  if (!outline) return null;
-  const {scale, origin} = model.meta, points = [];
-  for (let p = outline.off[n]; p < outline.off[n + 1]; p++) {
-    points.push([outline.x[p] / scale - origin, outline.y[p] / scale - origin]);
-  }
+const pointsOf = ({meta: {scale, origin}}, outline, n) => {
+  const points = [];
+  for (let p = outline?.off[n]; p < outline?.off[n + 1]; p++) points.push([outline.x[p] / scale - origin, outline.y[p] / scale - origin]);
   return points.length ? points : null;
 };
-const rectOf = (model, box, n) => {
-  const {scale, origin} = model.meta;
-  return {x: box[0][n] / scale - origin, y: box[1][n] / scale - origin, w: box[2][n] / scale, h: box[3][n] / scale};
-};
+const rectOf = ({meta: {scale, origin}}, [x, y, w, h], n) => ({x: x[n] / scale - origin, y: y[n] / scale - origin, w: w[n] / scale, h: h[n] / scale});
 
 // What is drawn of a detector on an image, objects first, with a code as in `select`.
 const itemsOf = (model, boxes, k, i, s) => {
@@ -115,8 +101,7 @@ const rounded = (value, digits) => Number.isNaN(value) ? "" : value.toFixed(digi
 // Sizes a canvas to its place and returns its context in CSS pixels.
 const prepare = (canvas, width, height) => {
   const ratio = Math.min(window.devicePixelRatio || 1, 2);
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
+  Object.assign(canvas, {width: Math.round(width * ratio), height: Math.round(height * ratio)});
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   return context;
@@ -128,7 +113,8 @@ const paint = (context, size, view, picture, [imageWidth, imageHeight], items, s
   context.fillStyle = css.getPropertyValue("--canvas");
   context.fillRect(0, 0, ...size);
   const w = imageWidth * view.scale, h = imageHeight * view.scale;
-  if (picture) context.drawImage(picture, view.x, view.y, w, h); else blank(context, view, w, h, css);
+  if (picture) context.drawImage(picture, view.x, view.y, w, h);
+  else Object.assign(context, {fillStyle: css.getPropertyValue("--blank")}).fillRect(view.x, view.y, w, h);
   const {focus = null, beside = null, labels = false, faint = .4} = shown, order = ["ignored", "found", "tp", "fp", "missed"];
   const sorted = [...items].sort((a, b) => order.indexOf(a.style) - order.indexOf(b.style));
   const strong = each => focus === null || each.code === focus || each.code === beside;
@@ -138,20 +124,6 @@ const paint = (context, size, view, picture, [imageWidth, imageHeight], items, s
   const rank = each => each.code === focus ? 2 : each.code === beside ? 1 : 0;
   const named = sorted.filter(each => strong(each) && (each.style !== "found" || rank(each))).reverse().sort((a, b) => rank(b) - rank(a));
   if (labels) for (const each of named) nameBox(context, size, view, each, taken);
-};
-
-// No picture: a faint pattern of the image's proportion.
-const blank = (context, {x, y}, w, h, css) => {
-  const lines = new Path2D(), frame = new Path2D();
-  frame.rect(x, y, w, h);
-  for (let at = -h; at < w; at += 14) { lines.moveTo(x + at, y); lines.lineTo(x + at + h, y + h); }
-  context.save();
-  context.clip(frame);
-  context.fillStyle = css.getPropertyValue("--blank");
-  context.fill(frame);
-  Object.assign(context, {strokeStyle: css.getPropertyValue("--hatch"), lineWidth: 1});
-  context.stroke(lines);
-  context.restore();
 };
 
 const trace = (context, view, each) => {
@@ -188,9 +160,7 @@ const nameBox = (context, [width, height], view, each, taken) => {
   if (left > width || top > height || left + each.w * view.scale < 0 || top + each.h * view.scale < 0) return;  // not in sight
   context.font = "12px system-ui,sans-serif";
   const w = context.measureText(each.name).width + 8, h = 17;
-  const x = Math.min(Math.max(view.x + each.x * view.scale, 0), width - w);
-  let y = view.y + each.y * view.scale - h;
-  if (y < 0) y = Math.min(Math.max(view.y + each.y * view.scale, 0), height - h);
+  const x = Math.min(Math.max(left, 0), width - w), y = top >= h ? top - h : Math.min(Math.max(top, 0), height - h);
   if (taken.some(([a, b, c]) => x < a + c && a < x + w && y < b + h && b < y + h)) return;
   taken.push([x, y, w]);
   context.fillStyle = "rgba(10,12,15,.88)";

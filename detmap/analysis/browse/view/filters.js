@@ -26,8 +26,7 @@ const bar = (key, name, count, most, pressed, style, press) => {
   made.append(element("span", {className: "what", textContent: cut(name, 60), title: name}), element("span", {className: "count", textContent: grouped(count)}));
   return made;
 };
-const group = (title, ...content) => element("section", {className: "group", "aria-label": title},
-  element("h2", {textContent: title}), ...content);
+const group = (title, ...content) => element("section", {className: "group", "aria-label": title}, element("h2", {textContent: title}), ...content);
 const bars = (name, rows) => element("div", {className: "bars", role: "group", "aria-label": name}, ...rows);
 
 // One tab stop for a group; arrows move inside. columns: of a table of buttons.
@@ -141,9 +140,7 @@ const confusionGroup = (app, found) => {
   if (model.nClasses <= MOST_CELLS) return group("Confusion", note, cellTable(app, found));
   const pairs = [...found.cells].map(([key, count]) => [Math.floor(key / n), key % n, count])
     .filter(([i, j]) => i !== j && i < n - 1 && j < n - 1).sort((a, b) => b[2] - a[2] || a[0] - b[0] || a[1] - b[1]).slice(0, MOST_BARS);
-  if (state.cell && !pairs.some(([i, j]) => i === state.cell[0] && j === state.cell[1])) {
-    pairs.push([...state.cell, found.cells.get(state.cell[0] * n + state.cell[1]) ?? 0]);
-  }
+  if (state.cell && !pairs.some(([i, j]) => i === state.cell[0] && j === state.cell[1])) pairs.push([...state.cell, found.cells.get(state.cell[0] * n + state.cell[1]) ?? 0]);
   const most = Math.max(1, ...pairs.map(each => each[2]));
   const rows = pairs.map(([i, j, count]) => bar(`cell${i}-${j}`, cellName(app, [i, j]), count, most,
     state.cell !== null && state.cell[0] === i && state.cell[1] === j, "", () => pressCell(app, i, j)));

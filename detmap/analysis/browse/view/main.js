@@ -88,7 +88,7 @@ const makeHead = app => {
   });
   field.addEventListener("change", () => {
     const k = app.state.det, text = field.value.trim(), t = thresholdOf(model, k, text);
-    if (Number.isNaN(t)) {
+    if (t === null) {
       said = `\u201c${cut(clean(text))}\u201d is not a score threshold: type a number from ${limits(app.det).join(" to ")}, such as 0.5.`;
       draw();
     } else move(t, true, t === Number(text.replace(",", ".")) ? "" : `Counts are exact at ${shortest(app.det.steps, t)}, the next of ${grouped(app.det.steps.length)} thresholds.`);
@@ -141,8 +141,7 @@ const makeBar = app => {
   sort.addEventListener("change", () => app.change({order: sort.value}));
   const typed = {};
   name.addEventListener("input", () => {
-    clearTimeout(typed.id);
-    typed.id = setTimeout(() => app.change({name: name.value}, {replace: true}), SETTLED);
+    clearTimeout(typed.id), typed.id = setTimeout(() => app.change({name: name.value}, {replace: true}), SETTLED);
   });
   least.addEventListener("change", () => app.change({least: Math.max(0, Math.floor(least.valueAsNumber || 0))}));
   const narrow = window.matchMedia("(max-width:760px)");
@@ -156,10 +155,10 @@ const makeBar = app => {
     draw() {
       const {state} = app, cases = state.view === "cases";
       views.forEach((each, n) => each.setAttribute("aria-pressed", cases === (n === 1)));
-      const names = cases ? ["highest score first", "lowest score first", "file order"]
+      const names = cases ? ["highest score first", "lowest score first", "file order", "largest missed first"]
         : ["most cases first", "fewest cases first", "file order"];
-      sort.replaceChildren(...ORDERS.map((order, n) => element("option", {value: order, textContent: names[n]})));
-      sort.value = state.order;
+      sort.replaceChildren(...names.map((text, n) => element("option", {value: ORDERS[n], textContent: text})));
+      sort.value = ORDERS.indexOf(state.order) < names.length ? state.order : "high";
       if (document.activeElement !== name) name.value = state.name;
       least.value = state.least || "";
     },

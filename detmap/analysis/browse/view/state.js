@@ -2,7 +2,7 @@
 const LETTERS = ["a", "b"], KIND_KEYS = ["TP", "Cls", "Loc", "Both", "Dupe", "Bkg", "Miss"];
 const KIND_NAMES = ["True positive", "Wrong class", "Poor location", "Wrong class and poor location",
   "Duplicate", "Background", "Missed object", "Matched object"];
-const ORDERS = ["high", "low", "file"];
+const ORDERS = ["high", "low", "file", "size"];  // size: of cases only
 
 const startState = model => ({
   det: 0, t: model.meta.detectors.map(each => each.best), view: "images", kinds: [], classes: [],
@@ -10,28 +10,19 @@ const startState = model => ({
   least: 0, page: 1, open: null, side: null, alone: false,  // side: as usual for the list
 });
 
-// Image i, and the case on it that is looked at: "17", "17.d204", "17.o31" (rows of the columns).
-const openText = open => open.code === null ? `${open.image}`
-  : `${open.image}.${open.code < 0 ? "o" : "d"}${open.code < 0 ? ~open.code : open.code}`;
-
-const toHash = (model, state) => {
-  const start = startState(model), found = new URLSearchParams();
-  if (state.det) found.set("detector", "b");
-  state.t.forEach((t, k) => { if (t !== start.t[k]) found.set(LETTERS[k], String(t)); });
-  if (state.view !== "images") found.set("view", state.view);
-  if (state.kinds.length) found.set("kind", state.kinds.map(k => KIND_KEYS[k]).join("-"));
-  if (state.classes.length) found.set("class", state.classes.join("-"));
-  state.slices.forEach((values, p) => { if (values.length) found.set(`s${p}`, values.join("-")); });
-  if (state.cell) found.set("cell", state.cell.join("-"));
-  if (state.group >= 0) found.set("group", GROUPS[state.group]);
-  if (state.name) found.set("name", state.name);
-  if (state.order !== "high") found.set("sort", state.order);
-  if (state.least) found.set("least", state.least);
-  if (state.page > 1) found.set("page", state.page);
-  if (state.open) found.set("open", openText(state.open));
-  if (state.side !== null) found.set("side", Number(state.side));
-  if (state.alone) found.set("alone", 1);
-  return `#${found}`;
+// Of the address: what differs from the start. open: image i, and the case on it that is looked at:
+// "17", "17.d204", "17.o31" (rows of the columns).
+const toHash = (model, {det, t, view, kinds, classes, slices, name, cell, group, order, least, page, open, side, alone}) => {
+  const start = startState(model), {image, code} = open ?? {};
+  const caseText = code === null ? "" : code < 0 ? `.o${~code}` : `.d${code}`;
+  const parts = [
+    ["detector", det && "b"], ...t.map((each, k) => [LETTERS[k], each !== start.t[k] && String(each)]),
+    ["view", view !== "images" && view], ["kind", kinds.map(k => KIND_KEYS[k]).join("-")], ["class", classes.join("-")],
+    ...slices.map((values, p) => [`s${p}`, values.join("-")]), ["cell", cell?.join("-")], ["group", GROUPS[group]],
+    ["name", name], ["sort", order !== "high" && order], ["least", least], ["page", page > 1 && page],
+    ["open", open && `${image}${caseText}`], ["side", side !== null && String(Number(side))], ["alone", alone && 1],
+  ];
+  return `#${new URLSearchParams(parts.filter(each => each[1]))}`;
 };
 
 const fromHash = (model, hash) => {
@@ -39,10 +30,7 @@ const fromHash = (model, hash) => {
   const numbers = (key, limit) => (given.get(key) ?? "").split("-").map(text => /^\d+$/.test(text) ? Number(text) : -1)
     .filter(n => n >= 0 && n < limit);
   if (given.get("detector") === "b" && model.detectors.length > 1) state.det = 1;
-  state.t = state.t.map((t, k) => {
-    const value = thresholdOf(model, k, given.get(LETTERS[k]) ?? "");
-    return Number.isNaN(value) ? t : value;
-  });
+  state.t = state.t.map((t, k) => thresholdOf(model, k, given.get(LETTERS[k]) ?? "") ?? t);
   if (given.get("view") === "cases") state.view = "cases";
   state.kinds = (given.get("kind") ?? "").split("-").map(key => KIND_KEYS.indexOf(key)).filter(k => k >= 0);
   state.classes = numbers("class", model.nClasses);
@@ -57,9 +45,9 @@ const fromHash = (model, hash) => {
   state.page = Math.max(1, numbers("page", 1e9)[0] ?? 1);
   const open = /^(\d+)(?:\.([do])(\d+))?$/.exec(given.get("open") ?? "");
   if (open && Number(open[1]) < model.nImages) {
-    const row = Number(open[3]), most = open[2] === "o" ? model.truth.n : model.detectors[state.det].n;
-    const code = open[2] && row < most ? (open[2] === "o" ? ~row : row) : null;
-    state.open = {image: Number(open[1]), code};
+    const row = Number(open[3]), image = Number(open[1]), table = open[2] === "o" ? model.truth : model.detectors[state.det];
+    const code = table.image[row] === image ? (open[2] === "o" ? ~row : row) : null;  // only of this image
+    state.open = {image, code};
     if (/^[01]$/.test(given.get("side"))) state.side = given.get("side") === "1";
     state.alone = given.get("alone") === "1";
   }

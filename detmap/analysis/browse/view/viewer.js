@@ -15,10 +15,7 @@ const makeViewer = app => {
   dialog.removeAttribute("aria-label");
   dialog.setAttribute("aria-labelledby", title.id);
 
-  const index = () => {
-    const {view, open} = app.state, wanted = view === "cases" && open.code !== null ? open.code : open.image;
-    return view === "cases" && open.code === null ? -1 : app.list.indexOf(wanted);
-  };
+  const index = ({view, open} = app.state) => app.list.indexOf(view === "cases" ? open.code : open.image);
   const move = step => {
     const next = app.list[Math.max(0, Math.min(app.list.length - 1, index() + step))];
     if (next === undefined) return;
@@ -33,12 +30,12 @@ const makeViewer = app => {
   const reset = () => Object.assign(shown, {zoom: 1, x: 0, y: 0});
   const zoom = (factor, x = 0, y = 0) => {
     const next = Math.max(1, Math.min(40, shown.zoom * factor)), real = next / shown.zoom;
-    const {scene, size} = panes.find(pane => pane.scene.focus) ?? {}, image = app.state.open.image;
+    const {scene, size} = panes.find(pane => pane.scene.focus) ?? {}, {image} = app.state.open, whole = [model.width[image], model.height[image]];
     if (scene && shown.zoom === 1 && x === 0 && y === 0) {  // the case comes to the middle
-      const {focus} = scene, {scale} = fitView(size, [model.width[image], model.height[image]]);
-      const from = (begin, length, whole) => (whole / 2 - begin - length / 2) * scale * next;
-      Object.assign(shown, {zoom: next, x: from(focus.x, focus.w, model.width[image]), y: from(focus.y, focus.h, model.height[image])});
-    } else Object.assign(shown, {zoom: next, x: x - (x - shown.x) * real, y: y - (y - shown.y) * real});
+      const {focus} = scene, {scale} = fitView(size, whole);
+      Object.assign(shown, {x: (whole[0] / 2 - focus.x - focus.w / 2) * scale, y: (whole[1] / 2 - focus.y - focus.h / 2) * scale});
+    }
+    Object.assign(shown, {zoom: next, x: x - (x - shown.x) * real, y: y - (y - shown.y) * real});
     if (next === 1) reset();
     paintPanes();
   };
@@ -107,8 +104,7 @@ const makeViewer = app => {
     const size = layout(every.length, whole);
     panes = every.map((k, n) => ({canvas: element("canvas", {role: "img", "aria-label": `Boxes of ${app.names[k]}`}), size, k, scene: scenes[n]}));
     stage.replaceChildren(...panes.map(({canvas, k}) => {
-      canvas.style.width = `${size[0]}px`;
-      canvas.style.height = `${size[1]}px`;
+      Object.assign(canvas.style, {width: `${size[0]}px`, height: `${size[1]}px`});
       const t = app.state.t[k], name = two ? `${"AB"[k]} ${app.names[k]}` : app.names[k];
       return element("figure", {}, element("figcaption", {textContent: `${name}, score from ${shortest(model.detectors[k].steps, t)}`}), canvas);
     }));
