@@ -79,15 +79,8 @@ def report(
     DetmapError : invalid input, a missing package, or the write fails
     """
     if type(detections) is list and other is None and are_detectors(detections):
-        detections, *others = detections
-        if len(others) > 1:
-            raise DataError("report", f"{len(others) + 1} detectors", "give one, or two")
-        other = others[0] if others else None
-    misplaced = protocol if _is_output(protocol) else other
-    if _is_output(misplaced):
-        fix = f"write output={str(misplaced)!r}"
-        what = f"{str(misplaced)!r} is given as a detector or a protocol, and does not exist"
-        raise DataError("report", what, fix)
+        detections, other = _one_or_two(detections)
+    _require_named(protocol if _is_output(protocol) else other)
     kind = kind_of_file(output, format)
     check_folder(Path(output), kind, link, image_size)
     table, rules = read_truth_and_protocol(truth, protocol, settings, **truth_options(reading))
@@ -111,6 +104,19 @@ def report(
     for note in notes if images is not None else ():
         warnings.warn(note, stacklevel=3)
     return Path(output)
+
+
+def _one_or_two(detectors: list[Any]) -> tuple[Any, Any]:
+    if len(detectors) > 2:
+        raise DataError("report", f"{len(detectors)} detectors", "give one, or two")
+    return detectors[0], detectors[1] if len(detectors) == 2 else None
+
+
+def _require_named(given: Any) -> None:
+    """Refuses an output that is given by position."""
+    if _is_output(given):
+        what = f"{str(given)!r} is given as a detector or a protocol, and does not exist"
+        raise DataError("report", what, f"write output={str(given)!r}")
 
 
 def _is_output(given: Any) -> bool:
