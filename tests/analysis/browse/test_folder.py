@@ -92,7 +92,10 @@ def test_the_page_of_the_folder_is_the_page_of_the_file_with_links(tmp_path: Pat
 @pytest.mark.slow
 def test_python_writes_it_too(tmp_path: Path) -> None:
     truth, found, photos = small(tmp_path)
-    place = detmap.report(truth, found, output=tmp_path / "out", images=photos, image_size=64)
+    with pytest.warns(
+        UserWarning, match=r"images without a file, shown as sketches: photo 3#\.jpg"
+    ):
+        place = detmap.report(truth, found, output=tmp_path / "out", images=photos, image_size=64)
     assert place == tmp_path / "out"
     assert content(place / "data" / "meta.js")["files"] == [f"photo {k}#.jpg" for k in (1, 2, 3)]
     assert sorted(path.name for path in (place / "img").iterdir()) == ["000001.jpg", "000002.jpg"]
