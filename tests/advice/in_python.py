@@ -73,7 +73,7 @@ def matched_parts(p: Place) -> Any:
 
 
 def fixed(p: Place, name: str) -> Any:
-    return detmap.evaluate(p.truth, p.found, memory="1GB", fix=name)
+    return detmap.evaluate(p.truth, p.found, memory="3GB", fix=name)
 
 
 ROWS = (
@@ -189,7 +189,7 @@ ROWS = (
     ),
     Row(
         "core/results/result: give rows=True to detmap.distributed.evaluate, merge the",
-        lambda p: lambda: detmap.evaluate(p.truth, p.found, memory="1GB").matches,
+        lambda p: lambda: detmap.evaluate(p.truth, p.found, memory="3GB").matches,
         r"or evaluate without (memory)=",
         lambda p, name: detmap.summarize(detmap.evaluate(p.truth, p.found).matches),
     ),

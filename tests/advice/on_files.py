@@ -108,18 +108,18 @@ ROWS = (
         lambda p: [
             p.truth,
             p.changed(lambda r: r | {"file_name": wrong.names_of_images(p)[r["image_id"]]}),
-            *("--memory", "1GB"),
+            *("--memory", "3GB"),
         ],
         "leave out (--memory)",
         lambda p, option: answer(p.made[: p.made.index(option)]),
     ),
     Row(
         f"{READ}pieces: give a COCO results list, JSON",
-        lambda p: [p.truth, wrong.yolo(p), "--class-names", p.names(), "--memory", "1GB"],
+        lambda p: [p.truth, wrong.yolo(p), "--class-names", p.names(), "--memory", "3GB"],
         r"`detmap (convert)` writes",
         lambda p, command: (
             answer([command, p.found, p.folder / "made.json", "--truth", p.truth])
-            or answer(["eval", p.truth, p.folder / "made.json", "--memory", "1GB"])
+            or answer(["eval", p.truth, p.folder / "made.json", "--memory", "3GB"])
         ),
     ),
     Row(
