@@ -13,12 +13,19 @@ from detmap.core.base.suggestions import proposes_arguments
 if TYPE_CHECKING:
     from detmap.core.statistics.evaluations import Evaluated
     from detmap.core.statistics.intervals import Intervals
-    from detmap.core.statistics.subsets import Subsets
     from detmap.core.tables import Truth
 
 
 class Resampled:
-    """Base class of results with intervals."""
+    """Base class of results with intervals.
+
+    A result has `evaluate_subsets`, its numbers on subsets of the images, and `_sampled`: the ids
+    of the images, the truth that a file of groups names them by, and the names of the classes.
+    """
+
+    if TYPE_CHECKING:
+        evaluate_subsets: Callable[..., Evaluated]
+        _sampled: Callable[[], tuple[NDArray[Any], Truth | None, Sequence[str]]]
 
     @proposes_arguments
     def intervals(
@@ -63,24 +70,3 @@ class Resampled:
         )
         found = self.evaluate_subsets(dealt, threads=threads, progress=progress)
         return intervals.intervals(found, names, level, seed)
-
-    def _sampled(self) -> tuple[NDArray[Any], Truth | None, Sequence[str]]:
-        """The ids of the images, the truth that a file of groups names them by, and the names of
-        the classes.
-        """
-        raise NotImplementedError
-
-    def evaluate_subsets(
-        self,
-        subsets: Subsets,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Evaluated:
-        """Returns every number of the result on subsets of the images; see `intervals`.
-
-        Raises
-        ------
-        DetmapError : no match rows, or no tables to match again where the rule needs it
-        """
-        raise NotImplementedError
