@@ -97,10 +97,11 @@ def keep(table: Any, **columns: Any) -> None:
 
 def vouched(kind: type[Kind], **columns: Any) -> Kind:
     """Creates a table without checks. All fields are required, and the caller guarantees them."""
-    table = object.__new__(kind)
-    for name, value in columns.items():
-        object.__setattr__(table, name, own(value) if isinstance(value, np.ndarray) else value)
-    return table
+    own_columns = {
+        name: own(value) if isinstance(value, np.ndarray) else value
+        for name, value in columns.items()
+    }
+    return view(kind, **own_columns)
 
 
 def view(kind: type[Kind], **columns: Any) -> Kind:

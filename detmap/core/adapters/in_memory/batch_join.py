@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 
 from detmap.core.adapters.in_memory import batches
 from detmap.core.adapters.in_memory.batch_tables import Known
-from detmap.core.adapters.in_memory.batches import Rows
+from detmap.core.adapters.in_memory.batches import FLAG_KEYS, Rows
 from detmap.core.adapters.joining import unknown_policy
 from detmap.core.base.immutable import view, vouched
 from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.core.tables import Categories, Detections, Images, Note, Truth
 from detmap.core.tables.notes import merged
-
-FLAG_KEYS = {"iscrowd": "crowd", "difficult": "difficult", "ignore": "ignore"}
-"""Optional keys of targets, and the roles that they set; without a key no object has the role."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,11 +103,11 @@ class Joiner:
         categories, found, objects = self.categories, batch.found, batch.objects
         if categories is None and objects is not None:
             categories, known = classes_of(batch.labels())
-            sides = [replace(each, label=_places(known, each.label)) for each in (found, objects)]
-            found, objects = sides
-            used, there = (known[np.unique(each.label)] for each in sides)
+            used, there = np.unique(found.label), np.unique(objects.label)
             notes = unknown_policy.off_by_one(used, there, "predictions")
             batch = replace(batch, notes=(*batch.notes, *notes))
+            found = replace(found, label=_places(known, found.label))
+            objects = replace(objects, label=_places(known, objects.label))
         ids = np.sort(batch.ids)
         place = _places(ids, batch.ids)
         if self.truth is not None:
@@ -222,12 +219,10 @@ class Joiner:
 
 def classes_of(labels: NDArray[Any]) -> tuple[Categories, NDArray[Any]]:
     """Returns the classes of ids or names, and the sorted ids or names."""
-    known = np.sort(labels)  # `np.unique` takes four times as long for few
-    known = known[np.concatenate([[True], known[1:] != known[:-1]])[: len(known)]]
+    known = np.unique(labels)
     numbers = known.dtype.kind != "U"
     ids = known if numbers else np.arange(len(known))
-    names = tuple(map(str, known.tolist()))
-    return vouched(Categories, ids=ids.astype(np.int64), names=names, groups=()), known
+    return Categories(ids.astype(np.int64), tuple(map(str, known.tolist()))), known
 
 
 def _places(known: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int32]:

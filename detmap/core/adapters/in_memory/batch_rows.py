@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.adapters.in_memory import batch_keys, batch_shapes, batches
-from detmap.core.adapters.in_memory.batch_join import FLAG_KEYS, Batch, Joiner
+from detmap.core.adapters.in_memory.batch_join import Batch, Joiner
 from detmap.core.adapters.in_memory.batch_tables import Known
-from detmap.core.adapters.in_memory.batches import Fields, Rows
+from detmap.core.adapters.in_memory.batches import FLAG_KEYS, Fields, Rows
 from detmap.core.adapters.joining import unknown_policy
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.tables import Note

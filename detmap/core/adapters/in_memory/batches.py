@@ -97,7 +97,10 @@ def _with_id(where: str, key: Any, image: Fields) -> Fields:
     return {**image, "image_id": given}
 
 
-FROM_DATA = ("iscrowd", "difficult", "ignore", "area")
+FLAG_KEYS = {"iscrowd": "crowd", "difficult": "difficult", "ignore": "ignore"}
+"""Optional keys of targets, and the roles that they set; without a key no object has the role."""
+
+FROM_DATA = (*FLAG_KEYS, "area")
 """Keys of `data` of supervision's ``Detections`` that are read."""
 
 

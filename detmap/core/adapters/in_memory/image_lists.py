@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from detmap.core.adapters import box_conventions
 from detmap.core.adapters.in_memory import batches
-from detmap.core.adapters.in_memory.batch_join import FLAG_KEYS
 from detmap.core.adapters.in_memory.batch_rows import Reader
 from detmap.core.adapters.in_memory.batch_tables import Known, identify
-from detmap.core.adapters.in_memory.batches import Fields
+from detmap.core.adapters.in_memory.batches import FLAG_KEYS, Fields
 from detmap.core.adapters.joining import image_names, join, unknown_policy
 from detmap.core.adapters.joining.unknown_policy import Policy
 from detmap.core.overlaps import KINDS, kind_of
