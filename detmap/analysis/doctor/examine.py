@@ -346,7 +346,7 @@ def best(
     base = part.trial.outcome(part.rows)
     every = attempts(trial, part, groups)
     tried = [each for each in every if not names or each.repair.name in names]
-    closer = {id(each) for each in tried if _is_closer(part, each, base)}
+    closer = _closer(part, tried, base)
     for each in _closest_first(part, ranked(tried, base, closer)):
         rows = each.repair.apply(raw, trial.truth)
         after = trial.outcome(rows)
@@ -358,13 +358,22 @@ def best(
     return _together(trial, part, now)
 
 
-def _is_closer(part: Sample, tried: Tried, base: Outcome) -> bool:
-    """Whether boxes fit clearly better: wrong ones of large objects overlap these too."""
-    repair, ap50 = tried.repair, tried.outcome.ap50
-    if repair.sure or group_of(repair.name) != "boxes" or ap50 < max(GAIN, base.ap50):
-        return False
-    before = best_ious(part.rows, part.truth, own_class=True)
-    return is_closer(before, best_ious(tried.rows, part.truth, own_class=True), MUCH)
+def _closer(part: Sample, tried: list[Tried], base: Outcome) -> set[int]:
+    """The repairs (as `id`) whose boxes fit clearly better: wrong ones of large objects overlap
+    these too.
+    """
+    doubted = [
+        each
+        for each in tried
+        if not each.repair.sure and group_of(each.repair.name) == "boxes"
+        if each.outcome.ap50 >= max(GAIN, base.ap50)
+    ]
+    if not doubted:
+        return set()
+    every = (part.rows, *(each.rows for each in doubted))
+    before, *after = (best_ious(rows, part.truth, own_class=True) for rows in every)
+    fits = zip(doubted, after, strict=True)
+    return {id(each) for each, ious in fits if is_closer(before, ious, MUCH)}
 
 
 def _closest_first(part: Sample, tried: list[Tried]) -> list[Tried]:

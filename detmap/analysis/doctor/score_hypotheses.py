@@ -56,10 +56,8 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     negative = -1 <= low < 0 and high <= 0 and order < 1 - TURNED
     if low >= 0 and PERCENT <= high <= 100:
         text = f"scores go up to {high:.6g}: they are in percent"
-        mixed = _partly_divided(sample.rows, sample.truth)
         n_fractions, n = len(_fraction_rows(sample.rows)), len(np.unique(sample.rows.image))
-        everywhere = sample.trial.whole(_divided(sample.rows, sample.truth))
-        if n_fractions and sample.trial.whole(mixed) > everywhere + MIXED:
+        if n_fractions and _is_mixed(sample):
             text += (
                 f"; in {n_fractions} of {n} images no score is above 1: these are left as they are"
             )
@@ -78,6 +76,15 @@ def repairs(sample: Sample) -> Iterator[Repair]:
 def _divided(raw: Raw, truth: Truth) -> Raw:
     del truth
     return replace(raw, score=raw.score / 100)
+
+
+def _is_mixed(sample: Sample) -> bool:
+    """Whether percent in some images alone is clearly better than in all."""
+    some, every = (
+        sample.trial.whole(divide(sample.rows, sample.truth))
+        for divide in (_partly_divided, _divided)
+    )
+    return some > every + MIXED
 
 
 def _fraction_rows(raw: Raw) -> NDArray[np.int64]:
