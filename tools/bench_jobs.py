@@ -165,7 +165,12 @@ def batches(task: Task) -> Call:
         return values
 
     EXTRA_STATS.append(finish)
-    return lambda: (update(next(turns)), [])[1]
+
+    def call() -> list[float]:
+        update(next(turns))
+        return []
+
+    return call
 
 
 def in_batches(truth: Task, found: list[Task], dtype: Any = float) -> list[tuple[Any, Any]]:

@@ -5,7 +5,7 @@
 
 Prints the row of the table in docs/report.md. Writing is processor time after the error analysis,
 without pictures; the others are medians of several opens in headless Chromium, from disk. Exit code
-1 if the page is slower or larger than twice what issue 41 allows for W1.
+1 if W1's page takes more than twice a limit of `LIMITS`.
 """
 
 import argparse
