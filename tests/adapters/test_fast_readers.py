@@ -21,7 +21,7 @@ from tests.support.tier import drawn
 @pytest.fixture(autouse=True)
 def settings_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, names in (
-        (coco_scan, ("LEAST_SIZE", "PIECE", "OVERLAP")),
+        (coco_scan, ("LEAST_SIZE", "PIECE", "SHAPES_PIECE", "NEAR", "OVERLAP")),
         (voc_scan, ("LEAST_FILES", "LEAST_SIZE")),
     ):
         for name in names:

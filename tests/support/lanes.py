@@ -52,7 +52,9 @@ def always_scan(rng: random.Random) -> None:
     """Let the fast lane take the smallest file, in pieces of some bytes."""
     coco_scan.LEAST_SIZE, voc_scan.LEAST_FILES, voc_scan.LEAST_SIZE = 0, 0, 0
     csv_cells.LEAST_CELLS = 0
-    coco_scan.PIECE, coco_scan.OVERLAP = rng.choice([(60, 300), (150, 200), (1 << 20, 1 << 10)])
+    sizes = rng.choice([(60, 20, 300), (150, 100, 200), (1 << 20, 1 << 8, 1 << 10)])
+    coco_scan.PIECE, coco_scan.NEAR, coco_scan.OVERLAP = sizes
+    coco_scan.SHAPES_PIECE = coco_scan.PIECE
 
 
 def taken(kind: str, file: Path) -> bool:

@@ -23,10 +23,12 @@ from detmap.core.base.parallel import map_ordered
 LEAST_SIZE = 1 << 10  # smaller files are not worth it
 HELD = 1 << 20  # bytes of a file that is read at once
 SPACE = b" \t\n\r"
-PIECE = 4 << 20
+PIECE = 2 << 20  # a piece and its columns fit a cache
 SHAPES_PIECE = 1 << 20  # shapes take several bytes of memory for each byte of text
 SMALL_PIECE = 1 << 16  # for what is beside the records
-OVERLAP = 1 << 18  # a record that reaches further into the next piece is handed back
+NEAR, OVERLAP = 1 << 14, 1 << 18
+"""Bytes after a piece that are read with it, and again if its last record does not end there; one
+that reaches further is handed back."""
 USUAL_RECORD = 100  # bytes; those of a row in memory
 ROW = 57
 SECOND_KEYS = re.compile(rb'"(?:file_name|category_name|confidence|conf|scores|probability|prob)"')
@@ -259,15 +261,18 @@ def scan_list(
         return whole.columns(more=True), at + 1
     free: SimpleQueue[Piece] = SimpleQueue()  # those of pieces that have been copied
     size = SHAPES_PIECE if masks else PIECE
+    most = min(size + OVERLAP, file.size - at)
 
     def scan_piece(begin: int) -> tuple[Piece, int, int, bool]:
-        text = file.read(begin, size + OVERLAP)
+        for more in (NEAR, OVERLAP):
+            text = file.read(begin, size + more)
+            stop = scan.find_record(text, size) if begin + size < file.size else len(text)
+            if stop >= 0:
+                break
         first = 0 if begin == at else scan.find_record(text, 0)
-        stop = scan.find_record(text, size) if begin + size < file.size else len(text)
         if first < 0:
             raise HandBack
-        rows = len(text) // SHORTEST_RECORD + 1
-        buffer = Piece(rows, len(text) * masks) if free.empty() else free.get()
+        buffer = Piece(most // SHORTEST_RECORD + 1, most * masks) if free.empty() else free.get()
         buffer.state[:] = 0
         end = stop
         if first != stop:
