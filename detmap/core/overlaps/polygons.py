@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.core.base.immutable import blank
-from detmap.core.overlaps.ragged_runs import Ragged, map_slices, offsets
+from detmap.core.overlaps.ragged_runs import Ragged, map_slices, offsets, packed
 from detmap.errors import DataError
 
 LONGEST_OUTLINE = 1e7
@@ -39,18 +39,20 @@ class Corners(NamedTuple):
 
     def sides(self) -> NDArray[np.float64]:
         """Returns (c, 2) how far the next corner of each corner is, in x and in y."""
-        following = np.arange(1, len(self.points) + 1)
-        following[self.corner_off[1:] - 1] = self.corner_off[:-1]
-        return np.abs(self.points - self.points[following])
+        following = np.empty_like(self.points)
+        following[:-1] = self.points[1:]
+        following[self.corner_off[1:] - 1] = self.points[self.corner_off[:-1]]
+        return np.abs(self.points - following)
 
     def are_legal(self) -> bool:
         """Checks all masks; see `_wrong_polygons`."""
         if not np.diff(self.list_off).all() or (np.diff(self.corner_off) < 3).any():
             return False
-        if not (np.abs(self.points) <= LONGEST_OUTLINE).all():
+        if not np.abs(self.points).max(initial=0) <= LONGEST_OUTLINE:
             return False
         first = self.corner_off[self.list_off[:-1]]  # corner of each mask
-        return bool((np.add.reduceat(self.sides().max(axis=1), first) <= LONGEST_OUTLINE).all())
+        length = np.add.reduceat(np.maximum(*self.sides().T), first)
+        return bool((length <= LONGEST_OUTLINE).all())
 
 
 def corners(
@@ -103,7 +105,7 @@ def draw(
 
     n = len(size)
     if not n:
-        return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
+        return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint16)
     room = _room(polygons, size)
     if room.sum() > LONGEST_TOGETHER + MEAN_OUTLINE * n:
         what = (
@@ -121,9 +123,9 @@ def draw(
         off = np.empty(some.stop - some.start + 1, dtype=np.int64)
         counts = np.empty(int(room[some].sum()), dtype=np.uint32)
         draw_polygons(part, scratch, off, counts)
-        return off, counts[: off[-1]]
+        return packed((off, counts[: off[-1]]))
 
-    off, counts = np.zeros(n + 1, dtype=np.int64), blank(int(room.sum()), np.uint32)
+    off, counts = np.zeros(n + 1, dtype=np.int64), blank(int(room.sum()), np.uint16)
     done = 0
     for ends, some in map_slices(draw_some, n, AT_ONCE):
         first, after = off[done], done + len(ends)

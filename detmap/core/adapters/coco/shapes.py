@@ -84,12 +84,19 @@ def _scan_truth(path: Path, reader: ShapeReader) -> Truth | None:
     shapes = _scanned_shapes(file.masks, reader, truth.images, truth.image)
     if shapes is None:
         return None
-    area = [None if np.isnan(each) else each for each in file.annotations.area.tolist()]
-    labelled = [None if number < 0 else number for number in file.masks.labelled.tolist()]
+    area = _with_none(file.annotations.area, np.isnan(file.annotations.area))
+    labelled = _with_none(file.masks.labelled, file.masks.labelled < 0)
     del file
     if len(shapes) * LEAST_SHAPE > scan_json.HELD:
         memory.give_back()  # what reading and drawing took: the detections take as much again
     return reader.complete(truth, shapes, {"area": area, "num_keypoints": labelled}, str)
+
+
+def _with_none(column: NDArray[Any], missing: NDArray[np.bool_]) -> list[Any]:
+    """Returns the values of a column, None where they are missing."""
+    values = column.astype(object)
+    values[missing] = None
+    return list(values)
 
 
 def _scanned_shapes(
