@@ -18,6 +18,7 @@ from detmap.core.matching.subsets import EVERY_SUBSET
 from detmap.core.overlaps import masks, producer
 from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.overlaps.masks import Masks
+from detmap.core.overlaps.ragged_runs import unpacked
 from detmap.core.tables.grouping import labels
 
 LOWEST = float(np.finfo(np.float64).tiny)  # every overlap above 0
@@ -130,9 +131,10 @@ def _cells_of(rows: Rows) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
     columns = [getattr(rows, name).tolist() for name in names]
     if isinstance(rows.shapes, Masks):
         runs = rows.shapes.runs
-        sides = zip(runs.size.tolist(), runs.off[:-1].tolist(), runs.off[1:].tolist(), strict=True)
+        off, counts = unpacked(runs.off, runs.counts)
+        sides = zip(runs.size.tolist(), off[:-1].tolist(), off[1:].tolist(), strict=True)
         shapes: list[Any] = [
-            mask.frPyObjects({"size": size, "counts": runs.counts[a:b].tolist()}, *size)
+            mask.frPyObjects({"size": size, "counts": counts[a:b].tolist()}, *size)
             for size, a, b in sides
         ]
     else:

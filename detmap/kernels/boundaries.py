@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from detmap.kernels import inline_kernel, kernel
 from detmap.kernels.pairs import Pairs
-from detmap.kernels.runs import Runs
+from detmap.kernels.runs import Runs, next_run
 from detmap.kernels.scanning.words import count_bits
 
 BITS = 64
@@ -70,13 +70,16 @@ def draw_columns(masks: Runs, maps: Bitmaps, i: int, inner: NDArray[np.uint64]) 
     row, depth = maps.row[i], maps.depth[i]
     height, left, n_words = masks.size[row, 0], maps.spans[i, 0], maps.spans[i, 3]
     end, begin = np.int64(0), np.int64(-1)  # of pixels inside; -1 before the first
-    last = masks.off[row + 1]
-    for j in range(masks.off[row], last + 1):
-        n = np.int64(masks.counts[j]) if j < last else np.int64(0)
-        inside = (j - masks.off[row]) % 2 == 1
+    at, last = masks.off[row], masks.off[row + 1]
+    inside, more = True, True
+    while more:
+        more, n = at < last, np.int64(0)
+        if more:
+            n, at = next_run(masks.counts, at)
+        inside = not inside
         if inside and n > 0 and begin < 0:
             begin = end
-        if begin >= 0 and ((not inside and n > 0) or j == last):
+        if begin >= 0 and ((not inside and n > 0) or not more):
             column = begin // height
             top = begin - column * height
             rest = end - begin

@@ -3,15 +3,20 @@
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from pycocotools import mask
 
 import detmap
 from detmap.core.adapters.coco import scan_json
+from detmap.core.overlaps.ragged_runs import unpacked
 from detmap.errors import DataError
 from tests.support import builders as make
+from tests.support import lanes
 from tests.support.lanes import LANES, taken
 from tests.support.mutation import FILES
 
@@ -55,6 +60,33 @@ def test_a_backslash_is_a_character_of_run_lengths(tmp_path: Path) -> None:
     file = written(tmp_path / "file", {"size": [4, 5], "counts": "\\0" + "8"})
     assert b"\\\\" in file.read_bytes()
     assert taken("mask results", file)
+
+
+@pytest.mark.parametrize(("columns", "fast"), [(3, True), (400, False)])
+def test_runs_of_three_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, fast: bool
+) -> None:
+    """Every other column of 70,000 pixels. The text of 400 is shorter than their entries: only the
+    reference reader has space for them.
+    """
+    size, runs = [70_000, columns], [70_000] * columns
+    text = mask.frPyObjects({"size": size, "counts": runs}, *size)["counts"].decode()
+    images = replace(
+        lanes.MASK_TRUTH.images, height=np.full(3, 7e4), width=np.full(3, 1.0 * columns)
+    )
+    monkeypatch.setattr(lanes, "MASK_TRUTH", replace(lanes.MASK_TRUTH, images=images))
+    file = written(tmp_path / "file", {"size": size, "counts": text})
+    assert taken("mask results", file)
+    first = [lambda ids: np.zeros(len(ids), dtype=np.int32)] * 2
+    found = scan_json.scan_detections(file, *first, shape="segmentation")
+    assert found is not None
+    assert found.masks is not None
+    assert bool(found.masks.others) != fast
+    for given in (text, runs):
+        assert taken("mask results", written(file, {"size": size, "counts": given}))
+        made = LANES["mask results"][0](file).shapes
+        assert unpacked(made.runs.off, made.runs.counts)[1].tolist() == runs
+        assert made.area.tolist() == [70_000 * (columns // 2)]
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,10 @@ FORGED_MASKS: dict[str, Callable[[Masks], Masks]] = {
     "offsets of 32 bits": with_runs(off=lambda x: x.astype(np.int32)),
     "counts cut": with_runs(counts=lambda x: x[:-1]),
     "counts that do not fill": with_runs(counts=lambda x: x + 1),
+    "a last run without its halves": with_runs(
+        counts=lambda x: np.append(x[:-1], x.dtype.type(65535))
+    ),
+    "counts of 32 bits": with_runs(counts=lambda x: x.astype(np.uint32)),
     "counts as a list": with_runs(counts=lambda x: x.tolist()),
     "sizes of nothing": with_runs(size=lambda x: x * 0),
     "sizes below nothing": with_runs(size=lambda x: -x),
@@ -185,6 +189,7 @@ FORGED_MASKS: dict[str, Callable[[Masks], Masks]] = {
     "boxes NaN": with_runs(boxes=lambda x: x * np.nan),
     "other pixels": with_runs(pixels=lambda x: x * 10**9),
     "hollow": with_runs(hollow=lambda x: ~x),
+    "more runs": with_runs(n_runs=lambda x: x + 1),
     "no runs": lambda masks: replace(masks, runs=None),
     "area NaN": lambda masks: replace(masks, area=masks.area * np.nan),
     "area of fewer": lambda masks: replace(masks, area=masks.area[:1]),
@@ -199,7 +204,7 @@ def test_masks_cannot_be_forged(name: str) -> None:
         FORGED_MASKS[name](some_masks())
 
 
-@pytest.mark.parametrize("name", ["size", "off", "counts", "boxes", "pixels", "hollow"])
+@pytest.mark.parametrize("name", ["size", "off", "counts", "boxes", "pixels", "hollow", "n_runs"])
 def test_run_lengths_that_were_kept_elsewhere_do_not_reach_the_kernels(name: str) -> None:
     masks = some_masks()
     mine = {each: getattr(masks.runs, each).copy() for each in masks.runs._fields}

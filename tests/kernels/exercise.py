@@ -32,6 +32,7 @@ from detmap.core.overlaps.keypoints import boxes_around
 from detmap.core.protocol import integrators
 from detmap.core.statistics.random_words import random_words
 from detmap.kernels import curves, grouping, overlap, state
+from detmap.kernels.runs import unpack_runs
 from detmap.kernels.scanning import cell_numbers, json_skip
 from detmap.kernels.scanning import voc_scan as kernels
 from tests.analysis.diagnosis import test_pair_by_class
@@ -222,6 +223,9 @@ def run_lengths() -> list[object]:
         truth = detmap.read_truth(instances, shapes="masks")
         detections = detmap.read_detections(results, truth)
         found.append(detmap.evaluate(truth, detections, "coco-boundary", threads=1).metrics)
+    cut = np.array([7, 65535, 1], dtype=np.uint16)
+    off, again, counts = np.array([0, 1, 3]), np.zeros(3, np.int64), np.zeros(3, np.uint32)
+    found.append(unpack_runs(off, cut, again, counts))
     tall = test_runs.read(test_runs.sides())
     found.append(test_runs.overlaps(tall.runs, tall.runs, np.array([False, True]), -1.0).tolist())
     return found

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from pycocotools import mask
 
 from detmap.core.overlaps import masks
+from detmap.core.overlaps.ragged_runs import packed as entries_of
+from detmap.core.overlaps.ragged_runs import unpacked
 from detmap.kernels import mask_pairs, pairs
 from detmap.kernels.cells import Cells, ObjectColumns
 from detmap.kernels.runs import Runs, count_runs, read_runs
@@ -24,6 +26,7 @@ def draw_image(rng: np.random.Generator, shape: tuple[int, int], before: list[An
     kind = pick(rng, KINDS)
     image = np.zeros(shape, dtype=bool)
     y, x = (int(rng.integers(side)) for side in shape)
+    few = min(1, 500 / image.size)  # of large images, whose runs are long
     if kind == "full":
         image[:] = True
     elif kind == "pixel":
@@ -32,11 +35,11 @@ def draw_image(rng: np.random.Generator, shape: tuple[int, int], before: list[An
         image[pick(rng, (0, -1)), :] = True
         image[:, pick(rng, (0, -1))] ^= bool(rng.random() < 0.7)
     elif kind == "noise":
-        image = rng.random(shape) < rng.random()
+        image = rng.random(shape) < rng.random() * few
     elif kind == "block":
         image[y : y + int(rng.integers(1, 20)), x : x + int(rng.integers(1, 20))] = True
     elif kind == "near" and before:
-        image = pick(rng, before) ^ (rng.random(shape) < 0.03)
+        image = pick(rng, before) ^ (rng.random(shape) < 0.03 * few)
     return image
 
 
@@ -58,7 +61,7 @@ def draw_runs(rng: np.random.Generator, image: Any) -> list[int]:
 def draw_masks(seed: int) -> tuple[tuple[int, int], list[list[int]], list[dict[str, Any]]]:
     """A shape, runs of masks, and the masks as pycocotools packs them."""
     rng = np.random.default_rng(seed)
-    shape = pick(rng, ((1, 1), (1, 7), (9, 1), (13, 17), (40, 30)))
+    shape = pick(rng, ((1, 1), (1, 7), (9, 1), (13, 17), (40, 30), (300, 230)))
     images: list[Any] = []
     for _ in range(12):
         images.append(draw_image(rng, shape, images))
@@ -104,8 +107,9 @@ def overlaps(found: Runs, truth: Runs, crowd: Any, lowest: float = 0.0) -> Any:
 def test_runs_boxes_and_pixels(seed: int) -> None:
     shape, runs, packed = draw_masks(seed)
     found = read(packed).runs
-    assert np.split(found.counts, found.off[1:-1])[-1].tolist() == runs[-1]
-    assert found.counts.tolist() == list(chain.from_iterable(runs))
+    off, counts = unpacked(found.off, found.counts)
+    assert np.split(counts, off[1:-1])[-1].tolist() == runs[-1]
+    assert counts.tolist() == list(chain.from_iterable(runs))
     for i, (each, text) in enumerate(zip(runs, packed, strict=True)):
         assert twin.numbers(text["counts"]) == each
         assert found.boxes[i].tolist() == mask.toBbox(text).tolist()
@@ -114,6 +118,20 @@ def test_runs_boxes_and_pixels(seed: int) -> None:
         assert found.pixels[i] == pixels.sum()
         if pixels.any():
             assert found.boxes[i].tolist() == twin.box(pixels)
+
+
+def test_long_runs_have_three_entries() -> None:
+    runs = [0, 65534, 65535, 65536, 131071, 2**31 - 1, 7]
+    off, entries = entries_of((np.array([0, 3, 7]), np.array(runs, dtype=np.uint32)))
+    assert entries.dtype == np.uint16
+    assert off.tolist() == [0, 5, 15]
+    again_off, again = unpacked(off, entries)
+    assert again.tolist() == runs
+    assert again_off.tolist() == [0, 3, 7]
+    short = np.array(runs[:2], dtype=np.uint32)
+    assert entries_of((np.array([0, 2]), short))[1].tolist() == runs[:2]
+    with pytest.raises(ValueError, match="row 1 is cut off"):
+        unpacked(np.array([0, 1, 3]), np.array([4, 65535, 1], dtype=np.uint16))
 
 
 @settings(deadline=None, max_examples=drawn(80))

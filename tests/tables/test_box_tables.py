@@ -192,7 +192,7 @@ def everything() -> list[Any]:
     points = Keypoints(np.zeros((4, 2, 3)), np.ones(4))
     none, pair = np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
     runs = Runs(
-        pair, np.zeros(1, np.int64), none.astype(np.uint32), np.zeros((0, 4)), none, none > 0
+        pair, np.zeros(1, np.int64), none.astype(np.uint16), np.zeros((0, 4)), none, none > 0, none
     )
     masks = Masks(runs, np.zeros(0))
     parts = [truth.images, truth.categories, matches.taken]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.browse.columns import packed
+from detmap.core.overlaps.ragged_runs import unpacked
 from detmap.core.tables import Detections, Truth, boxes_as
 
 MOST_POINTS = 24
@@ -73,9 +74,10 @@ def _mask_outlines(runs: Any) -> Points:
     width = np.maximum(runs.boxes[:, 2].astype(np.int64), 1)
     total = height * runs.size[:, 1]
     base = np.concatenate([[0], np.cumsum(total)])[:-1]  # pixels of all masks, one after the other
-    ends = np.cumsum(runs.counts.astype(np.int64))
-    odd = (np.arange(len(ends)) - np.repeat(runs.off[:-1], np.diff(runs.off))) % 2 == 1
-    start, end = (ends - runs.counts)[odd], ends[odd]  # of the runs inside
+    off, counts = unpacked(runs.off, runs.counts)
+    ends = np.cumsum(counts.astype(np.int64))
+    odd = (np.arange(len(ends)) - np.repeat(off[:-1], np.diff(off))) % 2 == 1
+    start, end = (ends - counts)[odd], ends[odd]  # of the runs inside
     share = np.linspace(0, 1, most)
     column = first_column[:, None] + np.rint(share * (width[:, None] - 1)).astype(np.int64)
     low = base[:, None] + column * height[:, None]  # its first pixel, and the one after its last

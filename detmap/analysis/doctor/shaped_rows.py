@@ -21,6 +21,7 @@ from detmap.analysis.doctor.truth_checks import is_many
 from detmap.analysis.doctor.turned_images import turn_single
 from detmap.core.overlaps import KINDS, kind_of
 from detmap.core.overlaps.keypoints import Keypoints
+from detmap.core.overlaps.ragged_runs import unpacked
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.core.results.findings import Finding
@@ -286,9 +287,9 @@ def all_decoded(values: Sequence[dict[str, Any]]) -> Iterator[NDArray[np.bool_]]
     reader: Any = _mask_reader()
     sizes = np.array([each["size"] for each in values], dtype=np.float64).reshape(-1, 2)
     runs = reader.read(list(values), sizes, str).runs
-    for (height, width), begin, end in zip(sizes.astype(int), runs.off, runs.off[1:], strict=False):
-        counts = np.asarray(runs.counts[begin:end], dtype=np.int64)
-        flat = np.repeat(np.arange(len(counts)) % 2 == 1, counts)
+    off, counts = unpacked(runs.off, runs.counts)
+    for (height, width), begin, end in zip(sizes.astype(int), off, off[1:], strict=False):
+        flat = np.repeat(np.arange(end - begin) % 2 == 1, counts[begin:end])
         yield flat.reshape(width, height).T
 
 

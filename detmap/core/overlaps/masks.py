@@ -19,7 +19,15 @@ from detmap.core.base.immutable import Immutable, blank, keep, own, vouched
 from detmap.core.base.sums import add_integers
 from detmap.core.overlaps import mask_errors
 from detmap.core.overlaps.polygons import FIX, Corners, corners, draw
-from detmap.core.overlaps.ragged_runs import Ragged, gathered, map_slices, offsets, together
+from detmap.core.overlaps.ragged_runs import (
+    Ragged,
+    gathered,
+    map_slices,
+    offsets,
+    packed,
+    together,
+    unpacked,
+)
 from detmap.core.overlaps.shape_records import Place
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
@@ -66,7 +74,7 @@ class Masks(Immutable):
         chosen = np.arange(len(self))[rows]  # the kernel knows no negative position
         runs = self.runs
         off, counts = gathered((runs.off, runs.counts), chosen)
-        columns = (each[chosen] for each in (runs.boxes, runs.pixels, runs.hollow))
+        columns = (each[chosen] for each in runs[3:])
         return _owned(type(runs)(runs.size[chosen], off, counts, *columns), self.area[chosen])
 
     def digest(self) -> NDArray[np.uint64]:
@@ -232,12 +240,13 @@ def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] 
         blank((n, 4), float),
         blank(n, np.int64),
         blank(n, bool),
+        blank(n, np.int64),
     )
 
     def measure_some(some: slice) -> None:
-        size, off = runs.size[some], runs.off[some.start : some.stop + 1]
-        boxes, pixels = runs.boxes[some], runs.pixels[some]
-        measure_runs(Runs(size, off, runs.counts, boxes, pixels, runs.hollow[some]))
+        made: Any = (each[some] for each in runs[3:])
+        off = runs.off[some.start : some.stop + 1]
+        measure_runs(Runs(runs.size[some], off, runs.counts, *made))
 
     list(map_slices(measure_some, n, AT_ONCE))
     if area is None:
@@ -269,19 +278,23 @@ def _checked(runs: Any, n: int) -> Runs:
         column_checks.refuse(where, f"a {type(runs).__name__}")
     size = column_checks.column(f"{where}.size", runs.size, np.int64, n, 2)
     counts = column_checks.column(
-        f"{where}.counts", runs.counts, np.uint32, column_checks.n_rows(runs.counts)
+        f"{where}.counts", runs.counts, np.uint16, column_checks.n_rows(runs.counts)
     )
     off = column_checks.offsets_of(f"{where}.off", runs.off, n, len(counts))
-    total = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    try:
+        plain_off, plain = unpacked(off, counts)
+    except ValueError as cut:
+        column_checks.refuse(f"{where}.counts", str(cut))
+    total = np.concatenate([[0], np.cumsum(plain, dtype=np.int64)])
     height, width = np.maximum(size, 1).T
     bad = (size < 1).any(axis=1) | (height > MOST_PIXELS // width)
-    bad |= np.diff(total[off]) != height * width
+    bad |= np.diff(total[plain_off]) != height * width
     if (row := first_true(bad)) is not None:
         column_checks.refuse(
             f"{where}.counts", f"those of mask {row} do not fill {size[row].tolist()}"
         )
     again = measured(size, (off, counts), np.zeros(n)).runs
-    for name in ("boxes", "pixels", "hollow"):
+    for name in Runs._fields[3:]:
         right = getattr(again, name)
         given = column_checks.column(
             f"{where}.{name}", getattr(runs, name), right.dtype, *right.shape
@@ -387,7 +400,7 @@ def _unpacked(
             raise DataError(place(rows[bad]), what, FIX)
 
     list(map_slices(read_some, len(texts), AT_ONCE))
-    return run_off, counts
+    return packed((run_off, counts))
 
 
 def _listed(
@@ -399,4 +412,4 @@ def _listed(
         legal = set(map(type, runs)) == {int} and min(runs) >= 0 and max(runs) <= MOST_PIXELS
         if not legal or add_integers(runs) != pixels:
             raise DataError(place(i), mask_errors.wrong_count(runs) or _unfilled(pixels), FIX)
-    return offsets(given), np.fromiter(chain.from_iterable(given), dtype=np.uint32)
+    return packed((offsets(given), np.fromiter(chain.from_iterable(given), dtype=np.uint32)))

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from detmap.core.base.immutable import blank
 from detmap.core.base.parallel import map_ordered
 
-Ragged = tuple[NDArray[np.int64], NDArray[np.uint32]]
-"""Where each row's run lengths begin, (n + 1,), and the run lengths."""
+Ragged = tuple[NDArray[np.int64], NDArray[np.uint16]]
+"""Where each row's run lengths begin, (n + 1,), and their entries, as of `Runs`."""
 
+Plain = tuple[NDArray[np.int64], NDArray[np.uint32]]
+"""Where each row's run lengths begin, (n + 1,), and the run lengths."""
 
 Made = TypeVar("Made")
 
@@ -37,6 +39,30 @@ def offsets(rows: Sequence[Any]) -> NDArray[np.int64]:
     return np.cumsum(np.fromiter(chain((0,), map(len, rows)), np.int64, len(rows) + 1))
 
 
+def packed(plain: Plain) -> Ragged:
+    """Returns run lengths as entries."""
+    from detmap.kernels.runs import WIDE, pack_runs
+
+    off, counts = plain
+    n_wide = int(np.count_nonzero(counts >= WIDE))
+    if not n_wide:
+        return off, counts.astype(np.uint16)
+    new_off, entries = np.empty_like(off), blank(len(counts) + 2 * n_wide, np.uint16)
+    pack_runs(off, counts, new_off, entries)
+    return new_off, entries
+
+
+def unpacked(off: NDArray[np.int64], entries: NDArray[np.uint16]) -> Plain:
+    """Returns the run lengths of entries. Raises ValueError if the last run of a row is cut off."""
+    from detmap.kernels.runs import unpack_runs
+
+    plain_off, counts = np.empty_like(off), blank(len(entries), np.uint32)
+    row = unpack_runs(off, entries, plain_off, counts)
+    if row >= 0:
+        raise ValueError(f"the last run of row {row} is cut off")
+    return plain_off, counts[: plain_off[-1]]
+
+
 def together(parts: Sequence[Ragged], rows: NDArray[np.int64]) -> Ragged:
     """Joins parts in the order of `rows`."""
     some = [part for part in parts if len(part[0]) > 1]
@@ -51,7 +77,7 @@ def together(parts: Sequence[Ragged], rows: NDArray[np.int64]) -> Ragged:
     begins = np.ones(len(order) + 1, dtype=bool)
     begins[1:-1] = (part[1:] != part[:-1]) | (place[1:] != place[:-1] + 1)
     ends = np.flatnonzero(begins).tolist()
-    counts = blank(int(off[-1]), np.uint32)
+    counts = blank(int(off[-1]), np.uint16)
     for first, after in pairwise(ends):  # rows that follow each other in a part
         its_off, its_counts = parts[part[first]]
         held = slice(its_off[place[first]], its_off[place[after - 1] + 1])
@@ -64,6 +90,6 @@ def gathered(ragged: Ragged, rows: NDArray[Any]) -> Ragged:
     from detmap.kernels.runs import gather_runs
 
     off = np.concatenate([[0], np.cumsum(np.diff(ragged[0])[rows])]).astype(np.int64)
-    counts = blank(int(off[-1]), np.uint32)
+    counts = blank(int(off[-1]), np.uint16)
     gather_runs(*ragged, np.ascontiguousarray(rows, dtype=np.int64), off, counts)
     return off, counts

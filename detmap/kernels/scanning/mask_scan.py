@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.kernels import kernel
-from detmap.kernels.runs import BITS, FIRST, LONGEST, MORE, SIGN
+from detmap.kernels.runs import BITS, FIRST, LONGEST, MORE, SIGN, WIDEST, put_run
 from detmap.kernels.scanning.ascii import (
     BACKSLASH,
     CLOSE_LIST,
@@ -34,7 +34,7 @@ from detmap.kernels.scanning.json_skip import (
 )
 from detmap.kernels.scanning.words import WORD, load_word, trailing_zeros
 
-Counts = NDArray[np.uint32]
+Counts = NDArray[np.uint16]
 MOST = 2**31 - 1  # pixels of an image, and of a run
 WORD_SIZE, WORD_COUNTS = (np.frombuffer(word, np.uint8) for word in (b'size"', b'counts"'))
 
@@ -47,67 +47,69 @@ class ShapeColumns(NamedTuple):
     """Segmentations or keypoints of N records, of which n are in use."""
 
     size: NDArray[np.int64]  # (N, 2) height and width of run lengths
-    end: NDArray[np.int64]  # (N,) runs of all records up to this one
-    counts: Counts  # (R,) runs
+    end: NDArray[np.int64]  # (N,) entries of all records up to this one
+    counts: Counts  # (R,) entries, as of `detmap.kernels.runs.Runs`
     span: NDArray[np.int64]  # (N, 2) begin and end of the text of another value; zeros for runs
     labelled: NDArray[np.int64]  # (N,) num_keypoints, -1 without it; of keypoints only
 
 
 @kernel
-def read_compressed(text: Bytes, at: int, first: int, counts: Counts) -> tuple[int, int]:
+def read_compressed(text: Bytes, at: int, first: int, counts: Counts) -> tuple[int, int, np.int64]:
     """Parse a string of compressed run lengths whose first character is at `at`.
 
-    Out: counts, from `first` on. Returns the end of the runs and the position after the quotation
-    mark. Source: rleFrString of pycocotools' maskApi.c; see `detmap.kernels.runs.read_runs`.
+    Out: counts, from `first` on. Returns the end of the entries, the position after the quotation
+    mark, and the sum of the runs. Source: rleFrString of pycocotools' maskApi.c; see
+    `detmap.kernels.runs.read_runs`.
     """
-    run = first
+    entry, most = first, counts.size - WIDEST
+    total, before, last, n_runs = np.int64(0), np.int64(0), np.int64(0), 0
     while at < text.size and text[at] != QUOTE:
         value, shift, word = np.int64(0), 0, np.int64(MORE)
         while word & MORE != 0:
-            if at < text.size and text[at] == BACKSLASH:  # JSON has it twice
-                at += 1
-                if at < text.size and text[at] != BACKSLASH:
-                    return run, HAND_BACK
             if at >= text.size or shift == BITS * LONGEST:
-                return run, HAND_BACK
+                return entry, HAND_BACK, total
             word = np.int64(text[at]) - FIRST
             if word < 0 or word >= 64:
-                return run, HAND_BACK
+                return entry, HAND_BACK, total
+            at += 1
+            if word == BACKSLASH - FIRST:  # JSON has it twice
+                if at >= text.size or text[at] != BACKSLASH:
+                    return entry, HAND_BACK, total
+                at += 1
             value |= (word & 31) << shift
             shift += BITS
-            at += 1
-        if word & SIGN != 0:
-            value |= np.int64(-1) << shift
-        if run - first > 2:
-            value += np.int64(counts[run - 2])
-        if value < 0 or value > MOST or run == counts.size:
-            return run, HAND_BACK
-        counts[run] = value
-        run += 1
-    return run, at + 1 if at < text.size else HAND_BACK
+        value -= (word & SIGN) << (shift - BITS + 1)
+        if n_runs > 2:
+            value += before
+        if value < 0 or value > MOST or entry > most:
+            return entry, HAND_BACK, total
+        before, last = last, value
+        total += value
+        entry = put_run(value, counts, entry)
+        n_runs += 1
+    return entry, at + 1 if at < text.size else HAND_BACK, total
 
 
 @kernel
-def read_listed(text: Bytes, at: int, first: int, counts: Counts) -> tuple[int, int]:
-    """Parse a list of run lengths whose first number is at `at`.
+def read_listed(text: Bytes, at: int, first: int, counts: Counts) -> tuple[int, int, np.int64]:
+    """Parse a list of run lengths whose first number is at `at`; see `read_compressed`.
 
-    Out: counts, from `first` on. Returns the end of the runs and the position after the bracket.
     Source: frUncompressedRLE of pycocotools' _mask.pyx.
     """
-    run = first
+    entry, most, total = first, counts.size - WIDEST, np.int64(0)
     while True:
         if at >= text.size or text[at] == MINUS:
-            return run, HAND_BACK
+            return entry, HAND_BACK, total
         value, at = read_integer(text, at)
-        if at < 0 or value > MOST or run == counts.size:
-            return run, HAND_BACK
-        counts[run] = value
-        run += 1
+        if at < 0 or value > MOST or entry > most:
+            return entry, HAND_BACK, total
+        total += value
+        entry = put_run(np.int64(value), counts, entry)
         at = skip_space(text, at)
         if at < text.size and text[at] == CLOSE_LIST:
-            return run, at + 1
+            return entry, at + 1, total
         if at >= text.size or text[at] != COMMA:
-            return run, HAND_BACK
+            return entry, HAND_BACK, total
         at = skip_space(text, at + 1)
 
 
@@ -137,7 +139,7 @@ def read_runs_object(text: Bytes, at: int, row: int, first: int, columns: ShapeC
 
     Out: size, end and, from `first` on, counts. Source: COCO data format, ``segmentation``.
     """
-    end, sized = first, False
+    end, sized, total = first, False, np.int64(0)
     for i in range(2):
         at = skip_space(text, at + 1)
         if at >= text.size or text[at] != QUOTE:
@@ -157,9 +159,9 @@ def read_runs_object(text: Bytes, at: int, row: int, first: int, columns: ShapeC
             at = read_size(text, at, row, columns)
             sized = True
         elif at < text.size and text[at] == QUOTE:
-            end, at = read_compressed(text, at + 1, first, columns.counts)
+            end, at, total = read_compressed(text, at + 1, first, columns.counts)
         elif at < text.size and text[at] == OPEN_LIST:
-            end, at = read_listed(text, skip_space(text, at + 1), first, columns.counts)
+            end, at, total = read_listed(text, skip_space(text, at + 1), first, columns.counts)
         else:
             return HAND_BACK
         if at < 0:
@@ -167,9 +169,6 @@ def read_runs_object(text: Bytes, at: int, row: int, first: int, columns: ShapeC
         at = skip_space(text, at)
         if at >= text.size or text[at] != (CLOSE_OBJECT if i else COMMA):
             return HAND_BACK
-    total = np.int64(0)
-    for i in range(first, end):
-        total += np.int64(columns.counts[i])
     height, width = columns.size[row, 0], columns.size[row, 1]
     if not sized or end == first or height > MOST // width or total != height * width:
         return HAND_BACK

@@ -16,8 +16,7 @@ class Segmentations(NamedTuple):
     Parameters
     ----------
     size : (n, 2) int64 height and width of run lengths, which fill it
-    off : (n + 1,) int64, where each record's runs begin
-    counts : (r,) uint32
+    off, counts : (n + 1,) int64 and (r,) uint16, entries as of `detmap.kernels.runs.Runs`
     others : JSON text of values that are neither run lengths nor lists, by row
     labelled : (n,) int64 num_keypoints, -1 without it; of keypoints only
     rows, lists : (k,) int64 rows whose values are polygons, or keypoints, and their numbers
@@ -25,7 +24,7 @@ class Segmentations(NamedTuple):
 
     size: NDArray[np.int64]
     off: NDArray[np.int64]
-    counts: NDArray[np.uint32]
+    counts: NDArray[np.uint16]
     others: dict[int, bytes]
     labelled: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -73,7 +72,7 @@ class Piece:
         self.masks = ShapeColumns(
             np.empty((rows, 2), dtype=np.int64),
             np.empty(rows, dtype=np.int64),
-            np.empty(n_runs, dtype=np.uint32),
+            np.empty(n_runs, dtype=np.uint16),
             np.empty((rows, 2), dtype=np.int64),
             np.empty(rows, dtype=np.int64),
         )
@@ -149,7 +148,7 @@ class GrowingColumns:
             "seen": (np.uint8,),
         }
         if masks:
-            kinds |= {"size": (np.int64, 2), "end": (np.int64,), "counts": (np.uint32,)}
+            kinds |= {"size": (np.int64, 2), "end": (np.int64,), "counts": (np.uint16,)}
             kinds |= {"labelled": (np.int64,), "numbers": (np.float64,)}
         self.whole = {name: np.empty((0, *shape), kind) for name, (kind, *shape) in kinds.items()}
 
