@@ -54,10 +54,14 @@ class Ranked:
 
     def n_changed(self, other: Ranked) -> int:
         """Number of images on which two lists of one diagnosis differ."""
-        rows, its = (2 * each.rows.astype(np.int64) + each.right for each in (self, other))
-        detections = self.diagnosis.detections.image[np.setxor1d(rows, its) // 2]
-        objects = self.diagnosis.truth.image[self.objects != other.objects]
-        return len(np.union1d(detections, objects))
+        truth, image = self.diagnosis.truth, self.diagnosis.detections.image
+        states = np.zeros((2, len(image)), dtype=np.int8)  # of the detections
+        for state, each in zip(states, (self, other), strict=True):
+            state[each.rows] = 1 + each.right
+        changed = np.zeros(len(truth.images), dtype=bool)
+        changed[image[states[0] != states[1]]] = True
+        changed[truth.image[self.objects != other.objects]] = True
+        return int(np.count_nonzero(changed))
 
     def n_objects(self) -> NDArray[np.int64]:
         """(K,) counted objects."""
