@@ -1,4 +1,4 @@
-"""Run-length masks: decodes COCO's text, computes areas and boxes, and compares masks."""
+"""Run-length masks: their entries, areas, boxes and digests, and the overlaps of two masks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from detmap.kernels import inline_kernel, kernel
 from detmap.kernels.digest import finalise
 
-FIRST = 48  # the character that stands for 0
-MORE, SIGN, BITS = 32, 16, 5  # another character follows; the number is negative; bits of each
-LONGEST = 7  # characters of a number of 32 bits
 UINT = 0xFFFFFFFF  # maskApi.c has sides of boxes in 32 bits, without a sign
 WIDE = 0xFFFF  # stands before a run of so many pixels or more, whose two halves follow
 WIDEST = 3  # entries of a run, at most
@@ -101,70 +98,6 @@ def unpack_runs(
             counts[at] = n
             at += 1
         new_off[i + 1] = at
-    return -1
-
-
-@kernel
-def count_runs(text: NDArray[np.uint8], off: NDArray[np.int64], run_off: NDArray[np.int64]) -> None:
-    """The cumulative count of numbers in n texts.
-
-    text: concatenated; off (n + 1,); out: run_off (n + 1,).
-
-    Source: rleFrString of pycocotools' maskApi.c: a bit marks the last character of a number.
-    """
-    run_off[0] = 0
-    for i in range(off.size - 1):
-        n = 0
-        for at in range(off[i], off[i + 1]):
-            if (np.int64(text[at]) - FIRST) & MORE == 0:
-                n += 1
-        run_off[i + 1] = run_off[i] + n
-
-
-@kernel
-def read_runs(
-    text: NDArray[np.uint8],
-    off: NDArray[np.int64],
-    pixels: NDArray[np.int64],
-    run_off: NDArray[np.int64],
-    counts: NDArray[np.uint32],
-) -> int:
-    """Decode n texts of run lengths. Returns the first whose runs do not fill its mask, -1 for
-    none.
-
-    text, off, run_off: see `count_runs`; pixels (n,); out: counts. Source: rleFrString of
-    pycocotools' maskApi.c, which does not check the end of the text: numbers are in base 32, from
-    the fourth on as the difference to the one two before.
-    """
-    for i in range(pixels.size):
-        at, end = off[i], off[i + 1]
-        run = run_off[i]
-        total = np.int64(0)
-        before, last = np.int64(0), np.int64(0)  # the run two before, and the one before
-        while at < end:
-            value, n_characters, more = np.int64(0), 0, True
-            while more:
-                if at == end or n_characters == LONGEST:
-                    return i
-                word = np.int64(text[at]) - FIRST
-                if word < 0 or word >= 64:
-                    return i
-                value |= (word & 31) << (BITS * n_characters)
-                more = word & MORE != 0
-                n_characters += 1
-                at += 1
-                if not more and word & SIGN:
-                    value |= np.int64(-1) << (BITS * n_characters)
-            if run - run_off[i] > 2:
-                value += before
-            before, last = last, value
-            total += value
-            if value < 0 or total > pixels[i]:
-                return i
-            counts[run] = value
-            run += 1
-        if total != pixels[i]:
-            return i
     return -1
 
 

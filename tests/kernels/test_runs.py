@@ -14,7 +14,8 @@ from detmap.core.overlaps.ragged_runs import packed as entries_of
 from detmap.core.overlaps.ragged_runs import unpacked
 from detmap.kernels import mask_pairs, pairs
 from detmap.kernels.cells import Cells, ObjectColumns
-from detmap.kernels.runs import Runs, count_runs, read_runs
+from detmap.kernels.runs import Runs
+from detmap.kernels.scanning.mask_scan import read_texts
 from tests.reference import masks as twin
 from tests.support.drawing import SEEDS, pick
 from tests.support.tier import drawn
@@ -177,15 +178,15 @@ def test_masks_of_other_sizes_overlap_by_less_than_nothing() -> None:
 
 def first_bad(*texts: bytes) -> int:
     """The first that does not fill 12 pixels."""
-    off = np.cumsum([0, *map(len, texts)])
-    run_off = np.empty(len(off), dtype=np.int64)
-    joined = np.frombuffer(b"".join(texts), dtype=np.uint8)
-    count_runs(joined, off, run_off)
-    counts = np.zeros(run_off[-1], dtype=np.uint32)
-    return read_runs(joined, off, np.full(len(texts), 12), run_off, counts)
+    off = np.cumsum([0, *(len(text) + 1 for text in texts)])
+    joined = np.frombuffer(b"".join(text + b'"' for text in texts), dtype=np.uint8)
+    counts = np.zeros(3 * len(joined), dtype=np.uint16)
+    return read_texts(joined, off, np.full(len(texts), 12), np.empty_like(off), counts)
 
 
-@pytest.mark.parametrize("text", [b"", b"X", b"oo", b"\x01", b"o" * 9, b"O", b"3333", b"p"])
+@pytest.mark.parametrize(
+    "text", [b"", b"X", b"oo", b"\x01", b"o" * 9, b"O", b"3333", b"p", b'4"4', b"\\"]
+)
 def test_the_first_text_that_does_not_fill_its_mask_is_named(text: bytes) -> None:
     assert first_bad(b"<", b"444L", b"444") == -1
     assert first_bad(b"<", text, b"<", text) == 1

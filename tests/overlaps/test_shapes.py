@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 import detmap
 from detmap.cli import main
 from detmap.core.matching.engine import match
-from detmap.core.overlaps import KINDS, kind_of
+from detmap.core.overlaps import KINDS, kind_of, masks
 from detmap.core.overlaps.masks import Masks
 from detmap.core.overlaps.polygons import corners
+from detmap.core.overlaps.ragged_runs import unpacked
 from detmap.core.overlaps.shape_records import ShapeReader
 from detmap.errors import DataError
-from detmap.kernels.runs import count_runs, read_runs
 from tests.support import builders as make
 from tests.support.drawing import SEEDS, CocoData
 from tests.support.drawing_shapes import HEIGHT, WIDTH, draw_keypoints, draw_segm, packed, pixels
@@ -323,14 +323,12 @@ def test_packed_runs_are_read_as_pycocotools_writes_them(seed: int) -> None:
     rng = np.random.default_rng(seed)
     height, width = (int(side) for side in rng.integers(1, 400, 2))
     image = np.asfortranarray(rng.random((height, width)) < rng.choice([0.001, 0.5, 1]))
-    text = np.frombuffer(packed(image.astype(np.uint8))["counts"].encode(), dtype=np.uint8)
-    off, run_off = np.array([0, len(text)]), np.empty(2, dtype=np.int64)
-    count_runs(text, off, run_off)
-    counts = np.empty(run_off[1], dtype=np.uint32)
-    assert read_runs(text, off, np.array([height * width]), run_off, counts) == -1
-    assert counts[1::2].sum() == image.sum()
-    for pixels_ in (height * width + 1, height * width - 1):
-        assert read_runs(text, off, np.array([pixels_]), run_off, counts) == 0
+    one = {"size": [height, width], "counts": packed(image.astype(np.uint8))["counts"]}
+    runs = masks.read([one], np.array([[height, width]], dtype=float), str).runs
+    assert unpacked(runs.off, runs.counts)[1][1::2].sum() == image.sum()
+    for other in (height * width + 1, height * width - 1):
+        with pytest.raises(DataError, match="do not add up"):
+            masks.read([one | {"size": [1, other]}], np.array([[1.0, other]]), str)
 
 
 # ---- messages

@@ -22,6 +22,7 @@ from detmap.core.overlaps.polygons import FIX, Corners, corners, draw
 from detmap.core.overlaps.ragged_runs import (
     Ragged,
     gathered,
+    in_turn,
     map_slices,
     offsets,
     packed,
@@ -152,12 +153,11 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
     drawn = draw(corners(rings, polygons, place), size[list(polygons)], polygons, place)
     counts = _counts(objects, size, others, place)
     texts, strings, lists, numbers = _parted(others, counts, str)
-    packed = "".join(strings)
-    if not packed.isascii():
+    if not "".join(strings).isascii():
         row = next(i for i, text in zip(texts, strings, strict=True) if not text.isascii())
         raise DataError(place(row), "the counts are neither a list nor ASCII text", FIX)
     parts = (
-        _unpacked(packed.encode(), strings, size, texts, place),
+        _unpacked([each.encode() for each in strings], size, texts, place),
         drawn,
         _listed(numbers, size, lists, place),
     )
@@ -223,7 +223,7 @@ def from_texts(
     Raises `DataError` if run lengths do not fill the size; `place` names row i.
     """
     _whole(size.astype(np.float64), place)
-    runs = _unpacked(b"".join(texts), texts, size, range(len(texts)), place)
+    runs = _unpacked(texts, size, range(len(texts)), place)
     return measured(size, runs, area)
 
 
@@ -377,30 +377,28 @@ def _unfilled(pixels: int) -> str:
 
 
 def _unpacked(
-    joined: bytes,
-    texts: Sequence[str | bytes],
-    size: NDArray[np.int64],
-    rows: Sequence[int],
-    place: Place,
+    texts: Sequence[bytes], size: NDArray[np.int64], rows: Sequence[int], place: Place
 ) -> Ragged:
     """Decompresses COCO's run length strings."""
-    from detmap.kernels.runs import count_runs, read_runs
+    from detmap.kernels.runs import WIDEST
+    from detmap.kernels.scanning.mask_scan import read_texts
 
-    off, run_off = offsets(texts), np.empty(len(texts) + 1, dtype=np.int64)
-    characters, pixels = np.frombuffer(joined, dtype=np.uint8), size[list(rows)].prod(axis=1)
-    count_runs(characters, off, run_off)
-    counts = blank(int(run_off[-1]), np.uint32)
+    quoted = [text.replace(b"\\", b"\\\\") + b'"' for text in texts]  # as in JSON
+    off, pixels = offsets(quoted), size[list(rows)].prod(axis=1)
+    characters = np.frombuffer(b"".join(quoted), dtype=np.uint8)
 
-    def read_some(some: slice) -> None:
-        ends = slice(some.start, some.stop + 1)
-        bad = read_runs(characters, off[ends], pixels[some], run_off[ends], counts)
+    def read_some(some: slice) -> Ragged:
+        ends = off[some.start : some.stop + 1]
+        counts = np.empty(WIDEST * int(ends[-1] - ends[0]), dtype=np.uint16)
+        run_off = np.empty_like(ends)
+        bad = read_texts(characters, ends, pixels[some], run_off, counts)
         if bad >= 0:
             bad += some.start
             what = mask_errors.text_of_bytes(texts[bad]) or _unfilled(pixels[bad])
             raise DataError(place(rows[bad]), what, FIX)
+        return run_off, counts[: run_off[-1]]
 
-    list(map_slices(read_some, len(texts), AT_ONCE))
-    return packed((run_off, counts))
+    return in_turn(map_slices(read_some, len(texts), AT_ONCE), len(texts), WIDEST * int(off[-1]))
 
 
 def _listed(

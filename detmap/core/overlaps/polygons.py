@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.base.immutable import blank
-from detmap.core.overlaps.ragged_runs import Ragged, map_slices, offsets, packed
+from detmap.core.overlaps.ragged_runs import Ragged, in_turn, map_slices, offsets, packed
 from detmap.errors import DataError
 
 LONGEST_OUTLINE = 1e7
@@ -125,14 +124,7 @@ def draw(
         draw_polygons(part, scratch, off, counts)
         return packed((off, counts[: off[-1]]))
 
-    off, counts = np.zeros(n + 1, dtype=np.int64), blank(int(room.sum()), np.uint16)
-    done = 0
-    for ends, some in map_slices(draw_some, n, AT_ONCE):
-        first, after = off[done], done + len(ends)
-        off[done:after] = first + ends
-        counts[first : off[after - 1]] = some
-        done = after - 1
-    return off, counts[: off[-1]]
+    return in_turn(map_slices(draw_some, n, AT_ONCE), n, int(room.sum()))
 
 
 def _room(polygons: Corners, size: NDArray[np.int64]) -> NDArray[np.int64]:

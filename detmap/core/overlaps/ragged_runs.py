@@ -1,6 +1,6 @@
 """Run lengths of masks, concatenated: selects and joins rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any, TypeVar
 
@@ -37,6 +37,17 @@ def map_slices(work: Callable[[slice], Made], n_rows: int, at_once: int) -> Iter
 def offsets(rows: Sequence[Any]) -> NDArray[np.int64]:
     """Returns (n + 1,) where each of n sequences begins, concatenated."""
     return np.cumsum(np.fromiter(chain((0,), map(len, rows)), np.int64, len(rows) + 1))
+
+
+def in_turn(parts: Iterable[Ragged], n: int, most: int) -> Ragged:
+    """Returns the rows of parts, one after the other: n rows of at most so many entries."""
+    off, counts, done = np.zeros(n + 1, dtype=np.int64), blank(most, np.uint16), 0
+    for ends, some in parts:
+        first, after = off[done], done + len(ends)
+        off[done:after] = first + ends
+        counts[first : off[after - 1]] = some
+        done = after - 1
+    return off, counts[: off[-1]]
 
 
 def packed(plain: Plain) -> Ragged:

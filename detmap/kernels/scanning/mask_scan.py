@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.kernels import kernel
-from detmap.kernels.runs import BITS, FIRST, LONGEST, MORE, SIGN, WIDEST, put_run
+from detmap.kernels.runs import WIDEST, put_run
 from detmap.kernels.scanning.ascii import (
     BACKSLASH,
     CLOSE_LIST,
@@ -35,6 +35,9 @@ from detmap.kernels.scanning.json_skip import (
 from detmap.kernels.scanning.words import WORD, load_word, trailing_zeros
 
 Counts = NDArray[np.uint16]
+FIRST = 48  # the character that stands for 0
+MORE, SIGN, BITS = 32, 16, 5  # another character follows; the number is negative; bits of each
+LONGEST = 7  # characters of a number of 32 bits
 MOST = 2**31 - 1  # pixels of an image, and of a run
 WORD_SIZE, WORD_COUNTS = (np.frombuffer(word, np.uint8) for word in (b'size"', b'counts"'))
 
@@ -58,8 +61,9 @@ def read_compressed(text: Bytes, at: int, first: int, counts: Counts) -> tuple[i
     """Parse a string of compressed run lengths whose first character is at `at`.
 
     Out: counts, from `first` on. Returns the end of the entries, the position after the quotation
-    mark, and the sum of the runs. Source: rleFrString of pycocotools' maskApi.c; see
-    `detmap.kernels.runs.read_runs`.
+    mark, and the sum of the runs. Source: rleFrString of pycocotools' maskApi.c, which does not
+    check the end of the text: numbers are in base 32, from the fourth on as the difference to the
+    one two before.
     """
     entry, most = first, counts.size - WIDEST
     total, before, last, n_runs = np.int64(0), np.int64(0), np.int64(0), 0
@@ -88,6 +92,31 @@ def read_compressed(text: Bytes, at: int, first: int, counts: Counts) -> tuple[i
         entry = put_run(value, counts, entry)
         n_runs += 1
     return entry, at + 1 if at < text.size else HAND_BACK, total
+
+
+@kernel
+def read_texts(
+    text: Bytes,
+    off: NDArray[np.int64],
+    pixels: NDArray[np.int64],
+    new_off: NDArray[np.int64],
+    counts: Counts,
+) -> int:
+    """Parse n strings of compressed run lengths, each with its quotation mark at the end. Returns
+    the first whose runs do not fill its mask, -1 for none.
+
+    off (n + 1,): where each string begins; pixels (n,). Out: new_off (n + 1,) and counts, the
+    entries, of which there are up to three a character.
+
+    Source: as `read_compressed`.
+    """
+    new_off[0] = entry = 0
+    for i in range(pixels.size):
+        entry, at, total = read_compressed(text, off[i], entry, counts)
+        if at != off[i + 1] or total != pixels[i]:
+            return i
+        new_off[i + 1] = entry
+    return -1
 
 
 @kernel
