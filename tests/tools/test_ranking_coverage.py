@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.tools.test_coverage import PAGE
 from tools import coverage, ranking_coverage
 
 
@@ -48,3 +49,13 @@ def test_a_run_and_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert re.search(r"\| accuracy of classes \| [\d.]+ \|", text)
     assert "Of " in text
     assert "old" not in text
+
+
+def test_the_page_prints_what_holds() -> None:
+    """Nearly all shares of intervals are within 92 and 98 %; none is far below."""
+    text = PAGE.read_text().split(ranking_coverage.MARKS[0])[1]
+    n, low = map(int, re.findall(r"Of (\d+) shares (\d+) are below 92 %", text)[0])
+    assert n > 200
+    assert low <= 0.03 * n
+    below = re.findall(r"Below: (.*)", text)[0]
+    assert min((float(share) for share in re.findall(r"(\d+\.\d)[;.]", below)), default=92) >= 89
