@@ -25,7 +25,7 @@ TABLES = ("intervals", "class-intervals", "ties")
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_intervals(command, " Add --per-class for intervals per class.")
+    add_intervals(command, per_class=True)
     command.add_argument(
         "--ties",
         action="store_true",
@@ -33,13 +33,8 @@ def add(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_intervals(command: argparse.ArgumentParser, more: str = "") -> None:
-    """--ci, --level, --seed and --groups.
-
-    Parameters
-    ----------
-    more : text of the help
-    """
+def add_intervals(command: argparse.ArgumentParser, *, per_class: bool = False) -> None:
+    """--ci, --level, --seed and --groups; `per_class`: the command has the option --per-class."""
     command.add_argument(
         "--ci",
         nargs="?",
@@ -47,7 +42,7 @@ def add_intervals(command: argparse.ArgumentParser, more: str = "") -> None:
         choices=METHODS,
         metavar="METHOD",
         help="Report confidence intervals by the jackknife: every number is evaluated again on 57 "
-        f"subsets of the images.{more}",
+        "subsets of the images." + " Add --per-class for intervals per class." * per_class,
     )
     command.add_argument(
         "--level",

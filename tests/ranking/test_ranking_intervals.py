@@ -251,6 +251,7 @@ def test_the_text_has_both_tables_of_intervals(files: list[Path]) -> None:
     assert after[-1] == f"{lines[-1]}|ci:jackknife.6|B=57|seed=0"
 
 
+@pytest.mark.slow
 def test_the_json_has_intervals_as_that_of_eval(files: list[Path]) -> None:
     options = ("--ci", "--level", ".9", "--seed", "3", "--groups", files[2])
     content = json.loads(run("rank", *files[:2], *options, "--format", "json").out)
