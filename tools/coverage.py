@@ -21,9 +21,9 @@ import math
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,7 @@ SHOWN = (*COCO, "AP of classes")
 TESTS = ("difference", "equal rejected", "fail-if-drop", "require-within", "power")
 MARKS = "<!-- tools/coverage.py: begin -->", "<!-- tools/coverage.py: end -->"
 DRAWN, COIN, LOST = 1, 2, 3  # tags of the random words
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "voc2007-test"
 FIXED = 0.5  # score of precision, recall and F1 at a fixed threshold
 
 
@@ -424,15 +425,20 @@ def run(arguments: argparse.Namespace) -> None:
     for first in range(0, arguments.samples, arguments.step):
         for name, found in whole.items():
             for n in WORLDS[name].sizes:
-                path = cell(arguments.state, name, n)
-                kept = {line["b"]: line for line in lines(path)}
-                path.write_text("".join(json.dumps(line) + "\n" for line in kept.values()))
-                with path.open("a") as file:
-                    for b in range(first, min(first + arguments.step, arguments.samples)):
-                        if b not in kept:
-                            made = one_sample(found, true[name], WORLDS[name], n, b, arguments.seed)
-                            file.write(json.dumps({"b": b, **made}) + "\n")
-                            file.flush()
+                one = partial(one_sample, found, true[name], WORLDS[name], n, seed=arguments.seed)
+                wanted = range(first, min(first + arguments.step, arguments.samples))
+                add_samples(cell(arguments.state, name, n), wanted, one)
+
+
+def add_samples(path: Path, wanted: range, one: Callable[[int], Outcomes]) -> None:
+    """Add those that the file of a cell lacks."""
+    kept = {line["b"]: line for line in lines(path)}
+    path.write_text("".join(json.dumps(line) + "\n" for line in kept.values()))
+    with path.open("a") as file:
+        for b in wanted:
+            if b not in kept:
+                file.write(json.dumps({"b": b, **one(b)}) + "\n")
+                file.flush()
 
 
 def truths(name: str, whole: Sequence[Any], state: Path) -> list[dict[str, float]]:
@@ -530,13 +536,18 @@ def table(arguments: argparse.Namespace) -> None:
             levels(found),
         )
     )
-    if arguments.docs is None:
+    write(text, arguments.docs, MARKS)
+
+
+def write(text: str, path: Path | None, marks: tuple[str, str]) -> None:
+    """Print a text, or write it between the marks of a page."""
+    if path is None:
         print(text)
         return
-    page = arguments.docs.read_text(encoding="utf-8")
-    before, rest = page.split(MARKS[0])
-    page = f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
-    arguments.docs.write_text(page, encoding="utf-8")
+    page = path.read_text(encoding="utf-8")
+    before, rest = page.split(marks[0])
+    page = f"{before}{marks[0]}\n{text}\n{marks[1]}{rest.split(marks[1])[1]}"
+    path.write_text(page, encoding="utf-8")
 
 
 def shares(done: list[dict[str, Any]]) -> dict[str, Share]:
@@ -624,8 +635,7 @@ def markdown(header: Sequence[str], rows: list[list[str]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("what", choices=("run", "table"))
-    here = Path(__file__).resolve().parents[2] / "shared" / "data" / "voc2007-test"
-    parser.add_argument("--data", type=Path, default=here, help="VOC 2007 test and detectors")
+    parser.add_argument("--data", type=Path, default=DATA, help="VOC 2007 test and detectors")
     workloads = Path.home() / ".cache" / "detmap-bench"
     parser.add_argument("--workloads", type=Path, default=workloads, help="folder of W1")
     parser.add_argument("--state", type=Path, default=Path("coverage"))

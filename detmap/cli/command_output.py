@@ -71,16 +71,13 @@ def write_result(
             per_class=arguments.per_class or arguments.table == "classes",
             integrators=arguments.integrators or arguments.table == "integrators",
         )
-        below, tables[-1] = tables[-1].lines, replace(tables[-1], lines=())
-        tables += [each.table(name, title) for name, (title, each) in points.items()]
+        between = [each.table(name, title) for name, (title, each) in points.items()]
         if slices:
             from detmap.core.results import slices as slicing
 
-            tables.append(slicing.slice_table(slices, arguments.iou))
-        tables += known.tables
-        below = (*known.below(below), *_threshold(result, points, arguments.iou))
-        tables[-1] = replace(tables[-1], lines=(*tables[-1].lines, *below))
-        write_tables(tables, arguments)
+            between.append(slicing.slice_table(slices, arguments.iou))
+        more = _threshold(result, points, arguments.iou)
+        write_tables(known.added_to(tables, between, more), arguments)
     write_notes(note for note in [*result.notes, *known.notes] if note.code not in FIRST)
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detmap.cli import options, streams
@@ -24,16 +25,7 @@ TABLES = ("intervals", "class-intervals", "ties")
 
 def add(command: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    command.add_argument(
-        "--ci",
-        nargs="?",
-        const=AUTOMATIC,
-        choices=METHODS,
-        metavar="METHOD",
-        help="Report confidence intervals by the jackknife: every number is evaluated again on 57 "
-        "subsets of the images. Add --per-class for intervals per class.",
-    )
-    add_drawing(command)
+    add_intervals(command, per_class=True)
     command.add_argument(
         "--ties",
         action="store_true",
@@ -41,8 +33,17 @@ def add(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_drawing(command: argparse.ArgumentParser) -> None:
-    """--level, --seed and --groups."""
+def add_intervals(command: argparse.ArgumentParser, *, per_class: bool = False) -> None:
+    """--ci, --level, --seed and --groups; `per_class`: the command has the option --per-class."""
+    command.add_argument(
+        "--ci",
+        nargs="?",
+        const=AUTOMATIC,
+        choices=METHODS,
+        metavar="METHOD",
+        help="Report confidence intervals by the jackknife: every number is evaluated again on 57 "
+        "subsets of the images." + " Add --per-class for intervals per class." * per_class,
+    )
     command.add_argument(
         "--level",
         type=options.fraction,
@@ -97,11 +98,20 @@ class Known(NamedTuple):
         """Notes of the intervals."""
         return [] if self.intervals is None else list(self.intervals.notes)
 
-    def below(self, lines: Sequence[str]) -> tuple[str, ...]:
-        """Return the lines below the last table; the last one is the signature."""
-        if self.intervals is None:
-            return tuple(lines)
-        return (*lines[:-1], self.intervals.sentence(), self.signature)
+    def added_to(
+        self, tables: Sequence[Table], between: Sequence[Table] = (), more: Sequence[str] = ()
+    ) -> list[Table]:
+        """Return the tables of a result, others, and those of intervals and ties; below the last
+        one are the lines of the result's last table, which ends with the signature, and more.
+        """
+        *first, last = tables
+        every = [*first, replace(last, lines=()), *between, *self.tables]
+        below = last.lines
+        if self.intervals is not None:
+            told = filter(None, [self.intervals.sentence()])
+            below = (*below[:-1], *told, self.signature)
+        every[-1] = replace(every[-1], lines=(*every[-1].lines, *below, *more))
+        return every
 
     def write_into(self, content: dict[str, Any]) -> None:
         """Add to the JSON of a result."""
@@ -111,7 +121,7 @@ class Known(NamedTuple):
             for row in content["per_class"]:
                 of_class = made.per_class[row["name"]]
                 row["intervals"] = {key: one.to_dict() for key, one in of_class.items()}
-            content["sentence"] = made.sentence()
+            content["sentence"] = made.sentence() or None
         if self.ties:
             content["ties"] = {key: one.to_dict() for key, one in self.ties.items()}
         content["signature"] = self.signature
@@ -120,26 +130,37 @@ class Known(NamedTuple):
 
 def known(result: Result, arguments: argparse.Namespace) -> Known:
     """Compute the requested intervals and tie effects."""
-    given = drawing(arguments, None if result.matched is None else result.matched[0])
-    if given and arguments.ci is None:
-        raise DetmapError(f"--{next(iter(given))}", "needs --ci", "add --ci")
-    made, ties, signature, tables = None, {}, result.signature, []
-    threads = getattr(arguments, "threads", None)
-    if arguments.ci is not None:
-        made = _intervals(result, arguments.ci, **given, threads=threads)
-        signature = f"{signature}|{made.signature}"
-        per_class = arguments.per_class or arguments.table == "class-intervals"
-        tables += made.tables(per_class=per_class)
-    if arguments.ties:
-        from detmap.core.statistics.ties import tie_table
+    truth = None if result.matched is None else result.matched[0]
+    per_class = arguments.per_class or arguments.table == "class-intervals"
+    found = known_intervals(result, arguments, truth, per_class=per_class)
+    if not arguments.ties:
+        return found
+    from detmap.core.statistics.ties import tie_table
 
-        streams.progress("evaluating random orders of tied scores")
-        ties = result.ties(threads=threads)
-        tables.append(tie_table(ties))
-    return Known(made, ties, signature, tables)
+    streams.progress("evaluating random orders of tied scores")
+    ties = result.ties(threads=getattr(arguments, "threads", None))
+    return found._replace(ties=ties, tables=[*found.tables, tie_table(ties)])
 
 
-def _intervals(result: Result, method: str, **given: Any) -> Intervals:
-    """Compute intervals; there is one method."""
+def known_intervals(
+    result: Any, arguments: argparse.Namespace, truth: Truth | None = None, *, per_class: bool
+) -> Known:
+    """Compute the requested intervals.
+
+    Parameters
+    ----------
+    result : with a signature and the method `intervals`
+    truth : by which a file of groups names images; None: by id
+    per_class : whether to show the table of the classes
+    """
+    given = drawing(arguments, truth)
+    if arguments.ci is None:
+        if given:
+            raise DetmapError(f"--{next(iter(given))}", "needs --ci", "add --ci")
+        return Known(None, {}, result.signature, [])
+    method = "jackknife" if arguments.ci == AUTOMATIC else arguments.ci
+    given |= {"threads": getattr(arguments, "threads", None)}
     given["progress"] = streams.counter("evaluations")
-    return result.intervals(**given, method="jackknife" if method == AUTOMATIC else method)
+    made = result.intervals(**given, method=method)
+    signature = f"{result.signature}|{made.signature}"
+    return Known(made, {}, signature, made.tables(per_class=per_class))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import compress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from detmap.core.base import arguments
 from detmap.core.base.locks import cached_property
 from detmap.core.base.reprs import outline
 from detmap.core.base.sums import add_integers
@@ -20,6 +22,7 @@ from detmap.core.output import data_frames, formats
 from detmap.core.output.cell_text import or_none
 from detmap.core.output.plots import Line
 from detmap.core.output.table import Table
+from detmap.core.results.resampled import Resampled
 from detmap.core.results.signature import environment
 from detmap.core.tables import Categories, Note
 from detmap.core.tables.digests import data_digest, fold_table
@@ -41,6 +44,10 @@ from detmap.ranking.retrieval import ranks, top_of_queries
 from detmap.ranking.samples import Classified
 from detmap.ranking.thresholds import OperatingPoint, best_f_of_samples, count, threshold_rates
 from detmap.version import __version__
+
+if TYPE_CHECKING:
+    from detmap.core.statistics.evaluations import Evaluated
+    from detmap.core.statistics.subsets import Subsets
 
 
 def evaluate(
@@ -93,7 +100,7 @@ def evaluate(
 
 
 @dataclass(frozen=True, eq=False)
-class RankingResult:
+class RankingResult(Resampled):
     """The result of `detmap.ranking.evaluate`; ``print(result)`` shows it.
 
     Parameters
@@ -126,7 +133,7 @@ class RankingResult:
         columns: dict[str, Any] = {
             "name": np.array(self.table.classes, dtype=object),
             "positives": self.positives.astype(np.int64),
-            "samples": self._counted.sum(axis=0),
+            "samples": self.counted.sum(axis=0),
             "AP": self._ap,
             "AUC": self._auc,
             "best_f1": self._best.f,
@@ -145,7 +152,7 @@ class RankingResult:
             "samples": len(self.table),
             "classes": len(self.table.classes),
             "positives": int(self.positives.sum()),
-            "left_out": int((~self._counted).sum()),
+            "left_out": int((~self.counted).sum()),
         }
 
     @cached_property
@@ -172,8 +179,8 @@ class RankingResult:
     @cached_property
     def notes(self) -> list[Note]:
         """Caveats."""
-        positive = self.table.positive & self._counted
-        silent = (np.isneginf(self.table.score) | ~self._counted).all(axis=0)
+        positive = self.positive
+        silent = (np.isneginf(self.table.score) | ~self.counted).all(axis=0)
         effect = {"skip": "left out of the mean", "zero": "counted as 0", "one": "counted as 1"}[
             self.rules.undefined
         ]
@@ -189,7 +196,7 @@ class RankingResult:
             (
                 "class-without-negative",
                 f"classes have no negative sample: their AUC is {effect}",
-                ~(self._counted & ~positive).any(axis=0),
+                ~(self.counted & ~positive).any(axis=0),
             ),
             ("class-without-prediction", f"classes have no prediction and are {effect}", silent),
         )
@@ -228,6 +235,50 @@ class RankingResult:
             "notes": [note.to_dict() for note in self.notes],
             "environment": environment(),
         }
+
+    def select(self, sample_ids: ArrayLike) -> RankingResult:
+        """The result of some samples, given by id.
+
+        Raises
+        ------
+        DataError : an id is unknown
+        """
+        wanted = set(map(str, arguments.ids("samples", sample_ids).tolist()))
+        if strange := wanted.difference(self.table.ids):
+            what = f"no samples {few(map(repr, sorted(strange)))}"
+            raise DataError("samples", what, "give ids of the ground truth")
+        return self.part(np.array([each in wanted for each in self.table.ids], dtype=bool))
+
+    def part(self, keep: NDArray[np.bool_]) -> RankingResult:
+        """The result of some rows; `keep` is (N,)."""
+        table = self.table
+        some = replace(
+            table,
+            ids=tuple(compress(table.ids, keep)),
+            positive=table.positive[keep],
+            score=table.score[keep],
+            counted=None if table.counted is None else table.counted[keep],
+        )
+        return replace(self, table=some)
+
+    def _sampled(self) -> tuple[NDArray[Any], None, Sequence[str]]:
+        return np.sort(np.array(self.table.ids)), None, self.table.classes
+
+    def evaluate_subsets(
+        self,
+        subsets: Subsets,
+        *,
+        classes: bool = True,
+        threads: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Evaluated:
+        """Every number of the result on subsets of the samples in ascending order of their ids; see
+        `intervals`.
+        """
+        from detmap.ranking.ranking_intervals import evaluate_ranking
+
+        whole = self if threads is None else replace(self, threads=threads)
+        return evaluate_ranking(whole, subsets, classes=classes, progress=progress)
 
     def tables(self) -> list[Table]:
         """The result as tables: averages, classes, counts at the threshold; the last one has the
@@ -269,7 +320,7 @@ class RankingResult:
         return samples_of(self.table)
 
     @cached_property
-    def _counted(self) -> NDArray[np.bool_]:
+    def counted(self) -> NDArray[np.bool_]:
         """(N, K) all of the table where it leaves nothing out."""
         table = self.table
         return (
@@ -277,6 +328,11 @@ class RankingResult:
             if table.counted is None
             else table.counted
         )
+
+    @cached_property
+    def positive(self) -> NDArray[np.bool_]:
+        """(N, K) samples that show the class and count."""
+        return self.table.positive & self.counted
 
     @cached_property
     def positives(self) -> NDArray[np.float64]:

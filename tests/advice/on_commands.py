@@ -460,7 +460,7 @@ ROWS = (
         True,
     ),
     Row(
-        "core/statistics/refusals: a single class by a rule",
+        "core/statistics/evaluations: --set ap.integrator",
         lambda p: ["eval", *SAMPLE, "-p", "voc2007", "--ci", "--per-class"],
         r"(--set ap\.integrator=all_points)",
         lambda p, words: "all-point rule" in run(*p.made, *words.split()).err,

@@ -1,6 +1,7 @@
 """Reasons why a number has no interval, by hand."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,8 @@ def of(n: int, grouped: bool = False) -> Units:
 
 
 def test_every_reason_is_a_sentence_with_all_its_numbers() -> None:
-    numbers = {"m": 5, "rare": 1, "k": 3, "lacking": 0.1, "n": 1, "of": 57, "low": 0.1, "high": 1}
-    numbers["limit"] = 10
+    numbers: dict[str, Any] = {"m": 5, "rare": 1, "k": 3, "lacking": 0.1, "n": 1, "of": 57}
+    numbers |= {"low": 0.1, "high": 1, "limit": 10, "option": "--integrator"}
     for key in REASONS:
         text = reason(key, of(60, grouped=True), **numbers)
         assert not re.search(r"[{}]", text)

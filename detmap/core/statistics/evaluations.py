@@ -73,7 +73,7 @@ def evaluate_matches(
     protocol, categories = matches.protocol, matches.categories
     of_class = aggregation.class_rows(protocol) if classes else ()
     places, bare = scores.judged, replace(matches, notes=())
-    smooth = _smooth(protocol.ap)
+    smooth = smooth_rule(protocol.ap)
     shown = replace(protocol, ap=smooth)
 
     def numbers(of: Scores, rules: Any) -> Floats:
@@ -87,7 +87,7 @@ def evaluate_matches(
     value = numbers(scores, protocol)
     by_area = smooth is not protocol.ap
     whole = numbers(curves.scores(matches, smooth, threads=threads), shown) if by_area else value
-    parts = _each_subset(evaluate, list(subsets.keep), len(value), threads, progress)
+    parts = each_subset(evaluate, list(subsets.keep), len(value), threads, progress)
     listed = tuple(_rules(matches, scores, rows, of_class, subsets.units))
     cells = [(int(k), row.name) for row in of_class for k in places]
     estimates = Estimates(value, whole, parts, subsets, listed)
@@ -124,24 +124,24 @@ def evaluate_result(
         return np.array([its.get(key, math.nan) for key in known])
 
     value = np.array([*known.values()], dtype=np.float64)
-    parts = _each_subset(evaluate, subsets.ids(image_ids), len(value), 1, progress)
+    parts = each_subset(evaluate, subsets.ids(image_ids), len(value), 1, progress)
     m = np.array([n_units.get(key, 0) for key, _ in place], dtype=np.int64)
     there = m[m > 0]
     mean = rule_of_ap(len(there))._replace(effective=effective)
     if len(there) == 1:
-        mean = _alone(mean, int(there[0]), units)
+        mean = alone_rule(mean, int(there[0]), units)
     else:
         mean = mean.refused(refusals.refuse_mean(np.ones(len(m)), m, units))
     rules = []
     for of, name in known:
-        rule = mean if of is None else _alone(rule_of_one(), int(m[place[of]]), units)
+        rule = mean if of is None else alone_rule(rule_of_one(), int(m[place[of]]), units)
         rules.append(rule.refused(_search(name in searched, units)))
     cells = [(place[of], name) for of, name in known if of is not None]
     estimates = Estimates(value, value, parts, subsets, tuple(rules))
     return Evaluated(tuple(whole.metrics), tuple(cells), estimates)
 
 
-def _each_subset(
+def each_subset(
     on: Callable[[Any], Floats],
     items: Sequence[Any],
     n: int,
@@ -156,7 +156,7 @@ def _each_subset(
     return found
 
 
-def _smooth(ap: AveragePrecision) -> AveragePrecision:
+def smooth_rule(ap: AveragePrecision) -> AveragePrecision:
     """The rule for the subsets: AP at many evenly spaced points of recall steps where the last
     point is lost, and the subsets do not show how often; the area under the same envelope does.
     """
@@ -165,6 +165,16 @@ def _smooth(ap: AveragePrecision) -> AveragePrecision:
         return ap
     even = np.allclose(points, np.linspace(0.0, 1.0, len(points)), rtol=0, atol=1e-6)
     return replace(ap, integrator="all_points") if even else ap
+
+
+def step_of_points(ap: AveragePrecision) -> float:
+    """Standard error of AP that subsets by `smooth_rule` do not show."""
+    return 0.0 if smooth_rule(ap) is ap else 1 / (len(ap.points()) * math.sqrt(12))
+
+
+def has_few_points(ap: AveragePrecision) -> bool:
+    """Whether AP of a single class has no interval."""
+    return bool(ap.rule.points) and len(ap.points()) < MANY_POINTS
 
 
 def _rules(
@@ -177,8 +187,7 @@ def _rules(
     """The rules of the numbers of `evaluate_matches`."""
     protocol, categories, ap = matches.protocol, matches.categories, matches.protocol.ap
     m = units_of_classes(matches, units)
-    few = bool(ap.rule.points) and len(ap.points()) < MANY_POINTS
-    step = 0.0 if _smooth(ap) is ap else 1 / (len(ap.points()) * math.sqrt(12))
+    few, step = has_few_points(ap), step_of_points(ap)
     shares = np.ones(len(categories))
     if protocol.mean.weights == "images":
         shares = scores.n_images.astype(np.float64)
@@ -187,8 +196,10 @@ def _rules(
         return step / math.sqrt(max(1, n) * (1 if row.iou else len(protocol.thresholds())))
 
     def alone(row: MetricRow, rule: Rule, n: int) -> Rule:
-        why = refusals.reason("points", units) if few and row.kind == "AP" else ""
-        return _alone(rule, n, units, why, _search(row.name in searched, units))
+        why = ""
+        if few and row.kind == "AP":
+            why = refusals.reason("points", units, option="--set ap.integrator")
+        return alone_rule(rule, n, units, why, _search(row.name in searched, units))
 
     searched = at_best_score(protocol)
     for row in rows:
@@ -237,7 +248,7 @@ def _search(searched: bool, units: Units) -> str:
     return refusals.reason("search", units) if searched else ""
 
 
-def _alone(rule: Rule, m: int, units: Units, *reasons: str) -> Rule:
+def alone_rule(rule: Rule, m: int, units: Units, *reasons: str) -> Rule:
     """The rule of a number of a single class that has objects on m units."""
     return rule.refused(refusals.refuse_class(m, units), *reasons)._replace(alone=m)
 

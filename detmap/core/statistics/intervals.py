@@ -63,8 +63,8 @@ class Intervals(Tabular):
         """Returns the tables of the metrics and, on request, of the classes."""
         title = ": jackknife, corrected for the small-sample bias"
         metrics = {(name,): one for name, one in self.metrics.items()}
-        made = [self._table(title, "intervals", ("metric",), metrics)]
-        if per_class:
+        made = [self._table(title, "intervals", ("metric",), metrics)] if metrics else []
+        if per_class or not self.metrics:
             cells = {(k, row): one for k, of in self.per_class.items() for row, one in of.items()}
             made.append(self._table(", per class", "class-intervals", ("class", "metric"), cells))
         return made
@@ -81,7 +81,11 @@ class Intervals(Tabular):
         return Table(promise + title, (*keys, *HEADER), tuple(rows), tuple(lines), name=name)
 
     def sentence(self, metric: str | None = None) -> str:
-        """A metric with its interval, as printed in a paper; default: the first metric."""
+        """A metric with its interval, as printed in a paper; default: the first metric, "" if there
+        is none.
+        """
+        if metric is None and not self.metrics:
+            return ""
         name = next(iter(self.metrics)) if metric is None else metric
         one, sample = self.metrics[name], self.units.counted()
         scope = f"the interval covers sampling of {self.units.noun}, not training variance"

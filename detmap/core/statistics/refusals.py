@@ -30,7 +30,7 @@ REASONS = {
     "lacking": "{rare} of {k} classes are on 1 to 3 {noun}: a sample like this lacks {lacking:.1%} "
     "of the mean; more {noun} would help, or the mean of a group of classes that are on more",
     "points": "a single class by a rule of few recall points: coverage is too low; the all-point "
-    "rule has intervals: --set ap.integrator=all_points",
+    "rule has intervals: {option}=all_points",
     "search": "the score of the best F1 differs between samples, and precision and recall with it: "
     "coverage is too low; F1 has an interval, and precision and recall at a given score",
     "deviations": "absolute deviations of bins with few detections: coverage is too low; ECE has "
@@ -44,8 +44,10 @@ REASONS = {
 """A sentence for each reason, in the order in which they are checked."""
 
 
-def reason(key: str, units: Units, **numbers: float) -> str:
-    """The sentence of a reason; ``m`` is a number of units."""
+def reason(key: str, units: Units, **numbers: Any) -> str:
+    """The sentence of a reason; ``m`` is a number of units, ``option`` changes the AP
+    interpolation.
+    """
     on = units.counted(int(numbers.get("m", 0)))
     return REASONS[key].format(noun=units.noun, on=on, least=LEAST_OF_CLASS, **numbers)
 

@@ -6,12 +6,13 @@ and a folder of comp1_cls/comp2_cls text.
 import argparse
 
 from detmap import ranking
-from detmap.cli import command_output, options, result_views, streams
+from detmap.cli import command_output, options, result_views, streams, uncertainty_tables
 
 EXAMPLES = (
     "detmap rank truth.csv scores.csv",
     "detmap rank truth.csv scores.csv --average weighted --threshold 0.5",
     "detmap rank truth.csv scores.csv --k 1,2 -o ranking.json",
+    "detmap rank truth.csv scores.csv --ci",
 )
 
 
@@ -66,15 +67,17 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="T",
         help="Report TP, FP, TN, FN and rates at score threshold T.",
     )
+    uncertainty_tables.add_intervals(command)
     result_views.add_plot(command, "the PR and ROC curves")
     options.add_threads(command)
-    options.add_outputs(command, "metrics", "classes", "counts")
+    shown = ("metrics", "classes", "counts", "intervals", "class-intervals")
+    options.add_outputs(command, *shown)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, rank, draw, print."""
-    outputs, inputs = (arguments.output, arguments.plot), (arguments.truth, arguments.scores)
-    options.refuse_bad_outputs(outputs, inputs)
+    """Read, rank, resample, draw, print."""
+    inputs = (arguments.truth, arguments.scores, arguments.groups)
+    options.refuse_bad_outputs((arguments.output, arguments.plot), inputs)
     options.refuse_bad_picture(arguments.plot)
     streams.progress(f"reading {arguments.truth} and {arguments.scores}")
     table = ranking.read(arguments.truth, arguments.scores, split=arguments.split)
@@ -91,6 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
         threshold=arguments.threshold,
         threads=arguments.threads,
     )
+    classes = arguments.table != "intervals"
+    known = uncertainty_tables.known_intervals(result, arguments, per_class=classes)
     if arguments.plot is not None:
         from detmap.core.base import atomic_files
         from detmap.core.output import plots
@@ -98,8 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
         picture = plots.draw(arguments.plot, result.lines(), result.signature)
         atomic_files.write_bytes(arguments.plot, picture)
     if arguments.format == "json":
-        command_output.write_json(result.to_dict(), arguments)
+        content = result.to_dict()
+        known.write_into(content)
+        command_output.write_json(content, arguments)
     else:
-        command_output.write_tables(result.tables(), arguments)
-    command_output.write_notes(result.notes)
+        command_output.write_tables(known.added_to(result.tables()), arguments)
+    command_output.write_notes([*result.notes, *known.notes])
     return 0
