@@ -264,11 +264,7 @@ def scan_list(
     most = min(size + OVERLAP, file.size - at)
 
     def scan_piece(begin: int) -> tuple[Piece, int, int, bool]:
-        for more in (NEAR, OVERLAP):
-            text = file.read(begin, size + more)
-            stop = scan.find_record(text, size) if begin + size < file.size else len(text)
-            if stop >= 0:
-                break
+        text, stop = _piece(file, begin, size)
         first = 0 if begin == at else scan.find_record(text, 0)
         if first < 0:
             raise HandBack
@@ -304,6 +300,20 @@ def scan_list(
                 memory.give_back("reading detections" if locate else "reading truth")
             return whole.columns(more=bool(more)), end
     raise HandBack
+
+
+def _piece(file: JsonFile, begin: int, size: int) -> tuple[NDArray[np.uint8], int]:
+    """Returns bytes from `begin` on, and where in them the first record of the next piece begins;
+    -1 if it is too far.
+    """
+    from detmap.kernels.scanning import json_scan as scan
+
+    for more in (NEAR, OVERLAP):
+        text = file.read(begin, size + more)
+        stop = scan.find_record(text, size) if begin + size < file.size else len(text)
+        if stop >= 0:
+            break
+    return text, stop
 
 
 def _all_known(columns: Columns) -> bool:
