@@ -52,6 +52,14 @@ def test_runs_are_those_of_pycocotools(seed: int) -> None:
     assert runs([rings], height, width).counts.tolist() == list(theirs(rings, height, width))
 
 
+@pytest.mark.parametrize("height", [480, 65534, 65535, 65536, 200_000])
+def test_single_polygons_on_large_images(height: int) -> None:
+    """Their runs of 65,535 and more pixels took more space than their outline has columns."""
+    for width, x, y in ((640, 300, 10), (3, 1, 0), (2, 0, height - 3), (5, 4, height // 2)):
+        ring = [x, y, x + 1, y, x + 1, height - y // 2]
+        assert runs([[ring]], height, width).counts.tolist() == list(theirs([ring], height, width))
+
+
 corner = st.one_of(st.integers(-4, 14), st.floats(-4, 14), st.sampled_from([2.5, 1e-9, 0.1, 9.9]))
 
 

@@ -13,7 +13,7 @@ from detmap.errors import DataError
 LONGEST_OUTLINE = 1e7
 """Pixels around the polygons of a mask."""
 LONGEST_TOGETHER, MEAN_OUTLINE = 20_000_000, 10_000
-"""Columns that all outlines pass, and those of each mask beyond: a run takes four bytes."""
+"""Columns that all outlines pass, and those of each mask beyond: a run takes up to ten bytes."""
 AT_ONCE = 1024
 """Masks that a thread draws at a time."""
 
@@ -101,6 +101,7 @@ def draw(
     Raises `DataError` if all outlines together are too long.
     """
     from detmap.kernels.polygon_runs import Outlines, Scratch, draw_polygons
+    from detmap.kernels.runs import WIDEST
 
     n = len(size)
     if not n:
@@ -124,7 +125,7 @@ def draw(
         draw_polygons(part, scratch, off, counts)
         return packed((off, counts[: off[-1]]))
 
-    return in_turn(map_slices(draw_some, n, AT_ONCE), n, int(room.sum()))
+    return in_turn(map_slices(draw_some, n, AT_ONCE), n, WIDEST * int(room.sum()))
 
 
 def _room(polygons: Corners, size: NDArray[np.int64]) -> NDArray[np.int64]:
