@@ -120,15 +120,20 @@ def read(
 
 
 def _shaped(given: Any, truth: Truth, source: str) -> Raw | None:
-    """The rows of COCO results with the shapes that the ground truth has."""
+    """The rows of COCO results with the shapes that the ground truth has; None also if a box is not
+    four numbers, which the other readers refuse.
+    """
     reader = shaped_rows.reader_of(truth.shapes)
     if reader is None or not given or not any(row.get(reader.field) for row in given):
         return None
     values = [(row.get(reader.field), row.get("bbox")) for row in given]
+    boxes = [box for _, box in values if box is not None]
     try:
+        if boxes and np.array(boxes, dtype=np.float64).shape != (len(boxes), 4):
+            return None
         boxed = [{**row, "bbox": shaped_rows.NOTHING} for row in given]
         raw = _records(msgspec.convert(boxed, list[_Row]), source)
-    except (msgspec.ValidationError, DataError):
+    except (msgspec.ValidationError, *shaped_rows.BROKEN):
         return None
     return shaped_rows.with_values(raw, values, reader)
 

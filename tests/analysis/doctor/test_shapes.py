@@ -309,3 +309,32 @@ def test_another_meaning_of_rotated_boxes_is_measured(
     findings = detmap.doctor(truth, found, "dota")
     assert [each.name for each in findings] == (["unexplained"] if said else [])
     assert not said or said in findings[0].sentence
+
+
+BAD_BOXES = ([0, 0, 4], [], "abcd", [0, 0, 4, 4, 5], [0, 0, "a", 4], {}, 5, [[0, 0, 4, 4]], None)
+
+
+@pytest.mark.parametrize("with_mask", [True, False])
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("box", BAD_BOXES, ids=str)
+def test_a_box_beside_masks_that_is_not_four_numbers_is_named(
+    tmp_path: Path, box: Any, last: bool, with_mask: bool
+) -> None:
+    """The search for a cause of the error ended in a traceback."""
+    mask = {"size": [4, 4], "counts": "0`0"}
+    row = {"image_id": 1, "category_id": 1, "segmentation": mask, "score": 0.5}
+    truth = {
+        "images": [{"id": 1, "height": 4, "width": 4}],
+        "categories": [{"id": 1, "name": "a"}],
+        "annotations": [{**row, "id": 1, "area": 16, "bbox": [0, 0, 4, 4]}],
+    }
+    bad = row | {"bbox": box}
+    if not with_mask:
+        del bad["segmentation"]
+    rows = [row | {"bbox": [0, 0, 4, 4]}, bad][:: 1 if last else -1]
+    files = write(tmp_path, Set(truth, rows))
+    if with_mask and not last and not box:  # the first record without a box decides for all
+        assert detmap.evaluate(*files, "coco-segm")["AP"] > 0.99
+        return
+    with pytest.raises(detmap.DataError, match=rf"\[{int(last)}\]\.(bbox|segmentation)"):
+        detmap.evaluate(*files, "coco-segm")
