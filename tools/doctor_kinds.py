@@ -10,6 +10,7 @@ import numpy as np
 from pycocotools.mask import encode
 
 from detmap.core.overlaps.mask_reader import MaskReader
+from detmap.core.overlaps.ragged_runs import unpacked
 from tools.doctor_sets import Set
 
 Boxes = np.ndarray
@@ -356,7 +357,7 @@ def _masks(change: Callable[[np.ndarray], np.ndarray]) -> Callable[..., None]:
 def dense(value: Any, size: np.ndarray) -> np.ndarray:
     """Return (height, width) bool of a segmentation; `size` is height, width."""
     runs = MaskReader().read([value], size[None], str).runs
-    counts = np.asarray(runs.counts, dtype=np.int64)
+    _, counts = unpacked(runs.off, runs.counts)
     flat = np.repeat(np.arange(len(counts)) % 2 == 1, counts)
     return flat.reshape(int(size[1]), int(size[0])).T
 
