@@ -92,26 +92,26 @@ def _rules(whole: RankingResult, columns: Sequence[str], units: Units) -> Iterat
         of: Cells = needed.get(kind, (positive,))
         if average in ("macro", "weighted"):
             shares = whole.positives if average == "weighted" else np.ones(len(whole.positives))
-            yield _of_mean(whole, kind, shares, _units_with(of, units), units, few)
+            yield _mean_rule(whole, kind, shares, _units_with(of, units), units, few)
             continue
         some = [np.asarray(each.any(axis=1, keepdims=True)) for each in of]
         m = int(_units_with(some, units)[0])
         why = refusals.refuse_class(m, units, "cases")
-        rule = _of_one(ap, kind).refused(few * (kind == "AP")) if average == "micro" else Rule()
+        rule = _one_rule(ap, kind).refused(few * (kind == "AP")) if average == "micro" else Rule()
         yield rule.refused(why)._replace(alone=m)
     for name in columns:
         for m in _units_with(needed.get(name, (positive,)), units).tolist():
-            yield alone_rule(_of_one(ap, name), m, units, few * (name == "AP"))
+            yield alone_rule(_one_rule(ap, name), m, units, few * (name == "AP"))
 
 
-def _of_mean(
+def _mean_rule(
     whole: RankingResult, kind: str, shares: Floats, m: Counts, units: Units, few: str
 ) -> Rule:
     """The rule of a mean over classes, which have cases on m units."""
     n, ap = int((m > 0).sum()), whole.rules.ap
     if n == 1 and whole.rules.undefined == "skip":
-        return alone_rule(_of_one(ap, kind), int(m.max()), units, few * (kind == "AP"))
-    rule = _of_one(ap, kind)
+        return alone_rule(_one_rule(ap, kind), int(m.max()), units, few * (kind == "AP"))
+    rule = _one_rule(ap, kind)
     if kind == "AP" and ap.integrator != "step":
         rule = rule_of_ap(n, evaluations.step_of_points(ap) / math.sqrt(max(1, n)))
     elif kind == "precision":
@@ -119,7 +119,7 @@ def _of_mean(
     return rule.refused(refusals.refuse_mean(shares, m, units))
 
 
-def _of_one(ap: AveragePrecision, kind: str) -> Rule:
+def _one_rule(ap: AveragePrecision, kind: str) -> Rule:
     """The rule of a number of one list."""
     if kind == "AP" and ap.integrator != "step":
         return rule_of_one(evaluations.step_of_points(ap))

@@ -183,6 +183,7 @@ def test_what_is_refused(
         assert math.isnan(one.low)
 
 
+@pytest.mark.slow
 def test_what_is_not_refused() -> None:
     """Where a rare class has no interval, the mean without classes, and the other class, have."""
     table = with_positives(90, 2)

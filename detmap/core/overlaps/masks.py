@@ -21,8 +21,8 @@ from detmap.core.overlaps import mask_errors
 from detmap.core.overlaps.polygons import FIX, Corners, corners, draw
 from detmap.core.overlaps.ragged_runs import (
     Ragged,
+    chained,
     gathered,
-    in_turn,
     map_slices,
     offsets,
     packed,
@@ -398,7 +398,7 @@ def _unpacked(
             raise DataError(place(rows[bad]), what, FIX)
         return run_off, counts[: run_off[-1]]
 
-    return in_turn(map_slices(read_some, len(texts), AT_ONCE), len(texts), WIDEST * int(off[-1]))
+    return chained(map_slices(read_some, len(texts), AT_ONCE), len(texts), WIDEST * int(off[-1]))
 
 
 def _listed(

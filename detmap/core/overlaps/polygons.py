@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.overlaps.ragged_runs import Ragged, in_turn, map_slices, offsets, packed
+from detmap.core.overlaps.ragged_runs import Ragged, chained, map_slices, offsets, packed
 from detmap.errors import DataError
 
 LONGEST_OUTLINE = 1e7
@@ -125,7 +125,7 @@ def draw(
         draw_polygons(part, scratch, off, counts)
         return packed((off, counts[: off[-1]]))
 
-    return in_turn(map_slices(draw_some, n, AT_ONCE), n, WIDEST * int(room.sum()))
+    return chained(map_slices(draw_some, n, AT_ONCE), n, WIDEST * int(room.sum()))
 
 
 def _room(polygons: Corners, size: NDArray[np.int64]) -> NDArray[np.int64]:

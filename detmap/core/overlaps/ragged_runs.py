@@ -39,7 +39,7 @@ def offsets(rows: Sequence[Any]) -> NDArray[np.int64]:
     return np.cumsum(np.fromiter(chain((0,), map(len, rows)), np.int64, len(rows) + 1))
 
 
-def in_turn(parts: Iterable[Ragged], n: int, most: int) -> Ragged:
+def chained(parts: Iterable[Ragged], n: int, most: int) -> Ragged:
     """Returns the rows of parts, one after the other: n rows of at most so many entries."""
     off, counts, done = np.zeros(n + 1, dtype=np.int64), blank(most, np.uint16), 0
     for ends, some in parts:
