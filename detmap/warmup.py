@@ -67,7 +67,8 @@ def evaluate_next_to_no_shapes() -> None:
     }
     shapes["coco-boundary"] = shapes["coco-segm"]
     masks.read([[*polygons[0], *polygons[1]], *polygons[1:]], np.full((3, 2), 40.0), str)
-    replace(masks.read([{"size": [256, 256], "counts": [1 << 16]}], np.full((1, 2), 256.0), str))
+    long_run = [{"size": [256, 256], "counts": [1 << 16]}]
+    replace(masks.read(long_run, np.full((1, 2), 256.0), str))  # packs it, and checks it unpacked
     for name, both in shapes.items():
         shaped = replace(truth, shapes=both).take(np.arange(3)), replace(detections, shapes=both)
         evaluate(*shaped, name)

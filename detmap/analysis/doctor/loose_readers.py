@@ -127,15 +127,22 @@ def _shaped(given: Any, truth: Truth, source: str) -> Raw | None:
     if reader is None or not given or not any(row.get(reader.field) for row in given):
         return None
     values = [(row.get(reader.field), row.get("bbox")) for row in given]
-    boxes = [box for _, box in values if box is not None]
+    if not _are_boxes([box for _, box in values if box is not None]):
+        return None
     try:
-        if boxes and np.array(boxes, dtype=np.float64).shape != (len(boxes), 4):
-            return None
         boxed = [{**row, "bbox": shaped_rows.NOTHING} for row in given]
         raw = _records(msgspec.convert(boxed, list[_Row]), source)
-    except (msgspec.ValidationError, *shaped_rows.BROKEN):
+    except (msgspec.ValidationError, DataError):
         return None
     return shaped_rows.with_values(raw, values, reader)
+
+
+def _are_boxes(given: list[Any]) -> bool:
+    """Whether each is four numbers."""
+    try:
+        return not given or np.array(given, dtype=np.float64).shape == (len(given), 4)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _is_arrays(thing: Any) -> bool:

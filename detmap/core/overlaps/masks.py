@@ -46,6 +46,9 @@ BUFFER = 1 << 15
 AT_ONCE = 4096
 """Masks that a thread reads at a time."""
 
+DERIVED = slice(3, None)
+"""Columns of `Runs` that follow from sizes and entries."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Masks(Immutable):
@@ -75,7 +78,7 @@ class Masks(Immutable):
         chosen = np.arange(len(self))[rows]  # the kernel knows no negative position
         runs = self.runs
         off, counts = gathered((runs.off, runs.counts), chosen)
-        columns = (each[chosen] for each in runs[3:])
+        columns = (each[chosen] for each in runs[DERIVED])
         return _owned(type(runs)(runs.size[chosen], off, counts, *columns), self.area[chosen])
 
     def digest(self) -> NDArray[np.uint64]:
@@ -157,7 +160,7 @@ def read(segmentations: Sequence[Any], sizes: NDArray[np.float64], place: Place)
         row = next(i for i, text in zip(texts, strings, strict=True) if not text.isascii())
         raise DataError(place(row), "the counts are neither a list nor ASCII text", FIX)
     parts = (
-        _unpacked([each.encode() for each in strings], size, texts, place),
+        _decompressed([each.encode() for each in strings], size, texts, place),
         drawn,
         _listed(numbers, size, lists, place),
     )
@@ -223,7 +226,7 @@ def from_texts(
     Raises `DataError` if run lengths do not fill the size; `place` names row i.
     """
     _whole(size.astype(np.float64), place)
-    runs = _unpacked(texts, size, range(len(texts)), place)
+    runs = _decompressed(texts, size, range(len(texts)), place)
     return measured(size, runs, area)
 
 
@@ -244,7 +247,7 @@ def measured(size: NDArray[np.int64], ragged: Ragged, area: NDArray[np.float64] 
     )
 
     def measure_some(some: slice) -> None:
-        made: Any = (each[some] for each in runs[3:])
+        made: Any = (each[some] for each in runs[DERIVED])
         off = runs.off[some.start : some.stop + 1]
         measure_runs(Runs(runs.size[some], off, runs.counts, *made))
 
@@ -294,7 +297,7 @@ def _checked(runs: Any, n: int) -> Runs:
             f"{where}.counts", f"those of mask {row} do not fill {size[row].tolist()}"
         )
     again = measured(size, (off, counts), np.zeros(n)).runs
-    for name in Runs._fields[3:]:
+    for name in Runs._fields[DERIVED]:
         right = getattr(again, name)
         given = column_checks.column(
             f"{where}.{name}", getattr(runs, name), right.dtype, *right.shape
@@ -376,7 +379,7 @@ def _unfilled(pixels: int) -> str:
     return f"the counts do not add up to {pixels} pixels"
 
 
-def _unpacked(
+def _decompressed(
     texts: Sequence[bytes], size: NDArray[np.int64], rows: Sequence[int], place: Place
 ) -> Ragged:
     """Decompresses COCO's run length strings."""

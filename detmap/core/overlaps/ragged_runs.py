@@ -52,13 +52,14 @@ def chained(parts: Iterable[Ragged], n: int, most: int) -> Ragged:
 
 def packed(plain: Plain) -> Ragged:
     """Returns run lengths as entries."""
-    from detmap.kernels.runs import WIDE, pack_runs
+    from detmap.kernels.runs import WIDE, WIDEST, pack_runs
 
     off, counts = plain
     n_wide = int(np.count_nonzero(counts >= WIDE))
     if not n_wide:
         return off, counts.astype(np.uint16)
-    new_off, entries = np.empty_like(off), blank(len(counts) + 2 * n_wide, np.uint16)
+    new_off = np.empty_like(off)
+    entries = blank(len(counts) + (WIDEST - 1) * n_wide, np.uint16)
     pack_runs(off, counts, new_off, entries)
     return new_off, entries
 
