@@ -163,6 +163,7 @@ def scan_results(path: Path, truth: Truth, policy: Policy = STRICT) -> Detection
         box_format="xywh",
         origin=join.Origin(shown(path), str),
         policy=policy,
+        checked=True,
     )
 
 

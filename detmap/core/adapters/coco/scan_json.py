@@ -8,6 +8,7 @@ begins. The file is not memory-mapped, so truncation by others is safe.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from detmap.core.adapters.coco import number_lists
 from detmap.core.adapters.coco.scan_columns import Columns, GrowingColumns, Piece
 from detmap.core.base import memory, open_files
-from detmap.core.base.parallel import map_ordered
+from detmap.core.base.parallel import Workers, map_ordered
 
 LEAST_SIZE = 1 << 10  # smaller files are not worth it
 HELD = 1 << 20  # bytes of a file that is read at once
@@ -185,8 +186,8 @@ def scan_instances(
     Parameters
     ----------
     path : a JSON file, or an open one
-    decode : for ``images`` and ``categories``, called with the text of the list; returns the
-        look-up of its ids
+    decode : for ``images`` and ``categories``, called with the text of the list, beside the scan
+        of the annotations; returns the look-up of its ids
     shape : "segmentation" or "keypoints", which all annotations must have
     """
     from detmap.kernels.scanning import json_scan as scan
@@ -195,10 +196,10 @@ def scan_instances(
     wanted |= scan.IGNORE | (key(shape) | scan.ATTRIBUTES if shape else 0)
     wanted |= scan.NUM_KEYPOINTS * (shape == "keypoints")
     required = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX
-    located: dict[str, Locate] = {}
+    located: dict[str, Callable[[], Locate]] = {}
     columns: Columns | None = None
     try:
-        with opened(path) as file:
+        with opened(path) as file, Workers(file.size // USUAL_RECORD) as workers:
             at, byte = file.byte(0)
             if byte != ord("{"):
                 return None
@@ -220,14 +221,15 @@ def scan_instances(
                 else:
                     end = file.value_end(at)
                     if name in decode:
-                        located[name] = decode[name](file.read(at, end - at).tobytes())
+                        text = file.read(at, end - at).tobytes()
+                        located[name] = workers.start(partial(decode[name], text))
                     at = end
                 at, separator = file.byte(at)
             if file.byte(at + 1)[1] != -1 or len(located) < 2 or columns is None:
                 return None
             columns = columns._replace(
-                image=located["images"](columns.image),
-                category=located["categories"](columns.category),
+                image=located["images"]()(columns.image),
+                category=located["categories"]()(columns.category),
             )
             if not (columns.seen & required == required).all() or not _all_known(columns):
                 return None

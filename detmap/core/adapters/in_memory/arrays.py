@@ -1,6 +1,7 @@
 """Creates tables from arrays in memory."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def truth_from_arrays(
         arguments.ids(f"{where}: image_id", image_id),
         arguments.ids(f"{where}: category_id", category_id),
     )
-    sizes = box_conventions.unknown_sizes(len(image_ids))
+    sizes = partial(box_conventions.unknown_sizes, len(image_ids))
     xywh, form = _boxes(where, boxes, len(image_ids), box_format, sizes)
     known = np.unique(image_ids if images is None else arguments.ids(f"{where}: images", images))
     classes = _classes(where, category_ids, _category_names(where, categories))
@@ -219,7 +220,7 @@ def detections_from_arrays(
         return f"{where}: image_id[{i}]"
 
     image, notes = join.images_named(truth, image_ids, place, where, key="id")
-    sizes = box_conventions.sizes_of(truth, image)
+    sizes = partial(box_conventions.sizes_of, truth, image)
     xywh, form = _boxes(where, boxes, len(image_ids), box_format, sizes)
     origin = join.Origin(
         where, place, image_ids, category_ids, lambda i: f"{where}: category_id[{i}]"
@@ -234,6 +235,7 @@ def detections_from_arrays(
         origin=origin,
         policy=told,
         notes=(*notes, *(join.unscored(len(xywh), where) if score is None else ())),
+        checked=box_format in (None, "xywh"),  # `_copied` has seen each
     )
 
 
@@ -284,9 +286,9 @@ def _boxes(
     boxes: ArrayLike,
     n_rows: int,
     box_format: str | None,
-    sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
+    sizes: Callable[[], tuple[NDArray[np.float64], NDArray[np.float64]]],
 ) -> tuple[NDArray[np.float64], BoxFormat]:
-    """(n, 4) table boxes and their format; `sizes` are widths and heights of the rows' images."""
+    """(n, 4) table boxes and their format; `sizes` finds widths and heights of the rows' images."""
     form = "xywh" if box_format is None else box_conventions.require(box_format)
     array = arguments.numbers(f"{where}: boxes", boxes, flags=False)
     if array.size == 0:
@@ -301,7 +303,7 @@ def _boxes(
         raise DataError(f"{where}: boxes", f"{n_rows} rows", f"evaluate at most {MAX_ROWS} at once")
     if form != "xywh":
         return box_conventions.table_boxes(
-            array, form, sizes=sizes, place=f"{where}: boxes[{{}}]".format
+            array, form, sizes=sizes(), place=f"{where}: boxes[{{}}]".format
         )
     return _copied(where, array), "xywh"
 

@@ -13,6 +13,7 @@ Only the `Policy` decides whether unknown images and classes are an error or dro
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,13 +24,16 @@ from detmap.core.adapters.coded_names import coded
 from detmap.core.adapters.joining import unknown_policy
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.base.flat_rows import first_true
+from detmap.core.base.immutable import vouched
 from detmap.core.base.open_files import shown
 from detmap.core.base.parallel import map_chunks
 from detmap.core.base.sums import add_integers
 from detmap.core.tables import MAX_PIXEL as MAX_PIXEL
 from detmap.core.tables import (
+    MAX_ROWS,
     BoxFormat,
     Categories,
+    Columns,
     Detections,
     Images,
     Note,
@@ -100,6 +104,7 @@ def joined(
     attributes: Mapping[str, NDArray[np.float64]] | None = None,
     shapes: Shapes | None = None,
     in_pixels: bool = True,
+    checked: bool = False,
 ) -> Detections:
     """Creates detections from positions in the ground truth, -1 for unknown images and classes.
 
@@ -110,11 +115,13 @@ def joined(
     attributes : see `detmap.core.tables.Detections`
     shapes : of the rows, if they have more than boxes
     in_pixels : whether the boxes are in the pixels of their image
+    checked : whether the reader vouches for the columns: finite numbers of reasonable size, no
+        negative side
 
     Raises `DataError` for unknown images or classes and negative sizes. Notes count reversed
         corners.
     """
-    if box_format == "xywh":
+    if box_format == "xywh" and not checked:
         _require_sides(boxes, origin)
     notes += _doubtful_names(truth, image, origin)
     label = policy.known_by_new_name(truth, label, origin.classes)
@@ -141,17 +148,18 @@ def joined(
     if box_format == "voc" and (count := int(reversed_boxes(boxes, box_format).sum())):
         text = "boxes have reversed corners: they overlap nothing, as in the devkit"
         notes += (Note("box-reversed", text, count, origin.source),)
-    return Detections(
-        images,
-        categories,
-        image,
-        label,
-        boxes,
-        score,
+    make = partial(vouched, Detections) if checked and len(boxes) <= MAX_ROWS else Detections
+    return make(
+        images=images,
+        categories=categories,
+        image=image,
+        label=label,
+        boxes=boxes,
+        score=score,
         box_format=box_format,
         source=origin.source,
         notes=notes,
-        attributes=attributes,
+        attributes=Columns(attributes),
         shapes=shapes,
     )
 
