@@ -223,6 +223,30 @@ def test_all_or_nothing_of_a_single_class_has_the_exact_interval() -> None:
         assert (one.low, one.high, one.why_not) == (*bounds, "")
 
 
+@pytest.mark.parametrize(
+    ("value", "alone", "n_thresholds", "printed"),
+    [
+        (0.975, 50, 1, False),
+        (0.95, 50, 1, True),  # five steps of 1 / 101 from 1
+        (0.975, 50, 10, True),  # a step of a mean over thresholds is smaller
+        (0.99, 50, 10, False),
+        (0.975, 0, 1, True),  # not a single class
+        (1.0, 50, 1, True),  # the exact interval
+    ],
+)
+def test_a_nearly_perfect_class_by_points_of_recall_has_no_interval(
+    value: float, alone: int, n_thresholds: int, printed: bool
+) -> None:
+    rule = rule_of_ap(1, 1 / (101 * math.sqrt(12 * n_thresholds)))._replace(alone=alone)
+    made = estimates(lambda some: value + (1 - value) * (VALUES[some].mean() - 0.5), rule=rule)
+    made = replace(made, value=np.array([value]))
+    (one,) = made.intervals(0.95)
+    assert ("moves in steps" in one.why_not) == (not printed)
+    assert (one.low == one.low) == printed
+    (apart,) = made.differences(replace(made, parts=made.parts[::-1].copy()))
+    assert apart.why_not == ""
+
+
 def test_a_single_class_has_the_quantile_of_its_units() -> None:
     wide, narrow = (
         estimates(squared(VALUES), 100, rule=AP._replace(alone=m)).intervals(0.95)[0]

@@ -108,11 +108,11 @@ def test_the_command_prints_what_the_call_gives() -> None:
     assert set(content["intervals"]["mAP"]) == keys
     for row in content["per_class"]:
         assert row["intervals"]["AP"] == expected.per_class[row["name"]]["AP"].to_dict()
-    assert content["signature"].endswith("|ci:jackknife.6|B=57|seed=7")
+    assert content["signature"].endswith("|ci:jackknife.7|B=57|seed=7")
     text = run("eval", "--ci", SHAPES, CONTOURS, "--per-class", "--ties")
     assert "95 % CI" in " ".join(text.out.split())
     assert "not training variance" in " ".join(text.out.split())
-    assert "ci:jackknife.6|B=57|seed=0" in text.out
+    assert "ci:jackknife.7|B=57|seed=0" in text.out
     assert "SD" in text.out
     same = run("eval", SHAPES, CONTOURS, "--ci=jackknife", "--seed=7", "--format=json")
     assert same.out == told.out

@@ -29,7 +29,13 @@ from detmap.core.base.immutable import Value
 from detmap.core.output.cell_text import or_none
 from detmap.core.statistics.formulas.logit_interval import edge_interval, logit_interval
 from detmap.core.statistics.formulas.quantiles import normal, student, two_sided_student
-from detmap.core.statistics.refusals import LEAST_OF_TEST, ROUNDING, WIDEST, reason
+from detmap.core.statistics.refusals import (
+    LEAST_OF_TEST,
+    LEAST_STEPS,
+    ROUNDING,
+    WIDEST,
+    reason,
+)
 from detmap.core.statistics.subsets import Subsets
 
 Floats = NDArray[np.float64]
@@ -253,6 +259,9 @@ class Estimates:
         if m and not self.is_difference and min(one.value, 1 - one.value) <= ROUNDING:
             edge = ((1 - one.level) / 2) ** (1 / m)
             return (edge, 1.0, "") if one.value > 0.5 else (0.0, 1 - edge, "")
+        step = self.rules[k].step * math.sqrt(12)
+        if m and not self.is_difference and 1 - one.value < LEAST_STEPS * step:
+            return *nothing, reason("steps", units, step=step)
         if not one.se > ROUNDING * max(1.0, abs(one.value)):
             return *nothing, reason("no spread", units)
         q = self.quantile((1 + one.level) / 2, m)

@@ -21,7 +21,7 @@ from detmap.core.statistics.subsets import EVALUATIONS, Subsets, subsets
 from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
 
-METHOD, VERSION = "jackknife", 6
+METHOD, VERSION = "jackknife", 7
 HEADER = ("value", "SE", "low", "high", "bias")
 OUTSIDE = "+"
 
