@@ -29,13 +29,7 @@ from detmap.core.base.immutable import Value
 from detmap.core.output.cell_text import or_none
 from detmap.core.statistics.formulas.logit_interval import edge_interval, logit_interval
 from detmap.core.statistics.formulas.quantiles import normal, student, two_sided_student
-from detmap.core.statistics.refusals import (
-    LEAST_OF_TEST,
-    LEAST_STEPS,
-    ROUNDING,
-    WIDEST,
-    reason,
-)
+from detmap.core.statistics.refusals import LEAST_OF_TEST, LEAST_STEPS, ROUNDING, WIDEST, reason
 from detmap.core.statistics.subsets import Subsets
 
 Floats = NDArray[np.float64]

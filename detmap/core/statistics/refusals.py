@@ -32,7 +32,7 @@ REASONS = {
     "of the mean; more {noun} would help, or the mean of a group of classes that are on more",
     "points": "a single class by a rule of few recall points: coverage is too low; the all-point "
     "rule has intervals: {option}=all_points",
-    "steps": "a nearly perfect class: its AP moves in steps of {step:.3f}, as the points of recall, "
+    "steps": "a nearly perfect class: AP moves in steps of {step:.3f}, as the points of recall, "
     "and few are left to 1: coverage is unknown; the all-point rule has intervals",
     "search": "the score of the best F1 differs between samples, and precision and recall with it: "
     "coverage is too low; F1 has an interval, and precision and recall at a given score",
