@@ -117,9 +117,10 @@ def test_half_of_a_bias_is_subtracted_and_all_of_it_is_error() -> None:
     assert one.low < one.value - one.bias < one.value < one.high
 
 
-def test_the_share_of_an_unknown_bias_is_larger_for_few_classes() -> None:
+def test_errors_are_larger_for_few_classes() -> None:
     assert rule_of_ap(1).of_bias == pytest.approx(math.sqrt(1.01))
     assert rule_of_ap(80).of_bias == pytest.approx(0.15, abs=1e-3)
+    assert [rule_of_ap(k).wider for k in (1, 20, 80)] == pytest.approx([1.12, 1.12, 1.03])
     many = estimates(squared(VALUES), 100, rule_of_ap(80))
     ratio = estimates(squared(VALUES), 100, Rule())
     assert (ratio.rules[0].wider, ratio.rules[0].rate) == (1.08, 1.0)

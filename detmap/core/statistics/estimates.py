@@ -35,6 +35,7 @@ from detmap.core.statistics.subsets import Subsets
 Floats = NDArray[np.float64]
 RATE_OF_AP, RATE_OF_RATIO = 2 / 3, 1.0  # the bias falls by 2^rate if the images double
 WIDER, WIDER_RATIO = 1.12, 1.08  # a number minus its bias varies more than the number
+FEW_CLASSES = 20  # with more, AP varies less beyond its standard error
 OF_BIAS = 0.15  # share of the bias of a ratio that is not known
 OF_AP, OF_ONE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes; of one of many
 OF_HALVES = 0.4  # weight of the variance of halves: 16 degrees of freedom beside 24 of the parts
@@ -75,7 +76,8 @@ class Rule(NamedTuple):
 
 def rule_of_ap(n_classes: int, step: float = 0.0) -> Rule:
     """The rule of a mean of AP over so many classes."""
-    return Rule(RATE_OF_AP, WIDER, math.hypot(OF_AP, 1 / math.sqrt(max(1, n_classes))), step)
+    wider = 1 + (WIDER - 1) * min(1.0, FEW_CLASSES / max(1, n_classes))
+    return Rule(RATE_OF_AP, wider, math.hypot(OF_AP, 1 / math.sqrt(max(1, n_classes))), step)
 
 
 def rule_of_one(step: float = 0.0) -> Rule:
