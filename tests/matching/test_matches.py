@@ -13,6 +13,7 @@ import detmap
 from detmap.core.base.resources import folder
 from detmap.core.matching.engine import match
 from detmap.core.matching.matches import Matches
+from detmap.core.matching.part import Part
 from detmap.core.protocol import load
 from detmap.core.tables.notes import summed
 from detmap.errors import DataError, MergeError
@@ -184,6 +185,24 @@ def test_numbers_and_strings_as_ids_do_not_mix(whole: Matches) -> None:
 def test_select_of_an_unknown_image_is_refused(whole: Matches) -> None:
     with pytest.raises(DataError, match="123456"):
         whole.select([123456])
+
+
+@pytest.mark.parametrize("zeros", [(), ("position",)])
+def test_a_part_is_the_match_of_its_images(zeros: tuple[str, ...]) -> None:
+    """Columns are taken when they are read, in any order, also those of zeros alone."""
+    tables = read_coco(*draw_coco(np.random.default_rng(8), n_images=6, n_classes=3))
+    whole = match(*tables, load("coco-bbox"))
+    for name in zeros:
+        whole = dataclasses.replace(whole, **{name: np.zeros_like(getattr(whole, name))})
+    places = np.array([1, 2, 5])
+    alone = match(*(each.select_images(places) for each in tables), load("coco-bbox"))
+    part = Part(whole, np.isin(np.arange(6), places))
+    assert len(part) == len(alone) > 0
+    assert_same(part, alone, but=("position", "notes"))
+    assert_same(whole.select(whole.image_ids[places]), part)
+    assert part.position.any() == (not zeros)
+    with pytest.raises(AttributeError, match="size"):
+        part.size  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_position_leads_back_to_the_record() -> None:

@@ -47,6 +47,13 @@ def count_per_class(
     return total.astype(kind, copy=False)
 
 
+def n_rows(matches: Matches, weight: NDArray[np.float64] | None = None) -> NDArray[Any]:
+    """(K,) detections of the class, or their weight."""
+    if weight is None:  # their images are not needed
+        return sizes(matches.off)
+    return count_per_class(matches.image, matches.off, weight)
+
+
 def n_images(matches: Matches, weight: NDArray[np.float64] | None = None) -> NDArray[Any]:
     """(K,) images with an object of the class, or their weight."""
     return count_per_class(matches.obj_image, matches.obj_off, weight, first_of_image(matches))

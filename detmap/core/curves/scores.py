@@ -282,7 +282,7 @@ def _make_scores(
         n_objects,
         n_tp,
         n_fp,
-        counts.count_per_class(matches.image, matches.off, weight) - n_tp - n_fp,
+        counts.n_rows(matches, weight) - n_tp - n_fp,
         counts.n_images(matches, weight),
         every_rank.pooled(matches, ap, positives, weight) if ap.pool == "all" else None,
         score_threshold.points(matches, positives, judged, weight),

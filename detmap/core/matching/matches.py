@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.base import arguments
-from detmap.core.base.immutable import Immutable, vouched
+from detmap.core.base.immutable import Immutable
 from detmap.core.base.reprs import outlined
 from detmap.core.matching import matches_checks
 from detmap.core.matching.matches_checks import word_of
@@ -25,7 +25,7 @@ from detmap.core.tables import Categories, Note
 from detmap.core.tables.digests import data_digest, fold_table
 from detmap.core.tables.grouping import group, labels, reordered, rows_of
 from detmap.core.tables.notes import distinct as distinct
-from detmap.core.tables.notes import fixes, keep_for_part, merged, n_dropped
+from detmap.core.tables.notes import fixes, merged, n_dropped
 from detmap.errors import DataError, MergeError, counted, few
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Matches(Immutable):
         matches_checks.check(self)
 
     def __len__(self) -> int:
-        return len(self.score)
+        return int(self.off[-1])
 
     def n_objects(self) -> NDArray[np.int64]:
         """(K, A) counted objects."""
@@ -267,26 +267,9 @@ class Matches(Immutable):
 
     def select_where(self, keep: NDArray[np.bool_]) -> Matches:
         """Returns the part on the images where (I,) `keep` is true."""
-        moved = (np.cumsum(keep) - 1).astype(np.int32)
-        rows, obj_rows = (np.flatnonzero(keep[of]) for of in (self.image, self.obj_image))
-        columns = ("rank", "position", "score", "tp", "ignored")
-        return vouched(  # a part of rows that were checked
-            Matches,
-            protocol=self.protocol,
-            categories=self.categories,
-            image_ids=self.image_ids[keep],
-            digest=self.digest[keep],
-            beyond=self.beyond[keep],
-            unjudged=self.unjudged[keep],
-            notes=keep_for_part(self.notes, self.image_ids, self.digest),
-            off=np.searchsorted(rows, self.off),
-            image=reordered(moved, reordered(self.image, rows)),
-            **{name: reordered(getattr(self, name), rows) for name in columns},
-            obj_off=np.searchsorted(obj_rows, self.obj_off),
-            obj_image=moved[self.obj_image[obj_rows]],
-            counted=self.counted[obj_rows],
-            taken=None if self.taken is None else self.taken.take(rows),
-        )
+        from detmap.core.matching.part import part_of
+
+        return part_of(self, keep)
 
     def select_classes(self, classes: ArrayLike) -> Matches:
         """Returns the part on some classes, given by ascending position; it keeps all images.

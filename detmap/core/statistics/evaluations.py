@@ -19,6 +19,7 @@ from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
 from detmap.core.curves.scores import Scores
 from detmap.core.matching.matches import Matches
+from detmap.core.matching.part import Part
 from detmap.core.protocol import AveragePrecision, Protocol
 from detmap.core.protocol.metric_rows import POINT, MetricRow
 from detmap.core.statistics import refusals
@@ -82,7 +83,7 @@ def evaluate_matches(
         return np.concatenate([means, *cells])
 
     def evaluate(keep: NDArray[np.bool_]) -> Floats:
-        return numbers(curves.scores(bare.select_where(keep), smooth, threads=1), shown)
+        return numbers(curves.scores(Part(bare, keep), smooth, threads=1), shown)
 
     value = numbers(scores, protocol)
     by_area = smooth is not protocol.ap
