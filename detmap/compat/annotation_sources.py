@@ -179,6 +179,7 @@ class Results:
     text : of the file; None if the rows hold everything
     keys : of a record, in their order
     shape : the iouType of records without boxes; "" if they have boxes
+    scalars : whether numbers are NumPy's, as pycocotools takes them from an array
     """
 
     def __init__(
@@ -188,9 +189,10 @@ class Results:
         text: bytes | None = None,
         keys: Sequence[str] = ("image_id", "bbox", "score", "category_id"),
         shape: str = "",
+        scalars: bool = False,
     ) -> None:
         self.head, self.rows, self.text, self.keys = head, rows, text, keys
-        self.shape = shape
+        self.shape, self.scalars = shape, scalars
 
     def shaped(self, kind: str) -> Rows | None:
         """As `Instances.shaped`."""
@@ -242,8 +244,8 @@ class Results:
         )
         columns = {
             "image_id": image_ids.tolist(),
-            "bbox": rows.boxes.tolist(),
-            "score": rows.score.tolist(),
+            "bbox": [*map(list, rows.boxes)] if self.scalars else rows.boxes.tolist(),
+            "score": [*rows.score] if self.scalars else rows.score.tolist(),
             "category_id": category_ids.tolist(),
         }
         each = zip(*(columns[key] for key in self.keys), strict=True)
@@ -431,7 +433,8 @@ def results_of_array(
         return None
     if (image < 0).any():
         return None
-    return Results(head, _detections(known, image, category, boxes, table[:, 5].copy()))
+    rows = _detections(known, image, category, boxes, table[:, 5].copy())
+    return Results(head, rows, scalars=True)
 
 
 def _detections(
