@@ -33,8 +33,15 @@ def add(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_intervals(command: argparse.ArgumentParser, *, per_class: bool = False) -> None:
-    """--ci, --level, --seed and --groups; `per_class`: the command has the option --per-class."""
+NAMES = "id, file name or stem"
+
+
+def add_intervals(
+    command: argparse.ArgumentParser, *, per_class: bool = False, names: str = NAMES
+) -> None:
+    """--ci, --level, --seed and --groups; `per_class`: the command has the option --per-class;
+    `names` of images in a file of groups.
+    """
     command.add_argument(
         "--ci",
         nargs="?",
@@ -50,10 +57,10 @@ def add_intervals(command: argparse.ArgumentParser, *, per_class: bool = False) 
         metavar="P",
         help="Set the confidence level (default: 0.95).",
     )
-    add_sampling(command)
+    add_sampling(command, names)
 
 
-def add_sampling(command: argparse.ArgumentParser) -> None:
+def add_sampling(command: argparse.ArgumentParser, names: str = NAMES) -> None:
     """--seed and --groups."""
     command.add_argument(
         "--seed", type=options.whole, metavar="S", help="Set the random seed (default: 0)."
@@ -63,7 +70,7 @@ def add_sampling(command: argparse.ArgumentParser) -> None:
         type=options.path,
         metavar="FILE",
         help="Resample image groups (for example, frames of one video) listed in a CSV file "
-        "image,group; images by id, file name or stem.",
+        f"image,group; images by {names}.",
     )
 
 

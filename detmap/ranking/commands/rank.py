@@ -67,7 +67,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="T",
         help="Report TP, FP, TN, FN and rates at score threshold T.",
     )
-    uncertainty_tables.add_intervals(command)
+    uncertainty_tables.add_intervals(command, names="id")
     result_views.add_plot(command, "the PR and ROC curves")
     options.add_threads(command)
     shown = ("metrics", "classes", "counts", "intervals", "class-intervals")
