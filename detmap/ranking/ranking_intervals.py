@@ -100,8 +100,11 @@ def _rules(whole: RankingResult, columns: Sequence[str], units: Units) -> Iterat
         rule = _one_rule(ap, kind).refused(few * (kind == "AP")) if average == "micro" else Rule()
         yield rule.refused(why)._replace(alone=m)
     for name in columns:
-        for m in _units_with(needed.get(name, (positive,)), units).tolist():
-            yield alone_rule(_one_rule(ap, name), m, units, few * (name == "AP"))
+        counts = _units_with(needed.get(name, (positive,)), units).tolist()
+        for m, row in zip(counts, whole.per_class, strict=True):
+            nearly = name == "best_f1" and 0 < (1 - row[name]) * m < refusals.LEAST_MISSED
+            why = refusals.reason("missed", units) if nearly else few * (name == "AP")
+            yield alone_rule(_one_rule(ap, name), m, units, why)
 
 
 def _mean_rule(

@@ -39,6 +39,13 @@ def with_positives(n: int, n_positive: int, others: int = 60) -> Classified:
     return ranking.from_arrays(positive, score, classes=["rare", "other"])
 
 
+def nearly_perfect(n_wrong: int) -> Classified:
+    """A class of which so many of 60 positives are below all negatives."""
+    positive, score = np.arange(200) < 60, np.linspace(1, 0.5, 200)
+    score[:n_wrong] = 0.1
+    return ranking.from_arrays(positive, score, classes=["a"])
+
+
 def same(a: Intervals, b: Intervals) -> bool:
     """Whether every bit is equal."""
     return (a.metrics, a.classes) == (b.metrics, b.classes)
@@ -169,6 +176,8 @@ ELEVEN = {"integrator": "eleven_point"}
         (with_positives(90, 0), {}, "rare/AP rare/AUC", "no objects or no detections"),
         (with_positives(90, 30), ELEVEN, "rare/AP other/AP", "--integrator=all_points"),
         (with_positives(90, 30), ELEVEN | MICRO, "AP", "--integrator=all_points"),
+        (nearly_perfect(2), {}, "a/best_f1", "few images decide"),
+        (nearly_perfect(1), {"integrator": "grid_envelope"}, "mAP a/AP", "moves in steps of 0.010"),
     ],
 )
 def test_what_is_refused(
@@ -193,6 +202,8 @@ def test_what_is_not_refused() -> None:
     assert not made.per_class["other"]["AP"].why_not
     few = ranking.evaluate(with_positives(90, 21)).intervals()
     assert not few.per_class["rare"]["AP"].why_not
+    many = ranking.evaluate(nearly_perfect(12), settings={"integrator": "grid_envelope"})
+    assert not any(many.intervals().per_class["a"][row].why_not for row in ("best_f1", "AP"))
     mean = ranking.evaluate(drawn(), settings={"integrator": "eleven_point"}).intervals()
     assert not mean.metrics["mAP"].why_not
 

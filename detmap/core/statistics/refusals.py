@@ -16,6 +16,7 @@ LEAST_OF_CLASS = 21  # with an object of a single class
 MOST_LACKING = 0.03  # largest share of a mean in classes that another sample would lack
 MOST_VARYING = 0.04  # largest standard deviation of that share
 LEAST_STEPS = 4  # of AP of a single class by evenly spaced points of recall, up to 1
+LEAST_MISSED = 5  # of units, by the best F1 of a single class
 LEAST_EVEN = 0.5  # of the objects on the units, under a detection limit; 1 / sqrt(n) is added
 WIDEST = 0.5  # of an interval: its scale is no longer straight
 MARK = "*"  # of a row without an interval
@@ -34,6 +35,8 @@ REASONS = {
     "rule has intervals: {option}=all_points",
     "steps": "a nearly perfect class: AP moves in steps of {step:.3f}, as the points of recall, "
     "and few are left to 1: coverage is unknown; the all-point rule has intervals",
+    "missed": "the best F1 of a nearly perfect class: few {noun} decide, and coverage is unknown; "
+    "more {noun} would help",
     "search": "the score of the best F1 differs between samples, and precision and recall with it: "
     "coverage is too low; F1 has an interval, and precision and recall at a given score",
     "deviations": "absolute deviations of bins with few detections: coverage is too low; ECE has "
