@@ -20,7 +20,7 @@ from detmap.core.protocol.metric_rows import NO_LIMIT, MetricRow
 from detmap.core.statistics.estimates import OF_ONE, Difference, Estimates, Interval
 from detmap.core.statistics.evaluations import evaluate_matches
 from detmap.core.statistics.formulas.multiple_comparisons import holm
-from detmap.core.statistics.refusals import LEAST_OF_CLASS, reason
+from detmap.core.statistics.refusals import LEAST_GAIN, LEAST_OF_CLASS, reason
 from detmap.core.statistics.sampling_units import Units, units
 from detmap.core.statistics.subsets import Subsets, subsets
 
@@ -183,9 +183,10 @@ def _gain(after: Estimates, before: Estimates, n_changed: int) -> Estimates:
     gain = after.minus(before)
     (rule,) = gain.rules
     rule = rule._replace(wider=WIDER_GAIN, of_bias=max(rule.of_bias, OF_ONE), step=0.0)
-    if n_changed < LEAST_OF_CLASS and not rule.why_not:
-        rule = rule._replace(why_not=reason("cases", gain.subsets.units, m=n_changed))
-    gain = replace(gain, rules=(rule,))
+    of = gain.subsets.units
+    few = reason("cases", of, m=n_changed) if n_changed < LEAST_OF_CLASS else ""
+    small = reason("gain", of) if abs(gain.value[0]) < LEAST_GAIN else ""
+    gain = replace(gain, rules=(rule.refused(few, small),))
     _, bias, error = gain.errors()
     return replace(gain, is_difference=bool(gain.value[0] - bias[0] <= error[0]))
 

@@ -17,6 +17,7 @@ MOST_LACKING = 0.03  # largest share of a mean in classes that another sample wo
 MOST_VARYING = 0.04  # largest standard deviation of that share
 LEAST_STEPS = 4  # of AP of a single class by evenly spaced points of recall, up to 1
 LEAST_MISSED = 5  # of units, by the best F1 of a single class
+LEAST_GAIN = 0.002  # of AP by fixing a kind of error
 LEAST_EVEN = 0.5  # of the objects on the units, under a detection limit; 1 / sqrt(n) is added
 WIDEST = 0.5  # of an interval: its scale is no longer straight
 MARK = "*"  # of a row without an interval
@@ -37,6 +38,7 @@ REASONS = {
     "and few are left to 1: coverage is unknown; the all-point rule has intervals",
     "missed": "the best F1 of a nearly perfect class: few {noun} decide, and coverage is unknown; "
     "more {noun} would help",
+    "gain": "a gain below {least_gain:g} points: coverage is unknown",
     "search": "the score of the best F1 differs between samples, and precision and recall with it: "
     "coverage is too low; F1 has an interval, and precision and recall at a given score",
     "deviations": "absolute deviations of bins with few detections: coverage is too low; ECE has "
@@ -55,7 +57,8 @@ def reason(key: str, units: Units, **numbers: Any) -> str:
     interpolation.
     """
     on = units.counted(int(numbers.get("m", 0)))
-    return REASONS[key].format(noun=units.noun, on=on, least=LEAST_OF_CLASS, **numbers)
+    numbers |= {"least": LEAST_OF_CLASS, "least_gain": 100 * LEAST_GAIN}
+    return REASONS[key].format(noun=units.noun, on=on, **numbers)
 
 
 def refuse_class(m: int, units: Units, key: str = "class") -> str:

@@ -81,8 +81,13 @@ def test_the_gain_of_few_cases_has_no_interval() -> None:
     many = subsets(units(np.arange(60)), 0)
     half = np.array([0.5])
     before = Estimates(half, half, np.full((57, 1), 0.5), many, (Rule(),))
-    after = replace(before, parts=before.parts + np.linspace(0, 0.01, 57)[:, None])
-    for n, why in ((20, "cases on 20 images"), (21, "")):
+    parts = before.parts + np.linspace(0, 0.01, 57)[:, None]
+    for n, gain, why in (
+        (20, 0.003, "cases on 20 images"),
+        (21, 0.001, "a gain below 0.2 points"),
+        (21, 0.003, ""),
+    ):
+        after = replace(before, value=half + gain, whole=half + gain, parts=parts)
         (one,) = diagnosis_intervals._gain(after, before, n).intervals(0.95)
         assert one.why_not.startswith(why)
         assert bool(one.why_not) == bool(why)
