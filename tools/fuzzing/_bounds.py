@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from detmap.errors import DetmapError
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import scratch
 
 SECONDS = 20.0
 MEGABYTES = 500

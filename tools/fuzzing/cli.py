@@ -16,7 +16,7 @@ from pathlib import Path
 
 from detmap.cli import main
 from tests.support import builders as make
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import scratch
 
 FINE, WRONG, UNKNOWN = "fine", "wrong", "unknown"
 COUNTS = dict.fromkeys(("exit 0", "exit 1", "exit 2", "as a process"), 0)

@@ -26,7 +26,7 @@ from detmap.core.statistics.sampling_units import groups_of
 from detmap.core.tables import Categories, Images, Truth, selection
 from detmap.core.tables.join_keys import Earlier
 from detmap.errors import DetmapError
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import scratch
 
 COUNTS = {"compared": 0, "read": 0, "refused": 0}
 IMAGES = ("image", "image_id", "file_name", "image_name", "img")

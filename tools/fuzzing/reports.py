@@ -10,7 +10,7 @@ import re
 from detmap.core.base import parallel
 from detmap.core.statistics import subsets
 from tests.support.running import run
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import scratch
 
 NAMES = [
     "cat",
