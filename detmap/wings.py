@@ -5,8 +5,8 @@ not installed have no effect:
 
 - public names: `_HOMES` in `detmap/__init__.py`
 - commands: `ALL_COMMANDS` in `detmap.cli.dispatch`
-- formats: `TABLES` in `detmap.core.adapters.formats`; exports that no reader takes: `EXPORTS` in
-  `detmap.core.adapters.recognition`
+- formats: `CORE` and `TABLES` in `detmap.core.adapters.formats`; exports that no reader takes:
+  `EXPORTS` in `detmap.core.adapters.recognition`
 - rules and metrics of benchmarks: `RULES` and `EXTRA` in `detmap.core.protocol.benchmark_rules`
 - steps of the warm-up: `STEPS` in `detmap.warmup`
 - functions that the core calls during an evaluation: `HOOKS`
