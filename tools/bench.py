@@ -4,7 +4,7 @@
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 lvis --runs 3 --readme  # the tables of docs/performance.md
-    python tools/bench.py small linear batches voc ranking lvis
+    python tools/bench.py small linear batches voc lvis
 
 | job of a workload | |
 |---|---|
@@ -21,7 +21,6 @@
 | linear | 1, 2, 4 and 8 million detections with W1's statistics, beside the peers |
 | small | two files of 236 kB, 50 calls in a process |
 | voc | detmap: VOC 2007 test, XML and text to mAP |
-| ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | batches | W1 in 313 batches of 16: the peers that stream, and torchmetrics' backends |
 | lvis | 5,000 images, 1,203 classes, 300 boxes an image, beside the peers that evaluate LVIS |
 
@@ -192,28 +191,6 @@ def voc_job(bench: Bench) -> Iterator[Line]:
     yield Line("VOC", "VOC 2007", "voc", tasks, {"call": "XML and text to mAP, second call"})
 
 
-def ranking_job(bench: Bench) -> Iterator[Line]:
-    one, many = [1_000_000], [100_000, 80]
-    for shape, dtype, digits in (
-        (one, "float64", 0),
-        (one, "float32", 0),
-        (one, "float64", 3),
-        (many, "float64", 0),
-        (many, "float32", 0),
-    ):
-        size = " x ".join(f"{n:,}" for n in shape)
-        data = f"{size} {dtype}{', ties' if digits else ''}"
-        for metric in ("AP", "AUC", "PR curve", "ROC curve"):
-            task = {"job": "ranking", "calls": 2, "shape": shape, "dtype": dtype}
-            task |= {"digits": digits, "metric": metric}
-            tasks = {
-                "scikit-learn": {**task, "tool": "scikit-learn"},
-                "detmap": {**task, "tool": "detmap"},
-                "detmap, 1 thread": {**task, "tool": "detmap", "threads": 1},
-            }
-            yield Line("Image-level classifiers", data, metric, tasks, {"call": metric}, 1e-12)
-
-
 def batches_job(bench: Bench) -> Iterator[Line]:
     """W1 in 313 batches of 16: the streaming evaluators, and torchmetrics if it is installed."""
     task = {**bench.workload("W1"), "job": "batches", "calls": 313, "threads": 1}
@@ -261,7 +238,6 @@ EXTRA = ("segm", "keypoints")  # jobs of a workload that are done where --only n
 OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "linear": linear_job,
     "voc": voc_job,
-    "ranking": ranking_job,
     "small": small_job,
     "batches": batches_job,
     "lvis": lvis_job,
@@ -452,7 +428,7 @@ class Bench:
         return [*said, *dict.fromkeys(failed)]
 
 
-RIVALS = {peer.name for peer in PEERS if not peer.is_own} | {"scikit-learn", "lvis-api"}
+RIVALS = {peer.name for peer in PEERS if not peer.is_own} | {"lvis-api"}
 
 
 def cell(value: float | None, key: str, best: float | None, runs: list[float]) -> str:

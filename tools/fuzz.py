@@ -1,8 +1,8 @@
 """Fuzz detmap: drawn cases of a target, each run where a crash or a hang can be counted.
 
-    python tools/fuzz.py lvis --cases 5000            # one target
+    python tools/fuzz.py coco --cases 5000            # one target
     python tools/fuzz.py all --cases 20000 --seed 7   # every module of tools/fuzzing
-    python tools/fuzz.py lvis --seed 4711 --cases 1   # one case again
+    python tools/fuzz.py coco --seed 4711 --cases 1   # one case again
 
 A target is a module with ``case(seed: int) -> str | None``: None where all is well, else what is
 wrong. It may have ``prepare()``, called before the first case without a time limit, and

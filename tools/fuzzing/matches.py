@@ -15,6 +15,7 @@ import numpy as np
 import detmap
 from detmap.errors import DetmapError
 from tools.fuzzing._files import scratch
+from tools.fuzzing.tables import tables
 
 Arrays = dict[str, Any]
 COUNTS = {"accepted": 0, "refused": 0}
@@ -29,7 +30,9 @@ def case(seed: int) -> str | None:
     """What is wrong with one forged file."""
     rng = np.random.default_rng(seed)
     path = scratch("forged.npz")
-    draw(rng).save(path, **({"images_of_truth": 9} if rng.random() < 0.5 else {}))
+    rules = detmap.load_protocol(("coco-bbox", "voc2012")[rng.integers(2)])
+    whole = detmap.match(*tables(rng), rules, threads=1)
+    whole.save(path, **({"images_of_truth": 9} if rng.random() < 0.5 else {}))
     original = path.read_bytes()
     forged = (damage, damage_arrays, damage_header, damage_members)[rng.integers(4)](rng, original)
     path.write_bytes(forged)
@@ -51,29 +54,6 @@ def case(seed: int) -> str | None:
     repr(result), str(result), result.to_dict()
     same = (np.array_equal(getattr(loaded, name), arrays[name]) for name in KEPT)
     return None if all(same) else "an array is not what the file says"
-
-
-def draw(rng: np.random.Generator) -> detmap.Matches:
-    """Matches of a few random boxes."""
-    n_images, n_classes = int(rng.integers(1, 5)), int(rng.integers(1, 4))
-    ids = np.sort(rng.choice(50, n_images, replace=False))
-    names: Any = ids if rng.random() < 0.7 else np.array([f"im{i:02}" for i in ids])
-
-    def rows(n: int) -> tuple[Any, Any, Any]:
-        boxes = np.hstack([rng.integers(0, 8, (n, 2)), rng.integers(1, 9, (n, 2))]).astype(float)
-        return names[rng.integers(0, n_images, n)], rng.integers(0, n_classes, n), boxes
-
-    truth = detmap.truth_from_arrays(
-        *rows(n := int(rng.integers(0, 7))),
-        crowd=rng.random(n) < 0.2,
-        images=names,
-        categories={k: f"c{k}" for k in range(n_classes)},
-    )
-    n = int(rng.integers(0, 12))
-    score = rng.integers(0, 5, n) / 4
-    found = detmap.detections_from_arrays(truth, *rows(n), score)
-    protocol = ("coco-bbox", "voc2012")[rng.integers(2)]
-    return detmap.match(truth, found, detmap.load_protocol(protocol), threads=1)
 
 
 # --- damage ---------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def case(seed: int) -> str | None:
     result_pieces.PIECE = json_lines.PIECE = int(rng.integers(90, 300))
     truth = drawn_truth(rng)
     if rng.random() < FILES:
-        kinds: tuple[Callable[..., str | None], ...] = (tables, tables, numbers, coco, yolo, lists)
+        kinds: tuple[Callable[..., str | None], ...] = (tables, tables, coco, yolo, lists)
     else:
         kinds = (texts_of_a_column, numbers_of_a_column)
     return kinds[rng.integers(len(kinds))](rng, truth)
@@ -169,17 +169,6 @@ def tables(rng: np.random.Generator, truth: Truth) -> str | None:
 
 def read_form(form: Callable[..., Any], table: Any, truth: Truth, how: Any, rows: Any) -> Meaning:
     return meaning(form(table, truth, how), rows)
-
-
-def numbers(rng: np.random.Generator, truth: Truth) -> str | None:
-    """Columns of numbers as a frame."""
-    header = str(rng.choice(IMAGES)), str(rng.choice(CLASSES))
-    how = options(rng)
-    found = []
-    for rows in filter(None, versions(rng, (list(range(9)), list(range(7))))):
-        table = {name: np.array(cells) for name, cells in columns(rows, header).items()}
-        found.append(attempt(partial(read_form, by_frame, table, truth, how, rows)))
-    return compare(found)
 
 
 def texts_of_a_column(rng: np.random.Generator, truth: Truth) -> str | None:
