@@ -11,7 +11,7 @@ import pytest
 
 import detmap
 from detmap.benchmarks.sa_co.files import ANNOTATOR
-from detmap.benchmarks.shared.assignment import largest_sum
+from detmap.core.base.assignment import largest_sum
 from tests.benchmarks import goldens
 from tests.reference import own_rules
 from tests.support import builders as make

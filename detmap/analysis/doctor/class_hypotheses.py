@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from detmap.analysis.doctor.raw_rows import Key, Raw, are_numbers, class_places
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.trial import Sample
-from detmap.benchmarks.shared.assignment import assign_all
+from detmap.core.base.assignment import assign_all
 from detmap.core.tables import Categories, Truth
 from detmap.errors import few
 

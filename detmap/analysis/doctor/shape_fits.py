@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from detmap.analysis.doctor.explanation import ON, best_ious, is_wanted
 from detmap.analysis.doctor.raw_rows import Raw, best_objects, readable, table
 from detmap.analysis.doctor.trial import Sample, merged
-from detmap.benchmarks.shared.assignment import assign_all
+from detmap.core.base.assignment import assign_all
 from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
 from detmap.core.matching.engine import match

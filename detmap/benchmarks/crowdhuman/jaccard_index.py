@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.benchmarks.shared.assignment import largest_sum
 from detmap.benchmarks.shared.effort import Effort
 from detmap.benchmarks.shared.image_pairs import (
     Pairs,
@@ -22,6 +21,7 @@ from detmap.benchmarks.shared.image_pairs import (
     pairs_near,
     shared_areas,
 )
+from detmap.core.base.assignment import largest_sum
 from detmap.core.matching.scope import clipped
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Images, Truth

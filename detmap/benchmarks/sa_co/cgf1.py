@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.benchmarks.sa_co.files import ANNOTATOR, PARTIAL
-from detmap.benchmarks.shared.assignment import largest_sum
 from detmap.benchmarks.shared.benchmark_result import Numbers
 from detmap.benchmarks.shared.effort import Effort
 from detmap.benchmarks.shared.image_pairs import AT_ONCE, corners, named, overlaps, table_areas
+from detmap.core.base.assignment import largest_sum
 from detmap.core.base.sums import add_arrays
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Note, Truth
