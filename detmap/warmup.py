@@ -15,7 +15,7 @@ from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_
 from detmap.core.curves.scores import coco_arrays
 from detmap.core.matching.counting import count_boxes
 from detmap.core.matching.engine import match
-from detmap.core.overlaps import masks
+from detmap.core.overlaps import WING, masks
 from detmap.core.overlaps.keypoints import KeypointReader, Keypoints
 from detmap.core.protocol import integrators, load, names
 from detmap.core.protocol.benchmark_rules import EXTRA
@@ -65,7 +65,8 @@ def evaluate_next_to_no_shapes() -> None:
         "coco-keypoints": KeypointReader().from_numbers(points, str),
         "coco-segm": masks.read([{"size": [2, 2], "counts": "04"}] * 3, np.full((3, 2), 2.0), str),
     }
-    shapes["coco-boundary"] = shapes["coco-segm"]
+    if wings.is_installed(WING):
+        shapes["coco-boundary"] = shapes["coco-segm"]
     masks.read([[*polygons[0], *polygons[1]], *polygons[1:]], np.full((3, 2), 40.0), str)
     long_run = [{"size": [256, 256], "counts": [1 << 16]}]
     replace(masks.read(long_run, np.full((1, 2), 256.0), str))  # packs it, and checks it unpacked

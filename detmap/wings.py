@@ -1,12 +1,14 @@
 """Wings: packages that the core works without. The core names them only as text.
 
-A place is ``module:name``. Seven tables of the core have places of wings. Rows of a package that is
+A place is ``module:name``. Nine tables of the core have places of wings. Rows of a package that is
 not installed have no effect:
 
 - public names: `_HOMES` in `detmap/__init__.py`
 - commands: `ALL_COMMANDS` in `detmap.cli.dispatch`
-- formats: `TABLES` in `detmap.core.adapters.formats`; exports that no reader takes: `EXPORTS` in
-  `detmap.core.adapters.recognition`
+- formats: `CORE` and `TABLES` in `detmap.core.adapters.formats`; exports that no reader takes:
+  `EXPORTS` in `detmap.core.adapters.recognition`
+- overlaps: `KINDS` in `detmap.core.overlaps`; metrics with terms of their own: `METRICS` in
+  `detmap.core.protocol.metric_rows`
 - rules and metrics of benchmarks: `RULES` and `EXTRA` in `detmap.core.protocol.benchmark_rules`
 - steps of the warm-up: `STEPS` in `detmap.warmup`
 - functions that the core calls during an evaluation: `HOOKS`

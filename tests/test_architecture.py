@@ -14,6 +14,7 @@ from detmap import warmup, wings
 from detmap.cli import dispatch
 from detmap.core import protocol
 from detmap.core.adapters import formats
+from detmap.core.overlaps import KINDS
 from detmap.core.protocol.benchmark_rules import EXTRA, RULES
 from detmap.errors import DetmapError
 from tests.support.budgets import budget_table, code_lines
@@ -106,6 +107,7 @@ def test_the_tables_of_places_name_what_is_there() -> None:
         *wings.HOOKS.values(),
         *formats.TABLES,
         *(rule.place for rule in (*RULES.values(), *EXTRA.values())),
+        *(kind.producer_name for kind in KINDS if ":" in kind.producer_name),
         *(step for step in warmup.STEPS if "compat" not in step),  # needs pycocotools
     }
     assert all(callable(wings.load(place)) or place in formats.TABLES for place in places)

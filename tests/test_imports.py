@@ -56,12 +56,9 @@ ELSEWHERE = (
         f"detmap.core.overlaps.{name}"
         for name in ("dense_pairs", "keypoints", "masks", "mask_errors")
     ),
-    *(
-        f"detmap.core.overlaps.{name}"
-        for name in ("mask_reader", "polygon_iou", "polygons", "probiou")
-    ),
-    *(f"detmap.core.overlaps.{name}" for name in ("ragged_runs", "rotated_boxes", "rotated_pairs")),
-    "detmap.core.overlaps.shape_records",
+    *(f"detmap.core.overlaps.{name}" for name in ("mask_reader", "polygons")),
+    *(f"detmap.core.overlaps.{name}" for name in ("ragged_runs", "rotated_boxes")),
+    *("detmap.core.overlaps.shape_records", "detmap.benchmarks.overlaps"),
     *(
         "detmap.cli.commands.compare",
         "detmap.analysis.commands.diagnose",

@@ -4,7 +4,7 @@
     python tools/bench.py                                   # W1, every job of a workload
     python tools/bench.py W1 W2 --only files arrays --runs 7
     python tools/bench.py W1 W2 W3 W4 lvis --runs 3 --readme  # the tables of docs/performance.md
-    python tools/bench.py small linear batches voc ranking lvis
+    python tools/bench.py small linear batches voc lvis
 
 | job of a workload | |
 |---|---|
@@ -21,7 +21,6 @@
 | linear | 1, 2, 4 and 8 million detections with W1's statistics, beside the peers |
 | small | two files of 236 kB, 50 calls in a process |
 | voc | detmap: VOC 2007 test, XML and text to mAP |
-| ranking | AP, AUC and curves of image-level classifiers, beside scikit-learn |
 | batches | W1 in 313 batches of 16: the peers that stream, and torchmetrics' backends |
 | lvis | 5,000 images, 1,203 classes, 300 boxes an image, beside the peers that evaluate LVIS |
 
@@ -192,28 +191,6 @@ def voc_job(bench: Bench) -> Iterator[Line]:
     yield Line("VOC", "VOC 2007", "voc", tasks, {"call": "XML and text to mAP, second call"})
 
 
-def ranking_job(bench: Bench) -> Iterator[Line]:
-    one, many = [1_000_000], [100_000, 80]
-    for shape, dtype, digits in (
-        (one, "float64", 0),
-        (one, "float32", 0),
-        (one, "float64", 3),
-        (many, "float64", 0),
-        (many, "float32", 0),
-    ):
-        size = " x ".join(f"{n:,}" for n in shape)
-        data = f"{size} {dtype}{', ties' if digits else ''}"
-        for metric in ("AP", "AUC", "PR curve", "ROC curve"):
-            task = {"job": "ranking", "calls": 2, "shape": shape, "dtype": dtype}
-            task |= {"digits": digits, "metric": metric}
-            tasks = {
-                "scikit-learn": {**task, "tool": "scikit-learn"},
-                "detmap": {**task, "tool": "detmap"},
-                "detmap, 1 thread": {**task, "tool": "detmap", "threads": 1},
-            }
-            yield Line("Image-level classifiers", data, metric, tasks, {"call": metric}, 1e-12)
-
-
 def batches_job(bench: Bench) -> Iterator[Line]:
     """W1 in 313 batches of 16: the streaming evaluators, and torchmetrics if it is installed."""
     task = {**bench.workload("W1"), "job": "batches", "calls": 313, "threads": 1}
@@ -242,7 +219,7 @@ def lvis_job(bench: Bench) -> Iterator[Line]:
         for name, distribution in lvis_peers.DISTRIBUTIONS.items()
         if name in wanted
         and (bench.options.slow or name not in lvis_peers.SLOW)
-        and distributed(distribution)
+        and is_installed(distribution)
     }
     shows = {"call": "files to numbers, second call", "rss": "peak memory of the process"}
     yield Line("LVIS, a quarter of its size", "W5", "lvis", tasks, shows)
@@ -261,7 +238,6 @@ EXTRA = ("segm", "keypoints")  # jobs of a workload that are done where --only n
 OTHERS: dict[str, Callable[[Bench], Iterator[Line]]] = {
     "linear": linear_job,
     "voc": voc_job,
-    "ranking": ranking_job,
     "small": small_job,
     "batches": batches_job,
     "lvis": lvis_job,
@@ -452,7 +428,7 @@ class Bench:
         return [*said, *dict.fromkeys(failed)]
 
 
-RIVALS = {peer.name for peer in PEERS if not peer.is_own} | {"scikit-learn", "lvis-api"}
+RIVALS = {peer.name for peer in PEERS if not peer.is_own} | {"lvis-api"}
 
 
 def cell(value: float | None, key: str, best: float | None, runs: list[float]) -> str:
@@ -498,29 +474,12 @@ def facts(peers: Iterable[Peer]) -> dict[str, Any]:
     return {
         "cpu": cpu,
         "cores": len(os.sched_getaffinity(0)),
-        "system": platform.system(),
         "python": platform.python_version(),
         "versions": versions,
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "date": time.strftime("%Y-%m-%d"),
-        "load": os.getloadavg()[0],
     }
 
 
-def installed(wanted: list[str] | None) -> list[Peer]:
-    """The peers that are here and wanted."""
-    found = []
-    for peer in PEERS:
-        if wanted and peer.name not in wanted:
-            continue
-        if peer.installed() is None:
-            say(f"{peer.name} is not installed: skipped")
-        else:
-            found.append(peer)
-    return found
-
-
-def distributed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether a distribution is installed; says so where not."""
     import importlib.metadata
 
@@ -534,13 +493,9 @@ def distributed(name: str) -> bool:
 
 def write_block(page: Path, text: str) -> None:
     """Put a text between the two marks of a page."""
-    content = page.read_text(encoding="utf-8")
-    begin, end = MARKS
-    places = content.find(begin), content.find(end)
-    if [content.count(mark) for mark in MARKS] != [1, 1] or places[0] > places[1]:
-        sys.exit(f"bench: {page} has no block between {begin} and {end}")
-    before, after = content[: places[0]], content[places[1] + len(end) :]
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+    before, rest = page.read_text(encoding="utf-8").split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    page.write_text(f"{before}{MARKS[0]}\n{text}\n{MARKS[1]}{after}", encoding="utf-8")
 
 
 def say(line: str) -> None:
@@ -567,7 +522,6 @@ def parse() -> argparse.Namespace:
     add("--memory", type=int, default=12, metavar="GB", help="address space of a run, 0: no limit")
     add("--cache", type=Path, default=CACHE, help=f"folder of the workloads (default {CACHE})")
     add("--data", type=Path, default=DATA, help="folder of the real data, for W3 and voc")
-    add("--json", type=Path, help="write every run and the environment to this file")
     add("--readme", action="store_true", help="rewrite the tables of docs/performance.md")
     options = parser.parse_args()
     if wrong := [name for name in options.what if name not in names]:
@@ -578,7 +532,10 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Measure, judge, report."""
     options = parse()
-    bench = Bench(options, installed(options.tools))
+    wanted = (peer for peer in PEERS if not options.tools or peer.name in options.tools)
+    bench = Bench(
+        options, [each for each in wanted if is_installed(each.distribution or each.name)]
+    )
     for name in options.what:
         if name in OTHERS:
             for line in OTHERS[name](bench):
@@ -588,11 +545,7 @@ def main() -> None:
             for line in OF_WORKLOAD[job](bench, name):
                 bench.measure(line)
     bench.judge()
-    known = facts(bench.peers)
-    if options.json:
-        found = {"environment": known, "runs": bench.runs}
-        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="ascii")
-    report(bench, known)
+    report(bench, facts(bench.peers))
 
 
 def report(bench: Bench, known: dict[str, Any]) -> None:

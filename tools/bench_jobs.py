@@ -14,7 +14,6 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,72 +69,7 @@ def lvis(task: Task) -> Call:
     return lambda: lvis_peers.evaluate(task["tool"], *paths, task["threads"])
 
 
-# --- image-level classifiers ----------------------------------------------------------------------
-
-
-def ranking(task: Task) -> Call:
-    """A ranking metric of drawn labels and scores; of curves, their lengths and moments.
-
-    Parameters
-    ----------
-    task : `shape` of the labels, `digits` of the scores, `dtype`, `metric`; a tenth of the labels
-        are positive, the scores somewhat right
-    """
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    truth = rng.random(task["shape"]) < 0.1
-    score = 1 / (1 + np.exp(-(rng.normal(size=truth.shape) + 1.5 * truth)))
-    score = (score.round(task["digits"]) if task["digits"] else score).astype(task["dtype"])
-    labels, metric = truth.astype(np.int64), task["metric"]
-    found: list[Any] = []
-
-    def keep(result: Any) -> list[float]:
-        found[:] = [result]
-        return []
-
-    def reduced() -> list[float]:
-        return moments(found[0])
-
-    EXTRA_STATS.append(reduced)
-    if task["tool"] == "detmap":
-        from detmap import ranking as own
-
-        call = {
-            "AP": own.average_precision,
-            "AUC": own.auc,
-            "PR curve": own.precision_recall_curve,
-            "ROC curve": own.roc_curve,
-        }[metric]
-        return lambda: keep(call(labels, score, threads=task["threads"]))
-    from sklearn import metrics
-
-    call = {
-        "AP": metrics.average_precision_score,
-        "AUC": metrics.roc_auc_score,
-        "PR curve": metrics.precision_recall_curve,
-        "ROC curve": partial(metrics.roc_curve, drop_intermediate=False),
-    }[metric]
-    if metric.endswith("curve") and labels.ndim == 2:  # it has no other way for many classes
-        return lambda: keep([call(labels[:, k], score[:, k]) for k in range(labels.shape[1])])
-    return lambda: keep(call(labels, score))
-
-
 EXTRA_STATS: list[Callable[[], list[float]]] = []  # numbers that are made after the timed calls
-
-
-def moments(result: Any) -> list[float]:
-    """Numbers that differ where any cell differs: of an array its length, mean and a mean weighted
-    by place; of a tuple or list those of each.
-    """
-    import numpy as np
-
-    if isinstance(result, tuple | list):
-        return [number for each in result for number in moments(each)]
-    values = np.atleast_1d(np.asarray(result, dtype=np.longdouble))
-    values = values[np.isfinite(values)]  # the first threshold of a ROC curve is infinite
-    place = np.cos(np.arange(len(values), dtype=np.float64))
-    return [float(len(values)), float(values.mean()), float((values * place).mean())]
 
 
 # --- batches as they come -------------------------------------------------------------------------
@@ -158,10 +92,8 @@ def batches(task: Task) -> Call:
     def finish() -> list[float]:
         begin = time.perf_counter(), time.process_time()
         values = numbers(final())
-        EXTRA["final"], EXTRA["final cpu"] = (
-            time.perf_counter() - begin[0],
-            time.process_time() - begin[1],
-        )
+        EXTRA["final"] = time.perf_counter() - begin[0]
+        EXTRA["final cpu"] = time.process_time() - begin[1]
         return values
 
     EXTRA_STATS.append(finish)
@@ -301,7 +233,6 @@ JOBS = {
     "arrays": arrays,
     "tables": tables,
     "voc": voc,
-    "ranking": ranking,
     "batches": batches,
 }
 

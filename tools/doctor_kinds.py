@@ -14,6 +14,7 @@ from detmap.core.overlaps.ragged_runs import unpacked
 from tools.doctor_sets import Set
 
 Boxes = np.ndarray
+Change = Callable[[Boxes, Boxes], Boxes]
 COCO_IDS = [n for n in range(1, 91) if n not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)]
 BOXES, PLACES, AREAS = ("boxes",), ("boxes", "keypoints"), ("boxes", "masks")
 ALL = ("boxes", "masks", "keypoints")
@@ -25,17 +26,22 @@ class Kind(NamedTuple):
     Parameters
     ----------
     make : changes a copy of a set, in place or by a new one
-    wanted : findings of which one must be the first
+    findings : words of which one must be the first finding
     shapes : kinds of shapes that can have it
     close : how near the number after the fix must be; None where no fix can give it
     right : changes the right set first
     """
 
     make: Callable[[Set, np.random.Generator], Set | None]
-    wanted: tuple[str, ...]
+    findings: str
     shapes: tuple[str, ...] = ALL
     close: float | None = 0.001
     right: Callable[[Set], None] | None = None
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The findings."""
+        return tuple(self.findings.split())
 
 
 def sizes(given: Set) -> dict[Any, np.ndarray]:
@@ -43,7 +49,7 @@ def sizes(given: Set) -> dict[Any, np.ndarray]:
     return {i["id"]: np.array([i["width"], i["height"]], float) for i in given.truth["images"]}
 
 
-def _boxes(change: Callable[[Boxes, Boxes], Boxes]) -> Callable[..., None]:
+def _box_kind(change: Change, wanted: str, close: float = 0.001) -> Kind:
     """Change boxes of the results; both arrays are (n, 4) and (n, 2), the sizes of the images."""
 
     def make(given: Set, rng: np.random.Generator) -> None:
@@ -53,7 +59,7 @@ def _boxes(change: Callable[[Boxes, Boxes], Boxes]) -> Callable[..., None]:
         for row, each in zip(given.rows, np.asarray(made).tolist(), strict=True):
             row["bbox"] = each
 
-    return make
+    return Kind(make, wanted, BOXES, close)
 
 
 def _corners(b: Boxes) -> Boxes:
@@ -68,7 +74,7 @@ def _two(s: Boxes) -> Boxes:
     return np.hstack([s, s])
 
 
-def _affine(change: Callable[[Boxes, Boxes], Boxes]) -> Callable[..., None]:
+def _affine(change: Change) -> Callable[..., None]:
     """Change points (n, 2) of images with sizes (n, 2): of boxes their corners, and keypoints."""
 
     def make(given: Set, rng: np.random.Generator) -> None:
@@ -99,7 +105,7 @@ def _turned(p: Boxes, s: Boxes, turns: int) -> Boxes:
     return np.stack(columns, axis=1)
 
 
-def _turned_if(turns: int, which: Callable[[Boxes], Any]) -> Callable[[Boxes, Boxes], Boxes]:
+def _turned_if(turns: int, which: Callable[[Boxes], Any]) -> Change:
     return lambda p, s: np.where(which(s)[:, None], _turned(p, s, turns), p)
 
 
@@ -116,7 +122,12 @@ def _third_turned(given: Set, rng: np.random.Generator) -> None:
 # --- classes --------------------------------------------------------------------------------------
 
 
-def _classes(change: Callable[[int, list[int], list[str]], Any]) -> Callable[..., None]:
+def _class_kind(
+    change: Callable[[int, list[int], list[str]], Any],
+    wanted: str,
+    shapes: tuple[str, ...] = AREAS,
+    close: float | None = 0.001,
+) -> Kind:
     """Change classes of the results by position among the categories, in the order of ids."""
 
     def make(given: Set, rng: np.random.Generator) -> None:
@@ -125,7 +136,7 @@ def _classes(change: Callable[[int, list[int], list[str]], Any]) -> Callable[...
         for row in given.rows:
             row["category_id"] = change(ids.index(row["category_id"]), ids, names)
 
-    return make
+    return Kind(make, wanted, shapes, close)
 
 
 def _cycled(k: int, ids: list[int], names: list[str]) -> int:
@@ -176,7 +187,9 @@ def _commonest(given: Set, rng: np.random.Generator) -> Set:
 # --- images ---------------------------------------------------------------------------------------
 
 
-def _images(change: Callable[[int, list[dict[str, Any]]], Any]) -> Callable[..., None]:
+def _image_kind(
+    change: Callable[[int, list[dict[str, Any]]], Any], wanted: str, close: float | None = 0.001
+) -> Kind:
     """Change image ids of the results by the position of the image."""
 
     def make(given: Set, rng: np.random.Generator) -> None:
@@ -185,7 +198,7 @@ def _images(change: Callable[[int, list[dict[str, Any]]], Any]) -> Callable[...,
         for row in given.rows:
             row["image_id"] = change(place[row["image_id"]], images)
 
-    return make
+    return Kind(make, wanted, ALL, close)
 
 
 def _stem(i: int, images: list[dict[str, Any]]) -> str:
@@ -279,11 +292,11 @@ def _objects(change: Callable[[dict[str, Any], np.ndarray], Any], share: float =
     return make
 
 
-def _truth_boxes(change: Callable[[Boxes, Boxes], Boxes]) -> Any:
+def _truth_box_kind(change: Change, close: float = 0.001) -> Kind:
     def changed(each: dict[str, Any], size: np.ndarray) -> dict[str, Any]:
         return {"bbox": change(np.array([each["bbox"]], float), size[None])[0].tolist()}
 
-    return _objects(changed)
+    return Kind(_objects(changed), "truth-boxes", BOXES, close)
 
 
 def _twice(given: Set, rng: np.random.Generator) -> None:
@@ -379,194 +392,148 @@ def _transposed(mask: np.ndarray) -> np.ndarray:
     return out
 
 
+def _place_kind(change: Change, wanted: str, close: float = 0.001) -> Kind:
+    return Kind(_affine(change), wanted, PLACES, close)
+
+
+def _lost_kind(make: Any, wanted: str, shapes: tuple[str, ...] = ALL) -> Kind:
+    """What no fix can give back."""
+    return Kind(make, wanted, shapes, None)
+
+
 KINDS: dict[str, Kind] = {
-    "corners": Kind(_boxes(lambda b, s: _corners(b)), ("boxes-xyxy",), BOXES),
-    "centers": Kind(_boxes(lambda b, s: _centers(b)), ("boxes-cxcywh",), BOXES),
-    "fractions": Kind(_affine(lambda p, s: p / s), ("boxes-normalised",), PLACES),
-    "fractions, corners": Kind(
-        _boxes(lambda b, s: _corners(b) / _two(s)), ("boxes-normalised",), BOXES
+    "corners": _box_kind(lambda b, s: _corners(b), "boxes-xyxy"),
+    "centers": _box_kind(lambda b, s: _centers(b), "boxes-cxcywh"),
+    "fractions": _place_kind(lambda p, s: p / s, "boxes-normalised"),
+    "fractions, corners": _box_kind(lambda b, s: _corners(b) / _two(s), "boxes-normalised"),
+    "fractions, centers": _box_kind(lambda b, s: _centers(b) / _two(s), "boxes-normalised"),
+    "fractions of 640": _place_kind(lambda p, s: p / 640, "boxes-normalised", 0.02),
+    "fractions of a padded square": _place_kind(
+        lambda p, s: p / s.max(axis=1, keepdims=True), "boxes-normalised"
     ),
-    "fractions, centers": Kind(
-        _boxes(lambda b, s: _centers(b) / _two(s)), ("boxes-normalised",), BOXES
+    "x and y swapped": _place_kind(lambda p, s: p[:, ::-1], "boxes-xy-swapped"),
+    "corners, x and y swapped": _box_kind(
+        lambda b, s: _corners(b)[:, [1, 0, 3, 2]], "boxes-xy-swapped"
     ),
-    "fractions of 640": Kind(_affine(lambda p, s: p / 640), ("boxes-normalised",), PLACES, 0.02),
-    "fractions of a padded square": Kind(
-        _affine(lambda p, s: p / s.max(axis=1, keepdims=True)), ("boxes-normalised",), PLACES
+    "height before width": _box_kind(lambda b, s: b[:, [0, 1, 3, 2]], "boxes-xyhw"),
+    "half the size": _place_kind(lambda p, s: p / 2, "boxes-resized", 0.02),
+    "1.28 times": _place_kind(lambda p, s: p * 1.28, "boxes-resized", 0.02),
+    "stretched to 416": _place_kind(lambda p, s: p / s * 416, "boxes-resized", 0.02),
+    "0 to 1000": _place_kind(lambda p, s: p / s * 1000, "boxes-resized", 0.02),
+    "0 to 1000, top first": _box_kind(
+        lambda b, s: (_corners(b) / _two(s) * 1000)[:, [1, 0, 3, 2]], "boxes-resized", 0.02
     ),
-    "x and y swapped": Kind(_affine(lambda p, s: p[:, ::-1]), ("boxes-xy-swapped",), PLACES),
-    "corners, x and y swapped": Kind(
-        _boxes(lambda b, s: _corners(b)[:, [1, 0, 3, 2]]), ("boxes-xy-swapped",), BOXES
+    "short side 800": _place_kind(
+        lambda p, s: p * 800 / s.min(axis=1, keepdims=True), "boxes-resized", 0.02
     ),
-    "height before width": Kind(_boxes(lambda b, s: b[:, [0, 1, 3, 2]]), ("boxes-xyhw",), BOXES),
-    "half the size": Kind(_affine(lambda p, s: p / 2), ("boxes-resized",), PLACES, 0.02),
-    "1.28 times": Kind(_affine(lambda p, s: p * 1.28), ("boxes-resized",), PLACES, 0.02),
-    "stretched to 416": Kind(_affine(lambda p, s: p / s * 416), ("boxes-resized",), PLACES, 0.02),
-    "0 to 1000": Kind(_affine(lambda p, s: p / s * 1000), ("boxes-resized",), PLACES, 0.02),
-    "0 to 1000, top first": Kind(
-        _boxes(lambda b, s: (_corners(b) / _two(s) * 1000)[:, [1, 0, 3, 2]]),
-        ("boxes-resized",),
-        BOXES,
-        0.02,
+    "letterboxed to 640": _place_kind(_letterboxed, "boxes-letterboxed", 0.02),
+    "padded square of 640": _place_kind(
+        lambda p, s: p * 640 / s.max(axis=1, keepdims=True), "boxes-resized", 0.02
     ),
-    "short side 800": Kind(
-        _affine(lambda p, s: p * 800 / s.min(axis=1, keepdims=True)),
-        ("boxes-resized",),
-        PLACES,
-        0.02,
+    "width and height exchanged": _place_kind(
+        lambda p, s: p * s[:, ::-1] / s, "boxes-sizes-swapped"
     ),
-    "letterboxed to 640": Kind(_affine(_letterboxed), ("boxes-letterboxed",), PLACES, 0.02),
-    "padded square of 640": Kind(
-        _affine(lambda p, s: p * 640 / s.max(axis=1, keepdims=True)),
-        ("boxes-resized",),
-        PLACES,
-        0.02,
+    "portrait images turned by 90": _place_kind(_turned_if(1, _portrait), "boxes-turned"),
+    "portrait images turned by 270": _place_kind(_turned_if(3, _portrait), "boxes-turned"),
+    "a third turned by 180": Kind(_third_turned, "boxes-turned", PLACES, 0.03),
+    "mirrored": _place_kind(
+        lambda p, s: np.stack([s[:, 0] - p[:, 0], p[:, 1]], axis=1), "boxes-mirrored"
     ),
-    "width and height exchanged": Kind(
-        _affine(lambda p, s: p * s[:, ::-1] / s), ("boxes-sizes-swapped",), PLACES
+    "shifted by 12": _place_kind(lambda p, s: p + 12, "boxes-shifted", 0.03),
+    "classes from 0": _class_kind(lambda k, ids, names: ids[k] - 1, "classes-zero-based", ALL),
+    "classes from 2": _class_kind(lambda k, ids, names: ids[k] + 1, "classes-one-based", ALL),
+    "classes numbered from 0": _class_kind(
+        lambda k, ids, names: k, "classes-contiguous classes-zero-based", AREAS
     ),
-    "portrait images turned by 90": Kind(
-        _affine(_turned_if(1, _portrait)), ("boxes-turned",), PLACES
+    "classes numbered from 1": _class_kind(
+        lambda k, ids, names: k + 1, "classes-contiguous", AREAS
     ),
-    "portrait images turned by 270": Kind(
-        _affine(_turned_if(3, _portrait)), ("boxes-turned",), PLACES
+    "classes in another order": _class_kind(_cycled, "classes-permuted"),
+    "two classes swapped": _class_kind(
+        lambda k, ids, names: ids[{0: 1, 1: 0}.get(k, k)], "classes-permuted", AREAS
     ),
-    "a third turned by 180": Kind(_third_turned, ("boxes-turned",), PLACES, 0.03),
-    "mirrored": Kind(
-        _affine(lambda p, s: np.stack([s[:, 0] - p[:, 0], p[:, 1]], axis=1)),
-        ("boxes-mirrored",),
-        PLACES,
+    "classes in alphabetical order": _class_kind(
+        _alphabetical, "classes-alphabetical classes-contiguous", AREAS
     ),
-    "shifted by 12": Kind(_affine(lambda p, s: p + 12), ("boxes-shifted",), PLACES, 0.03),
-    "classes from 0": Kind(_classes(lambda k, ids, names: ids[k] - 1), ("classes-zero-based",)),
-    "classes from 2": Kind(_classes(lambda k, ids, names: ids[k] + 1), ("classes-one-based",)),
-    "classes numbered from 0": Kind(
-        _classes(lambda k, ids, names: k), ("classes-contiguous", "classes-zero-based"), AREAS
-    ),
-    "classes numbered from 1": Kind(
-        _classes(lambda k, ids, names: k + 1), ("classes-contiguous",), AREAS
-    ),
-    "classes in another order": Kind(_classes(_cycled), ("classes-permuted",), AREAS),
-    "two classes swapped": Kind(
-        _classes(lambda k, ids, names: ids[{0: 1, 1: 0}.get(k, k)]), ("classes-permuted",), AREAS
-    ),
-    "classes in alphabetical order": Kind(
-        _classes(_alphabetical), ("classes-alphabetical", "classes-contiguous"), AREAS
-    ),
-    "class ids as text": Kind(_classes(lambda k, ids, names: str(ids[k])), ("classes-as-text",)),
+    "class ids as text": _class_kind(lambda k, ids, names: str(ids[k]), "classes-as-text", ALL),
     "class names, case and plural": Kind(
-        _named(lambda name: name.upper().replace(" ", "_") + "S"), ("classes-spelling",), BOXES
+        _named(lambda name: name.upper().replace(" ", "_") + "S"), "classes-spelling", BOXES
     ),
     "class names, blanks": Kind(
-        _named(lambda name: f" {name.title()} "), ("classes-spelling",), BOXES
+        _named(lambda name: f" {name.title()} "), "classes-spelling", BOXES
     ),
-    "one class for all": Kind(
-        _classes(lambda k, ids, names: ids[0]), ("classes-agnostic",), AREAS, None
-    ),
-    "only the commonest class": Kind(_commonest, ("classes-without-detections",), AREAS, None),
+    "one class for all": _class_kind(lambda k, ids, names: ids[0], "classes-agnostic", AREAS, None),
+    "only the commonest class": Kind(_commonest, "classes-without-detections", AREAS, None),
     "COCO model, ids to 90": Kind(
-        _coco_model(COCO_IDS), ("classes-coco-model",), BOXES, 0.001, _three_classes
+        _coco_model(COCO_IDS), "classes-coco-model", BOXES, 0.001, _three_classes
     ),
     "COCO model, ids to 79": Kind(
-        _coco_model(list(range(80))), ("classes-coco-model",), BOXES, 0.001, _three_classes
+        _coco_model(list(range(80))), "classes-coco-model", BOXES, 0.001, _three_classes
     ),
-    "file stems": Kind(_images(_stem), ("images-by-stem",)),
-    "file names": Kind(_images(lambda i, x: x[i]["file_name"]), ("images-by-stem",)),
-    "paths": Kind(_images(lambda i, x: f"/data/val/{x[i]['file_name']}"), ("images-by-stem",)),
-    "images from one too low": Kind(_images(lambda i, x: x[i]["id"] - 1), ("images-shifted",)),
-    "images numbered from 0": Kind(
-        _images(lambda i, x: i), ("images-by-position", "images-shifted")
+    "file stems": _image_kind(_stem, "images-by-stem"),
+    "file names": _image_kind(lambda i, x: x[i]["file_name"], "images-by-stem"),
+    "paths": _image_kind(lambda i, x: f"/data/val/{x[i]['file_name']}", "images-by-stem"),
+    "images from one too low": _image_kind(lambda i, x: x[i]["id"] - 1, "images-shifted"),
+    "images numbered from 0": _image_kind(lambda i, x: i, "images-by-position images-shifted"),
+    "images numbered from 1": _image_kind(lambda i, x: i + 1, "images-by-position images-shifted"),
+    "image ids as text": _image_kind(lambda i, x: str(x[i]["id"]), "images-by-id images-by-stem"),
+    "image ids as text, other numbers in file names": Kind(_numbered_files, "images-by-id"),
+    "all images shuffled": _lost_kind(_shuffled(1.0), "images-shuffled"),
+    "half of the images shuffled": _lost_kind(_shuffled(0.5), "images-shuffled"),
+    "images of another split": _image_kind(
+        lambda i, x: 10**7 + 7 * i * i, "images-other-split", None
     ),
-    "images numbered from 1": Kind(
-        _images(lambda i, x: i + 1), ("images-by-position", "images-shifted")
+    "half of the images": _lost_kind(
+        _kept(lambda p, n, rng: rng.random() < 0.5), "images-without-detections"
     ),
-    "image ids as text": Kind(
-        _images(lambda i, x: str(x[i]["id"])), ("images-by-id", "images-by-stem")
+    "the first half": _lost_kind(_kept(lambda p, n, rng: p < n // 2), "images-without-detections"),
+    "no detections": _lost_kind(_kept(lambda p, n, rng: False), "images-without-detections"),
+    "percent": Kind(_scores(lambda p: round(100 * p, 3)), "scores-percent"),
+    "logits": Kind(_scores(_logit), "scores-logits"),
+    "negated": Kind(_scores(lambda p: -p), "scores-negated"),
+    "lowest is best": Kind(_scores(lambda p: 1 - p), "scores-negated"),
+    "equal": _lost_kind(_scores(lambda p: 1.0), "scores-equal"),
+    "cut": _lost_kind(_cut, "scores-cut"),
+    "all rows twice": Kind(lambda given, rng: given._replace(rows=given.rows * 2), "rows-repeated"),
+    "a sampler's padding": Kind(_padded, "rows-repeated"),
+    "no suppression": Kind(_piled, "duplicates", BOXES, 0.05),
+    "ground truth: fractions": _truth_box_kind(lambda b, s: b / _two(s)),
+    "ground truth: fractions, centers": _truth_box_kind(lambda b, s: _centers(b) / _two(s)),
+    "ground truth: fractions, corners": _truth_box_kind(lambda b, s: _corners(b) / _two(s)),
+    "ground truth: corners": _truth_box_kind(lambda b, s: _corners(b)),
+    "ground truth: centers": _truth_box_kind(lambda b, s: _centers(b)),
+    "ground truth: half the size": _truth_box_kind(lambda b, s: b / 2, 0.02),
+    "ground truth: x and y swapped": _truth_box_kind(lambda b, s: b[:, [1, 0, 3, 2]]),
+    "ground truth: width and height of images exchanged": _lost_kind(
+        _sizes_exchanged, "truth-image-sizes", PLACES
     ),
-    "image ids as text, other numbers in file names": Kind(_numbered_files, ("images-by-id",)),
-    "all images shuffled": Kind(_shuffled(1.0), ("images-shuffled",), ALL, None),
-    "half of the images shuffled": Kind(_shuffled(0.5), ("images-shuffled",), ALL, None),
-    "images of another split": Kind(
-        _images(lambda i, x: 10**7 + 7 * i * i), ("images-other-split",), ALL, None
+    "ground truth: area 0": _lost_kind(_objects(lambda a, s: {"area": 0}), "truth-area"),
+    "ground truth: area in fractions": _lost_kind(
+        _objects(lambda a, s: {"area": a["area"] / s.prod()}), "truth-area"
     ),
-    "half of the images": Kind(
-        _kept(lambda p, n, rng: rng.random() < 0.5), ("images-without-detections",), ALL, None
+    "ground truth: all crowd": _lost_kind(
+        _objects(lambda a, s: {"iscrowd": 1}), "truth-crowd", PLACES
     ),
-    "the first half": Kind(
-        _kept(lambda p, n, rng: p < n // 2), ("images-without-detections",), ALL, None
+    "ground truth: 40 % crowd": _lost_kind(
+        _objects(lambda a, s: {"iscrowd": 1}, 0.4), "truth-crowd", PLACES
     ),
-    "no detections": Kind(
-        _kept(lambda p, n, rng: False), ("images-without-detections",), ALL, None
+    "ground truth: objects twice": _lost_kind(_twice, "truth-duplicates"),
+    "ground truth: objects nearly twice": _lost_kind(_near_twice, "truth-near-duplicates", BOXES),
+    "ground truth: labels missing": _lost_kind(_no_labels, "truth-labels-missing"),
+    "ground truth: unlisted images": _lost_kind(_orphans, "truth-unlisted", BOXES),
+    "ground truth: unlisted categories": _lost_kind(_unlisted, "truth-unlisted", BOXES),
+    "ground truth: ids restart": _lost_kind(_restarting, "truth-ids-twice"),
+    "ground truth: boxes without size": _lost_kind(
+        _objects(lambda a, s: {"bbox": [*a["bbox"][:2], 0, 0]}, 0.1), "truth-empty-boxes", BOXES
     ),
-    "percent": Kind(_scores(lambda p: round(100 * p, 3)), ("scores-percent",)),
-    "logits": Kind(_scores(_logit), ("scores-logits",)),
-    "negated": Kind(_scores(lambda p: -p), ("scores-negated",)),
-    "lowest is best": Kind(_scores(lambda p: 1 - p), ("scores-negated",)),
-    "equal": Kind(_scores(lambda p: 1.0), ("scores-equal",), ALL, None),
-    "cut": Kind(_cut, ("scores-cut",), ALL, None),
-    "all rows twice": Kind(
-        lambda given, rng: given._replace(rows=given.rows * 2), ("rows-repeated",)
+    "ground truth: boxes outside": _lost_kind(
+        _objects(lambda a, s: {"bbox": [9000, 9000, *a["bbox"][2:]]}, 0.1), "truth-outside", BOXES
     ),
-    "a sampler's padding": Kind(_padded, ("rows-repeated",)),
-    "no suppression": Kind(_piled, ("duplicates",), BOXES, 0.05),
-    "ground truth: fractions": Kind(
-        _truth_boxes(lambda b, s: b / _two(s)), ("truth-boxes",), BOXES
+    "ground truth: polygons x x y y": _lost_kind(_objects(_crossed), "truth-shapes", ("masks",)),
+    "ground truth: num_keypoints 0": _lost_kind(
+        _objects(lambda a, s: {"num_keypoints": 0}), "truth-keypoints", ("keypoints",)
     ),
-    "ground truth: fractions, centers": Kind(
-        _truth_boxes(lambda b, s: _centers(b) / _two(s)), ("truth-boxes",), BOXES
-    ),
-    "ground truth: fractions, corners": Kind(
-        _truth_boxes(lambda b, s: _corners(b) / _two(s)), ("truth-boxes",), BOXES
-    ),
-    "ground truth: corners": Kind(_truth_boxes(lambda b, s: _corners(b)), ("truth-boxes",), BOXES),
-    "ground truth: centers": Kind(_truth_boxes(lambda b, s: _centers(b)), ("truth-boxes",), BOXES),
-    "ground truth: half the size": Kind(
-        _truth_boxes(lambda b, s: b / 2), ("truth-boxes",), BOXES, 0.02
-    ),
-    "ground truth: x and y swapped": Kind(
-        _truth_boxes(lambda b, s: b[:, [1, 0, 3, 2]]), ("truth-boxes",), BOXES
-    ),
-    "ground truth: width and height of images exchanged": Kind(
-        _sizes_exchanged, ("truth-image-sizes",), PLACES, None
-    ),
-    "ground truth: area 0": Kind(_objects(lambda a, s: {"area": 0}), ("truth-area",), ALL, None),
-    "ground truth: area in fractions": Kind(
-        _objects(lambda a, s: {"area": a["area"] / s.prod()}), ("truth-area",), ALL, None
-    ),
-    "ground truth: all crowd": Kind(
-        _objects(lambda a, s: {"iscrowd": 1}), ("truth-crowd",), PLACES, None
-    ),
-    "ground truth: 40 % crowd": Kind(
-        _objects(lambda a, s: {"iscrowd": 1}, 0.4), ("truth-crowd",), PLACES, None
-    ),
-    "ground truth: objects twice": Kind(_twice, ("truth-duplicates",), ALL, None),
-    "ground truth: objects nearly twice": Kind(
-        _near_twice, ("truth-near-duplicates",), BOXES, None
-    ),
-    "ground truth: labels missing": Kind(_no_labels, ("truth-labels-missing",), ALL, None),
-    "ground truth: unlisted images": Kind(_orphans, ("truth-unlisted",), BOXES, None),
-    "ground truth: unlisted categories": Kind(_unlisted, ("truth-unlisted",), BOXES, None),
-    "ground truth: ids restart": Kind(_restarting, ("truth-ids-twice",), ALL, None),
-    "ground truth: boxes without size": Kind(
-        _objects(lambda a, s: {"bbox": [*a["bbox"][:2], 0, 0]}, 0.1),
-        ("truth-empty-boxes",),
-        BOXES,
-        None,
-    ),
-    "ground truth: boxes outside": Kind(
-        _objects(lambda a, s: {"bbox": [9000, 9000, *a["bbox"][2:]]}, 0.1),
-        ("truth-outside",),
-        BOXES,
-        None,
-    ),
-    "ground truth: polygons x x y y": Kind(_objects(_crossed), ("truth-shapes",), ("masks",), None),
-    "ground truth: num_keypoints 0": Kind(
-        _objects(lambda a, s: {"num_keypoints": 0}), ("truth-keypoints",), ("keypoints",), None
-    ),
-    "ground truth: visibility 0": Kind(
-        _objects(_unseen), ("truth-keypoints",), ("keypoints",), None
-    ),
-    "masks in C order": Kind(_masks(_c_order), ("masks-c-order",), ("masks",)),
-    "masks with x and y swapped": Kind(
-        _masks(_transposed), ("masks-xy-swapped",), ("masks",), None
-    ),
+    "ground truth: visibility 0": _lost_kind(_objects(_unseen), "truth-keypoints", ("keypoints",)),
+    "masks in C order": Kind(_masks(_c_order), "masks-c-order", ("masks",)),
+    "masks with x and y swapped": Kind(_masks(_transposed), "masks-xy-swapped", ("masks",), None),
 }

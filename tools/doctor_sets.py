@@ -6,6 +6,7 @@ val2014-100); and sets that look odd but are right.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +15,8 @@ import msgspec
 import numpy as np
 
 import detmap
+from detmap.annotation_tools.conversion import writers
 from detmap.core.base.resources import folder
-from detmap.core.tables import boxes_as
 
 NAMES = ("kettle", "lamp", "mug", "stop sign", "person", "bag", "Chair", "fork", "plate", "vase")
 SIZES = np.array([[640, 480], [480, 640], [500, 375], [375, 500], [800, 600]])
@@ -204,45 +205,18 @@ def _add(
 
 
 def of_tables(truth: detmap.Truth, found: detmap.Detections) -> Set:
-    """Tables of boxes as COCO JSON; image ids are positions from 1."""
-    images = truth.images
-    boxes = boxes_as(truth.boxes, truth.box_format, "xywh")
-    crowd = truth.crowd | truth.difficult
-    stems = [stem or str(i) for stem, i in zip(images.stems, images.ids.tolist(), strict=True)]
-    content = {
-        "images": [
-            {"id": i + 1, "file_name": f"{stem}.jpg", "width": int(w), "height": int(h)}
-            for i, (stem, w, h) in enumerate(
-                zip(stems, images.width.tolist(), images.height.tolist(), strict=True)
-            )
-        ],
-        "annotations": [
-            {
-                "id": j + 1,
-                "image_id": int(truth.image[j]) + 1,
-                "category_id": int(truth.categories.ids[truth.label[j]]),
-                "bbox": boxes[j].tolist(),
-                "area": float(boxes[j, 2] * boxes[j, 3]),
-                "iscrowd": int(crowd[j]),
-            }
-            for j in range(len(truth))
-        ],
-        "categories": [
-            {"id": i, "name": name}
-            for i, name in zip(truth.categories.ids.tolist(), truth.categories.names, strict=True)
-        ],
-    }
-    places = boxes_as(found.boxes, found.box_format, "xywh")
-    rows = [
-        {
-            "image_id": int(found.image[j]) + 1,
-            "category_id": int(found.categories.ids[found.label[j]]),
-            "bbox": places[j].tolist(),
-            "score": float(found.score[j]),
-        }
-        for j in range(len(found))
-    ]
-    return Set(content, rows)
+    """Tables of boxes as COCO JSON; difficult objects are crowds, images are numbered."""
+    parts = []
+    with tempfile.TemporaryDirectory() as place:
+        for table in (truth, found):
+            writers.write(table, Path(place, "table.json"), "coco")
+            parts.append(msgspec.json.decode(Path(place, "table.json").read_bytes()))
+    for each in parts[0]["annotations"]:
+        each["iscrowd"] |= each.pop("ignore")
+    number = {stem: i for i, stem in enumerate(truth.images.stems, 1)}
+    for row in parts[1]:
+        row["image_id"] = number.get(row["image_id"], row["image_id"])
+    return Set(*parts)
 
 
 def _sample() -> Set:

@@ -245,15 +245,8 @@ def fuzz(target: str, arguments: argparse.Namespace) -> Tally:
     workers = [threading.Thread(target=work, daemon=True) for _ in range(arguments.jobs)]
     for worker in workers:
         worker.start()
-    while any(worker.is_alive() for worker in workers):
-        workers[0].join(0.5) if workers[0].is_alive() else time.sleep(0.1)
-        if sys.stderr.isatty():
-            seconds = time.monotonic() - begin
-            found = len(tally.findings)
-            text = f"{target}: {tally.done:,} cases done, {found} found, {seconds:.0f} s"
-            sys.stderr.write(f"\r\033[K{text}")
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\033[K")
+    for worker in workers:
+        worker.join()
     for kind, seed, text in sorted(tally.findings, key=lambda row: row[1])[:SHOWN]:
         print(f"{path_of(target).stem}: seed {seed}: {kind}: {text}")
     name = path_of(target).stem

@@ -7,6 +7,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 METRICS = (
     *("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf"),
@@ -34,16 +35,21 @@ def hotcoco(truth: str, found: str, threads: int) -> Iterable[float]:
     return [results[name] for name in METRICS]
 
 
+def coco_style(run: Any) -> Any:
+    """An evaluation of pycocotools' shape with LVIS's rules, done."""
+    run.params.maxDets = [300]
+    run.evaluate()
+    run.accumulate()
+    run.summarize()
+    return run
+
+
 def ultrafast(truth: str, found: str, threads: int) -> Iterable[float]:
     from ultrafast_pycocotools import COCO, COCOeval
 
     objects = COCO(truth, verbose=False)
     run = COCOeval(objects, objects.loadRes(found), "bbox", lvis_style=True)
-    run.params.maxDets = [300]
-    run.evaluate()
-    run.accumulate()
-    run.summarize()
-    return list(run.stats)
+    return list(coco_style(run).stats)
 
 
 def vernier(truth: str, found: str, threads: int) -> Iterable[float]:
@@ -66,11 +72,8 @@ def faster(truth: str, found: str, threads: int) -> Iterable[float]:
 
     objects = COCO(truth)
     run = COCOeval_faster(objects, objects.loadRes(found), "bbox", lvis_style=True)
-    run.params.maxDets = [300]
-    run.evaluate()
-    run.accumulate()
-    run.summarize()
-    return [run.all_stats[place] for place in FASTER]
+    stats = coco_style(run).all_stats
+    return [stats[place] for place in FASTER]
 
 
 def lvis_api(truth: str, found: str, threads: int) -> Iterable[float]:

@@ -16,13 +16,7 @@ assert spec.loader is not None
 table = importlib.util.module_from_spec(spec)
 sys.modules["detmap_peers"] = table
 spec.loader.exec_module(table)
-BOXES, MASKS, KEYPOINTS, Peer, numbers = (
-    table.BOXES,
-    table.MASKS,
-    table.KEYPOINTS,
-    table.Peer,
-    table.numbers,
-)
+BOXES, Peer, numbers = table.BOXES, table.Peer, table.numbers
 
 
 def detmap_run(truth: Any, found: Any, threads: int, kind: str, settings: Any) -> Iterable[float]:

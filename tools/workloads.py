@@ -1,8 +1,8 @@
 """Write made-up COCO files with the statistics of a real detector's output, for measurements.
 
-    python tools/workloads.py W1                        # into the cache folder, skipped when it is
-    there python tools/workloads.py W1 --detections 10000000  # the same images, more of them python
-    tools/workloads.py W3 --boxes ../shared/data/coco-val2017-boxes
+    python tools/workloads.py W1    # into the cache folder, skipped when it is there
+    python tools/workloads.py W1 --detections 10000000    # the same images, more of them
+    python tools/workloads.py W3 --boxes ../shared/data/coco-val2017-boxes
 
 | name | images | objects | detections | classes | |
 |------|-------:|--------:|-----------:|--------:|-|
@@ -503,25 +503,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("name", choices=WORKLOADS, help="which workload")
-    parser.add_argument(
-        "--out", type=Path, default=CACHE, help=f"folder of all workloads (default {CACHE})"
-    )
-    parser.add_argument(
-        "--detections", type=int, metavar="N", help="more or fewer images, for N detections"
-    )
-    parser.add_argument(
-        "--boxes", type=Path, default=REAL_BOXES, help=f"folder of {REAL_FILE}, for W3"
-    )
-    parser.add_argument(
-        "--masks", type=int, metavar="N", help="also masks.json, of the N best of each image"
-    )
-    parser.add_argument(
-        "--keypoints",
-        type=int,
-        metavar="N",
-        help="also keypoints_truth.json and keypoints.json, of the N best of each image",
-    )
+    add = parser.add_argument
+    add("name", choices=WORKLOADS, help="which workload")
+    add("--out", type=Path, default=CACHE, help=f"folder of all workloads (default {CACHE})")
+    add("--detections", type=int, metavar="N", help="more or fewer images, for N detections")
+    add("--boxes", type=Path, default=REAL_BOXES, help=f"folder of {REAL_FILE}, for W3")
+    add("--masks", type=int, metavar="N", help="also masks.json, of the N best of each image")
+    more = "also keypoints_truth.json and keypoints.json, of the N best of each image"
+    add("--keypoints", type=int, metavar="N", help=more)
     arguments = parser.parse_args()
     load, name = WORKLOADS[arguments.name], arguments.name
     if arguments.detections:

@@ -1,14 +1,28 @@
 """The table of formats of benchmarks."""
 
+from pathlib import Path
+
 from detmap.core.adapters.format_rows import (
     Format,
-    file_if_asked,
-    file_like,
+    Looks,
+    any_file,
+    file_with,
     folder_like,
     lazy,
     nothing,
     row,
 )
+
+
+def file_if_asked(path: Path) -> int:
+    """Matches any file, but never before another format."""
+    return -any_file(path)
+
+
+def file_like(suffix: str, look: str) -> Looks:
+    """Scores files with this suffix by the function of a place, so that others do not import it."""
+    return lambda path: lazy(look)(path) if file_with(suffix)(path) else 0
+
 
 FORMATS: tuple[Format, ...] = (
     row(

@@ -160,7 +160,7 @@ def make(
 
     Parameters
     ----------
-    contents : digests of the content of truth and detections (`digests.content_digests`)
+    contents : digests of the content of truth and detections (`receipt_files.content_digests`)
     inputs : paths by role; None if not given
     options : reader options
     command : the words of the command line

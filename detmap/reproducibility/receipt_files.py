@@ -5,15 +5,29 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from detmap.core.base.open_files import read_bytes
+from detmap.core.base.sha import sha256
 from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
-from detmap.core.tables.digests import content_digests
+from detmap.core.tables.digests import image_digests
 from detmap.reproducibility import receipt
 from detmap.reproducibility.receipt import Receipt
 
 FILES = receipt.ROLES[2:]
 """Options that name input files."""
+
+
+def content_digests(truth: Truth, detections: Detections) -> tuple[str, str]:
+    """Returns twelve hexadecimal digits each for truth and detections, independent of the file
+    format.
+    """
+    digests = image_digests(truth, detections)
+    head = repr((truth.images.ids.tolist(), truth.categories.names)).encode()
+    columns = (np.ascontiguousarray(digests[:, k]).astype("<u8").tobytes() for k in range(2))
+    one, other = (sha256(head + column).hexdigest()[:12] for column in columns)
+    return one, other
 
 
 def write(

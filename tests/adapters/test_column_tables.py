@@ -297,7 +297,7 @@ def test_a_footer_that_is_none(what: str) -> None:
 
 def test_malformed_statistics_of_a_column_are_refused(tmp_path: Path) -> None:
     """pyarrow's own metadata of such a column ends the process: x is written as optional, and the
-    file says that it is required. Found by tools/fuzz.py parquet.
+    file says that it is required. Found by tools/fuzz.py mutated.
     """
     pyarrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
     columns = {name: [1.0] * 9 for name in "xywh"} | {"image": ["a"] * 9, "class": ["b"] * 9}

@@ -64,7 +64,7 @@ TESTED = {
     + "test_a_text_without_suffix_is_no_file",
     "core/tables/extension: classes without objects that only other": "tests/tables/"
     "test_extension.py::test_a_comparison_is_of_all_classes_in_either_order",
-    "compat/cocoeval: see help(detmap.compat) for what they need,": "tests/overlaps/"
+    "compat/cocoeval: see help(detmap.compat) for what they need,": "tests/benchmarks/"
     "test_boundary.py::test_the_drop_in_refuses_what_only_pycocotools_evaluates",
     "core/streaming/evaluator: call reset() before the next round": "tests/streaming/"
     "test_evaluator_state.py::"
@@ -138,7 +138,7 @@ EXEMPT = {
         "analysis/html_report/__init__: pip install 'detmap-eval[report]'",
         "analysis/html_report/paper_figure: pip install 'detmap-eval[plot]'",
         "core/adapters/tabular/csv_parquet: pip install 'detmap-eval[parquet]'",
-        "core/adapters/text_per_image/plain_yaml: pip install 'detmap-eval[yolo]', or give the",
+        "annotation_tools/yolo/plain_yaml: pip install 'detmap-eval[yolo]', or give the",
         "errors: pip install '{}[{}]'",
         "integrations/torchmetrics: pip install torch torchmetrics torchvision",
         "reproducibility/parity/run_tool: pip install {}",

@@ -50,7 +50,7 @@ TWINS = {
 BEST_ANY = "test_the_best_object_matched_or_not"
 BY_BEST_ANY = ("dota", "dota-1.5", "dior-r", "hrsc2016", "hrsc2016-12")
 TWINS |= dict.fromkeys(BY_BEST_ANY, (ROTATED, BEST_ANY))
-FUZZED = {"kitti": "samples", "dota": "rotated", "coco": "lanes"}
+FUZZED = {"kitti": "samples", "coco": "lanes"}
 """The target of `tools/fuzz.py` for a format that a protocol names, beside `benchmarks`."""
 TITLES = {
     "openimages": "Open Images", "widerface": "WIDER FACE", "crowdhuman": "CrowdHuman",

@@ -202,7 +202,7 @@ def test_merging_many_patches_is_that_of_the_plain_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from detmap.benchmarks.dota import patches
-    from tests.overlaps.test_rotated import iou
+    from tests.benchmarks.test_rotated_overlaps import iou
 
     monkeypatch.setattr(patches, "AT_ONCE", 200)
     rng = np.random.default_rng(3)

@@ -299,7 +299,7 @@ def test_no_key_is_left_out() -> None:
     from tests.protocol.test_tool_keys import KEYS
 
     elsewhere = KEYS | {"iou.of", "iou.sigmas"}  # test_shapes.py
-    elsewhere |= {"iou.dilation"}  # overlaps/test_boundary.py
+    elsewhere |= {"iou.dilation"}  # benchmarks/test_boundary.py
     elsewhere |= {"boxes.reversed"}  # adapters/test_voc_reversed.py
     elsewhere |= {"evaluation.rule", "evaluation.extra"}  # benchmarks/
     elsewhere |= {"files.truth", "files.detections"}  # benchmarks/

@@ -23,7 +23,7 @@ from tests.support.alike_lists import ODD, draw
 from tests.support.guarded_pages import ROOM, GuardedFile
 from tests.support.lanes import assert_same
 from tests.support.mutation import damaged
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import scratch
 
 FILES = 20
 IDS = np.array([0, 1, 2, 7, 42, 999, 17 * 10**4, 12345678, 987654321, 10**17, 10**18 - 1])

@@ -3,7 +3,6 @@
 import json
 import math
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +12,10 @@ import detmap
 from detmap.errors import DetmapError
 from tests.benchmarks.small_cases import CASES, written
 from tests.benchmarks.test_coco_like import crowd_pose, whole_body
+from tests.benchmarks.test_rotated_files import BOX, DIOR, FAR, HRSC, dota, results
+from tests.support import builders as make
 from tests.support.mat import array, cells, mat, text
-from tests.support.mutation import damaged
-from tools.fuzzing._refusals import judge_refusal
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import damage_one, empty_folder, judge_refusal
 
 Files = tuple[Path, Path]
 """Ground truth and detections."""
@@ -95,6 +94,14 @@ def sa_co(folder: Path) -> Files:
     return folder / "gold_1.json", folder / "found.json"
 
 
+def rotated(folder: Path, page: str = "", stem: str = "a") -> Files:
+    """Two images of DOTA, or a page of XML, and results on whole images or patches."""
+    truth = dota(folder, a=f"{BOX} ship 0\n{FAR} ship 1\n", b=f"{BOX} plane 0\n")
+    if page:
+        truth = make.write(folder / "xml" / "a.xml", page).parent
+    return truth, results(folder, ship=f"{stem} .9 {BOX}\n{stem} .8 {FAR}\n")
+
+
 WRITERS: dict[str, Callable[[Path], Files]] = {
     **{kind: lambda folder, kind=kind: written(folder, kind)[:2] for kind in CASES},
     "crowdpose": lambda folder: crowd_pose(folder, 0.1, 0.5, 0.9),
@@ -105,6 +112,10 @@ WRITERS: dict[str, Callable[[Path], Files]] = {
     "caltech": caltech,
     "froc-luna16": luna16,
     "cgf1": sa_co,
+    "dota": rotated,
+    "dota patches": lambda folder: rotated(folder, stem="a__0.5__100___0"),
+    "hrsc2016": lambda folder: rotated(folder, HRSC),
+    "dior-r": lambda folder: rotated(folder, DIOR),
 }
 KINDS = tuple(WRITERS)
 COUNTS = {f"{kind} {how}": 0 for kind in KINDS for how in ("read", "refused")}
@@ -114,17 +125,9 @@ def case(seed: int) -> str | None:
     """What is wrong with how the files of a benchmark, perhaps a damaged one, are read."""
     rng = random.Random(seed)
     kind = KINDS[seed % len(KINDS)]
-    folder = scratch("benchmark")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    folder = empty_folder("benchmark")
     truth, found = WRITERS[kind](folder)
-    whole = rng.random() < 0.1
-    if not whole:
-        victim = rng.choice(sorted(path for path in folder.rglob("*") if path.is_file()))
-        data = victim.read_bytes()
-        for _ in range(rng.choice([1, 1, 2, 4])):
-            data = damaged(rng, data)
-        victim.write_bytes(data)
+    whole = not damage_one(rng, folder.rglob("*"))
     try:
         metrics = detmap.evaluate(truth, found, kind.split()[0]).metrics
     except DetmapError as error:

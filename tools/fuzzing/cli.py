@@ -16,7 +16,7 @@ from pathlib import Path
 
 from detmap.cli import main
 from tests.support import builders as make
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import scratch
 
 FINE, WRONG, UNKNOWN = "fine", "wrong", "unknown"
 COUNTS = dict.fromkeys(("exit 0", "exit 1", "exit 2", "as a process"), 0)
@@ -54,15 +54,8 @@ NUMBERS: tuple[Word, ...] = (
 )
 PLACES: tuple[str, ...] = (
     *("", "no/such/file", ".", "input", "fifo", "loop", "/dev/null", "/dev/zero", "x" * 5000),
-    *(
-        "a\0b",
-        "\udcff",
-        "~",
-        "input/broken.json",
-        "input/empty",
-        "input/deep.json",
-        "input/own.toml",
-    ),
+    *("a\0b", "\udcff", "~", "input/broken.json", "input/empty", "input/deep.json"),
+    "input/own.toml",
 )
 
 
@@ -215,6 +208,22 @@ def place(rng: random.Random, fine: tuple[str, ...]) -> Word:
     return UNKNOWN, (rng.choice(PLACES),)
 
 
+NO_PROTOCOL = ("", "/dev/zero", "./fifo", ".")
+NO_PROTOCOL += tuple(f"{ROOT}/{name}.toml" for name in ("many_digits", "deep", "nul", "missing"))
+NO_OUTPUT = ("", ".", "/dev/full", "/dev/null", "fifo", "loop", "no/such/x", "a\0b", "x" * 5000)
+VALUES: dict[str, dict[str, tuple[str, ...]]] = {
+    "--protocol": {FINE: ("coco-bbox", "voc2007", f"{ROOT}/own.toml"), WRONG: NO_PROTOCOL},
+    "--format": {FINE: ("table", "csv", "markdown"), WRONG: ("json5", "", "TABLE", "\0")},
+    "--iou": {FINE: ("0.5",), WRONG: ("nan", "inf", "-1", "0.51", "x", "", "9" * 5000)},
+    "--threshold": {UNKNOWN: ("0.5", "nan", "inf", "-inf", "1e999", "x")},
+    "--images": {FINE: (f"{ROOT}/images.txt",), UNKNOWN: (*PLACES[:8], f"{ROOT}/gt.json")},
+    "--plot": {WRONG: ("", "x", ".", "x.docx", f"{ROOT}/truth.csv")},
+    "--output": {WRONG: (*NO_OUTPUT, "FIRST INPUT")},
+}
+"""Values of an option by what is known of them."""
+LONG = {"-p": "--protocol", "-o": "--output"}
+
+
 def option(rng: random.Random, command: str) -> Word:
     """An option of a command with its value."""
     name = rng.choice(OWN[command])
@@ -225,40 +234,15 @@ def option(rng: random.Random, command: str) -> Word:
     if rng.random() < 0.1:
         text = "".join(rng.choice(PIECES) for _ in range(rng.randint(1, 3)))
         return UNKNOWN, (f"{name}={text}" if name.startswith("--") else f"{name}{text}",)
-    if name == "--set":
-        known, (text,) = rng.choice(SETTINGS)
+    if name in ("--set", "--threads", "--k"):
+        known, (text,) = rng.choice(SETTINGS if name == "--set" else NUMBERS)
         if command == "parity" and known == FINE:
             known = UNKNOWN  # pycocotools has few settings
-        return known, (f"--set={text}",)
-    if name in ("--threads", "--k"):
-        known, (text,) = rng.choice(NUMBERS)
         return known, (f"{name}={text}",)
-    if name == "-p":
-        files = ("many_digits", "deep", "nul", "missing")
-        wrong = ("", "/dev/zero", "./fifo", ".", "coco", *(f"{ROOT}/{file}.toml" for file in files))
-        good = rng.random() < 0.5
-        value = rng.choice(("coco-bbox", "voc2007", f"{ROOT}/own.toml") if good else wrong)
-        return FINE if good else WRONG, (f"--protocol={value}",)
-    if name == "--format":
-        good = rng.random() < 0.8
-        value = rng.choice(("table", "csv", "markdown") if good else ("json5", "", "TABLE", "\0"))
-        return FINE if good else WRONG, (f"--format={value}",)
-    if name == "--iou":
-        good = rng.random() < 0.5
-        value = rng.choice(("0.5",) if good else ("nan", "inf", "-1", "0.51", "x", "", "9" * 5000))
-        return FINE if good else WRONG, (f"--iou={value}",)
-    if name == "--threshold":
-        return UNKNOWN, (f"--threshold={rng.choice(('0.5', 'nan', 'inf', '-inf', '1e999', 'x'))}",)
-    if name == "--images":
-        good = rng.random() < 0.5
-        value = f"{ROOT}/images.txt" if good else rng.choice((*PLACES[:8], f"{ROOT}/gt.json"))
-        return FINE if good else UNKNOWN, (f"--images={value}",)
-    if name == "--plot":
-        return WRONG, (f"--plot={rng.choice(('', 'x', '.', 'x.docx', f'{ROOT}/truth.csv'))}",)
-    inputs = ("", ".", "/dev/full", "/dev/null", "fifo", "loop", "no/such/x", "a\0b", "x" * 5000)
-    if command == "show":
-        return WRONG, (f"--output={rng.choice(inputs)}",)
-    return WRONG, (f"--output={rng.choice((*inputs, 'FIRST INPUT'))}",)
+    name = LONG.get(name, name)
+    known = rng.choice(list(VALUES[name]))
+    values = NO_OUTPUT if command == "show" and name == "--output" else VALUES[name][known]
+    return known, (f"{name}={rng.choice(values)}",)
 
 
 def clashing(words: list[str]) -> bool:

@@ -75,24 +75,6 @@ def edit(rng: np.random.Generator, coco: Any) -> None:
         coco.createIndex()
 
 
-def in_batches(made: Any, classes: Classes) -> Any:
-    """As torchvision's references: the images in two batches, put together again."""
-    params, parts = copy.deepcopy(made.params), []
-    for ids in (params.imgIds[::2], params.imgIds[1::2]):
-        if not len(ids):
-            continue
-        half = classes.evaluation(made.cocoGt, made.cocoDt, made.params.iouType)
-        half.params = copy.deepcopy(params)
-        half.params.imgIds = list(ids)
-        half.evaluate()
-        shape = (-1, len(half.params.areaRng), len(half.params.imgIds))
-        parts.append((half.params.imgIds, np.asarray(half.evalImgs, dtype=object).reshape(shape)))
-    made.params.imgIds = [image for ids, _ in parts for image in ids]
-    made.evalImgs = list(np.concatenate([part for _, part in parts], axis=2).flatten())
-    made._paramsEval = copy.deepcopy(made.params)
-    return made
-
-
 def script(seed: int, classes: Classes) -> Any:
     """One use of the classes: what it leaves behind."""
     rng = np.random.default_rng([seed, 1])
@@ -109,18 +91,15 @@ def script(seed: int, classes: Classes) -> Any:
             edit(rng, coco)
     made = classes.evaluation(*pair, kind)
     set_all(made.params, parameters(rng, 0.2))
-    if rng.random() < 0.15:
-        made = in_batches(made, classes)
-    else:
-        made.evaluate()
-        if rng.random() < 0.3:
-            len(made.evalImgs)
-        if rng.random() < 0.2:
-            for cell in made.evalImgs[::3]:
-                if cell is not None:
-                    cell["dtIgnore"][:, ::2] = True
-        if rng.random() < 0.2:
-            len(made.ious), len(made._gts), len(made._dts)
+    made.evaluate()
+    if rng.random() < 0.3:
+        len(made.evalImgs)
+    if rng.random() < 0.2:
+        for cell in made.evalImgs[::3]:
+            if cell is not None:
+                cell["dtIgnore"][:, ::2] = True
+    if rng.random() < 0.2:
+        len(made.ious), len(made._gts), len(made._dts)
     other = set_all(copy.deepcopy(made.params), parameters(rng, 0.2))
     made.accumulate(other) if rng.random() < 0.4 else made.accumulate()
     if rng.random() < 0.5:

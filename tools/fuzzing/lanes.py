@@ -1,7 +1,7 @@
 """Damaged files: the fast lane of a format reads what its reference lane reads, or nothing."""
 
 from tests.support.lanes import LANES, taken, write_mutated
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import scratch
 
 COUNTS = dict.fromkeys(LANES, 0)  # files that the fast lane took
 SCRATCH = scratch("damaged")

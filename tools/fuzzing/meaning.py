@@ -1,6 +1,6 @@
 """One file, one meaning: rows that are added, removed or moved never change what others mean.
 
-Draws ids, file names and class names that are digits, and tables, lists and slices of them. The
+Draws ids, file names and class names that are digits, and tables and lists of them. The
 rows that two versions of a file share mean the same, or one of them is refused; so do all rows of
 one version as CSV, Parquet, a frame, and in pieces.
 """
@@ -8,25 +8,22 @@ one version as CSV, Parquet, a frame, and in pieces.
 import csv
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import detmap
-from detmap.core.adapters import pieces, read_images
+from detmap.core.adapters import pieces
 from detmap.core.adapters.coco import json_lines, result_pieces
-from detmap.core.adapters.joining import class_keys, image_keys, image_names, image_sizes, join
+from detmap.core.adapters.joining import class_keys, image_keys, image_names, join
 from detmap.core.adapters.joining.unknown_policy import Policy, policy
 from detmap.core.adapters.tabular import parquet_pieces
 from detmap.core.adapters.tabular.csv_parquet import spelled
-from detmap.core.statistics.sampling_units import groups_of
-from detmap.core.tables import Categories, Images, Truth, selection
+from detmap.core.tables import Categories, Images, Truth
 from detmap.core.tables.join_keys import Earlier
 from detmap.errors import DetmapError
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import scratch
 
 COUNTS = {"compared": 0, "read": 0, "refused": 0}
 IMAGES = ("image", "image_id", "file_name", "image_name", "img")
@@ -44,7 +41,7 @@ def case(seed: int) -> str | None:
     result_pieces.PIECE = json_lines.PIECE = int(rng.integers(90, 300))
     truth = drawn_truth(rng)
     if rng.random() < FILES:
-        kinds: tuple[Callable[..., str | None], ...] = (tables, tables, numbers, coco, yolo, lists)
+        kinds: tuple[Callable[..., str | None], ...] = (tables, tables, coco)
     else:
         kinds = (texts_of_a_column, numbers_of_a_column)
     return kinds[rng.integers(len(kinds))](rng, truth)
@@ -171,17 +168,6 @@ def read_form(form: Callable[..., Any], table: Any, truth: Truth, how: Any, rows
     return meaning(form(table, truth, how), rows)
 
 
-def numbers(rng: np.random.Generator, truth: Truth) -> str | None:
-    """Columns of numbers as a frame."""
-    header = str(rng.choice(IMAGES)), str(rng.choice(CLASSES))
-    how = options(rng)
-    found = []
-    for rows in filter(None, versions(rng, (list(range(9)), list(range(7))))):
-        table = {name: np.array(cells) for name, cells in columns(rows, header).items()}
-        found.append(attempt(partial(read_form, by_frame, table, truth, how, rows)))
-    return compare(found)
-
-
 def texts_of_a_column(rng: np.random.Generator, truth: Truth) -> str | None:
     """Texts under a header, at once and in pieces."""
     return column(rng, truth, texts_of(rng, truth))
@@ -298,77 +284,3 @@ def coco(rng: np.random.Generator, truth: Truth) -> str | None:
 
 def by_path(path: str, truth: Truth, how: Any) -> list[detmap.Detections]:
     return [detmap.read_detections(path, truth, **how)]
-
-
-def yolo(rng: np.random.Generator, truth: Truth) -> str | None:
-    """Folders of labels, one file per image."""
-    how = {"unknown": "drop", "class_names": dict(enumerate(truth.categories.names))}
-    pool = texts_of(rng, truth)[0]
-    found = []
-    for version, rows in enumerate(versions(rng, (pool, list(range(len(truth.categories)))))):
-        folder = scratch(f"labels{version}")
-        folder.mkdir(exist_ok=True)
-        for old in folder.iterdir():
-            old.unlink()
-        for image, label, i in rows:
-            with open(folder / f"{Path(image).stem}.txt", "a") as file:
-                file.write(f"{label} .5 .5 .2 .2 {i / 100}\n")
-        if rows:
-            given = {**how, "format": "yolo"}
-            found.append(attempt(partial(read_form, by_path, str(folder), truth, given, rows)))
-    return compare(found)
-
-
-def lists(rng: np.random.Generator, truth: Truth) -> str | None:
-    """Lists of images and classes: --images, --slices, --groups, --image-sizes, --classes."""
-    images, classes = texts_of(rng, truth)
-    header = str(rng.choice(["image", "image_id", "file_name"]))
-    found: dict[str, list[Meaning | None]] = {}
-    for rows in versions(rng, (images, classes)):
-        named = {row[0]: row for row in rows}
-        texts = list(named)
-        scratch("l.txt").write_text("\n".join(texts))
-        scratch("l.json").write_text(json.dumps({f"s{x}": [x] for x in texts}))
-        scratch("l.csv").write_text("\n".join([f"{header},group", *(f"{x},g{x}" for x in texts)]))
-        body = [f"{x},{40 + i},50" for i, x in enumerate(sorted(set(images))) if x in named]
-        scratch("sizes.csv").write_text("\n".join([f"{header},width,height", *body]))
-        labels = [row[1] for row in rows]
-        readers: dict[str, Callable[[], Meaning]] = {
-            "images": partial(images_listed, texts, truth),
-            "slices": partial(slices_of, scratch("l.json"), truth),
-            "csv": partial(slices_of, scratch("l.csv"), truth),
-            "groups": partial(images_of_groups, scratch("l.csv"), truth),
-            "sizes": partial(sizes_of, truth),
-            "classes": partial(classes_of, truth, labels),
-        }
-        for name, read in readers.items():
-            if texts:
-                found.setdefault(name, []).append(attempt(read))
-    wrongs = [f"{name}: {wrong}" for name, each in found.items() if (wrong := compare(each))]
-    return wrongs[0] if wrongs else None
-
-
-def images_listed(texts: list[str], truth: Truth) -> Meaning:
-    return dict(zip(texts, read_images(scratch("l.txt"), truth).tolist(), strict=True))
-
-
-def slices_of(path: str, truth: Truth) -> Meaning:
-    return {name: ids.tolist() for name, ids in detmap.read_slices(path, truth).items()}
-
-
-def images_of_groups(path: str, truth: Truth) -> Meaning:
-    return {group: image for image, group in groups_of(path, truth).items()}
-
-
-def sizes_of(truth: Truth) -> Meaning:
-    unknown = np.full(len(truth.images), np.nan)
-    bare = replace(truth, images=replace(truth.images, width=unknown, height=unknown))
-    return dict(enumerate(image_sizes.completed(bare, scratch("sizes.csv")).images.width.tolist()))
-
-
-def classes_of(truth: Truth, names: list[str]) -> Meaning:
-    """The class of each name, which a list of all names and one without it tell."""
-    every = set(selection.places_of(truth.categories, names).tolist())
-    if len(every) == 1:
-        return dict.fromkeys(names, every.pop())
-    return {}

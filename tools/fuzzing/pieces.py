@@ -12,7 +12,7 @@ from detmap.core.tables import Detections
 from detmap.errors import DataError
 from tests.support.lanes import COCO_TRUTH, always_scan
 from tests.support.mutation import damaged, results_file
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import scratch
 
 COUNTS = {"read": 0, "refused by both": 0, "refused in pieces": 0}
 WHOLE_ONLY = ("as a whole", "neither a list of records", "another form than those before")

@@ -5,18 +5,14 @@ tables that give the same number when they are written as COCO JSON and read aga
 import functools
 import math
 import random
-import shutil
 
 import detmap
 from detmap.annotation_tools.conversion import writers
 from detmap.core import protocol
 from detmap.errors import DetmapError
 from tests.support.format_samples import SAMPLES, all_samples
-from tests.support.mutation import damaged
-from tools.fuzzing._refusals import judge_refusal
-from tools.fuzzing._scratch import scratch
+from tools.fuzzing._files import damage_one, empty_folder, judge_refusal, scratch
 
-SCRATCH = scratch("samples")
 BINARY = (".png", ".parquet")
 """Files that stay as they are."""
 KINDS = all_samples()
@@ -26,20 +22,11 @@ COUNTS = {f"{kind} {how}": 0 for kind in KINDS for how in ("read", "refused")}
 def case(seed: int) -> str | None:
     """What is wrong with how one sample, perhaps a damaged one, is read."""
     kind, rng = tuple(KINDS)[seed % len(KINDS)], random.Random(seed)
-    shutil.rmtree(SCRATCH, ignore_errors=True)
-    for name in ("sample", "plain"):
-        (SCRATCH / name).mkdir(parents=True)
-    plain = SAMPLES["coco"](SCRATCH / "plain")
-    paths = KINDS[kind](SCRATCH / "sample")
-    files = sorted(file for file in (SCRATCH / "sample").rglob("*") if file.is_file())
-    files = [file for file in files if file.suffix not in BINARY]
-    whole = not files or rng.random() < 0.1
-    if not whole:
-        victim = rng.choice(files)
-        data = victim.read_bytes()
-        for _ in range(rng.choice([1, 1, 2, 4])):
-            data = damaged(rng, data)
-        victim.write_bytes(data)
+    folder = empty_folder("sample")
+    plain = SAMPLES["coco"](empty_folder("plain"))
+    paths = KINDS[kind](folder)
+    files = [file for file in folder.rglob("*") if file.suffix not in BINARY]
+    whole = not damage_one(rng, files)
     truth_path, found_path = (mine or other for mine, other in zip(paths, plain, strict=True))
     try:
         truth = detmap.read_truth(truth_path)
@@ -59,7 +46,7 @@ def case(seed: int) -> str | None:
 
 def _converted(truth: detmap.Truth, found: detmap.Detections) -> float | None:
     """AP of the tables as COCO JSON; None where COCO's reader refuses what they hold."""
-    files = SCRATCH / "truth.json", SCRATCH / "found.json"
+    files = scratch("truth.json"), scratch("found.json")
     writers.write(truth, files[0], "coco")
     writers.write(found, files[1], "coco")
     try:

@@ -28,22 +28,24 @@ def case(seed: int) -> str | None:
 
 
 def tables(rng: np.random.Generator) -> tuple[Truth, Detections]:
-    """A ground truth and detections of a few boxes."""
+    """A ground truth and detections of a few boxes; ids of images are numbers or names."""
     n_images, n_classes = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    ids: Any = np.sort(rng.choice(50, n_images, replace=False))
+    ids = ids if rng.random() < 0.7 else np.array([f"im{i:02}" for i in ids])
 
     def rows(n: int) -> tuple[Any, Any, Any]:
         boxes = np.hstack([rng.integers(0, 8, (n, 2)), rng.integers(1, 9, (n, 2))]).astype(float)
-        return rng.integers(0, n_images, n), rng.integers(0, n_classes, n), boxes
+        return ids[rng.integers(0, n_images, n)], rng.integers(0, n_classes, n), boxes
 
     n = int(rng.integers(0, 7))
     truth = detmap.truth_from_arrays(
         *rows(n),
         crowd=rng.random(n) < 0.3,
-        images=np.arange(n_images),
-        categories={k: str(k) for k in range(n_classes)},
+        images=ids,
+        categories={k: f"c{k}" for k in range(n_classes)},
     )
-    n = int(rng.integers(0, 9))
-    return truth, detmap.detections_from_arrays(truth, *rows(n), rng.random(n))
+    n = int(rng.integers(0, 12))
+    return truth, detmap.detections_from_arrays(truth, *rows(n), rng.integers(0, 5, n) / 4)
 
 
 def by_replace(rng: np.random.Generator) -> str | None:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.overlaps import polygon_iou
 from detmap.core.adapters import text_fields
 from detmap.core.base.pair_limits import limit_polygons
-from detmap.core.overlaps import polygon_iou
 from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
 

@@ -64,11 +64,6 @@ def any_file(path: Path) -> int:
     return int(not open_files.is_folder(path))
 
 
-def file_if_asked(path: Path) -> int:
-    """Matches any file, but never before another format."""
-    return -any_file(path)
-
-
 def file_with(*suffixes: str) -> Looks:
     """Matches files with one of these suffixes, ignoring case."""
     return lambda path: 2 * (path.suffix.lower() in suffixes and not open_files.is_folder(path))
@@ -90,11 +85,6 @@ def sheet_file(look: str, *suffixes: str) -> Looks:
         return 0 if begins_as_json(path) else int(lazy(look)(path, suffixes))
 
     return looks
-
-
-def file_like(suffix: str, look: str) -> Looks:
-    """Scores files with this suffix by the function of a place, so that others do not import it."""
-    return lambda path: lazy(look)(path) if file_with(suffix)(path) else 0
 
 
 def folder_or(file: Looks, folder: str) -> Looks:

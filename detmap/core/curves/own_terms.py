@@ -1,6 +1,6 @@
 """Metrics with terms of their own: the module that a row of `METRICS` names computes them.
 
-Such a module of this package has two functions:
+Such a module has two functions:
 
 - ``terms(matches, positives, judged, weight, asked)`` returns (A, T, R, J) float64: for each
   subset, threshold and class the R terms whose mean over thresholds, terms and classes is the
@@ -10,12 +10,12 @@ Such a module of this package has two functions:
 - ``final(mean)`` turns the mean into the metric, and means of classes, an array, into theirs.
 """
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import wings
 from detmap.core.matching.matches import Matches
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.metric_rows import OWN, Metric
@@ -31,17 +31,20 @@ def own_terms(
     for metric in OWN:
         asked = _asked(matches.protocol, metric)
         if asked:
-            found[metric.name] = _module(metric).terms(matches, positives, judged, weight, asked)
+            terms = _member(metric, "terms")
+            found[metric.name] = terms(matches, positives, judged, weight, asked)
     return found
 
 
 def final(metric: Metric, mean: Any) -> Any:
     """Returns the metric of a mean of its terms."""
-    return _module(metric).final(mean)
+    return _member(metric, "final")(mean)
 
 
-def _module(metric: Metric) -> Any:
-    return import_module(f"detmap.core.curves.{metric.module}")
+def _member(metric: Metric, name: str) -> Any:
+    """A function of the metric's module, which is of this package or of a wing."""
+    module = metric.module if "." in metric.module else f"detmap.core.curves.{metric.module}"
+    return wings.load(f"{module}:{name}")
 
 
 def _asked(protocol: Protocol, metric: Metric) -> list[tuple[int, int]]:

@@ -344,18 +344,14 @@ def whole_curve(
     return Curve(*recall_precision(points, n_objects, matches.protocol.ap.epsilon), points.score)
 
 
-def coco_arrays(matches: Matches, *, threads: int | None = None) -> dict[str, NDArray[np.float64]]:
+def coco_arrays(matches: Matches) -> dict[str, NDArray[np.float64]]:
     """Returns pycocotools' ``eval`` arrays: precision, scores (T, R, K, A, M), recall (T, K, A, M).
 
     Undefined cells are -1. The protocol's AP interpolation must be ``grid_envelope``.
     """
     protocol = matches.protocol
-    return sample(
-        matches,
-        protocol.ap.grid.values(),
-        np.array(protocol.max_dets(), dtype=np.int64),
-        threads=threads,
-    )
+    limits = np.array(protocol.max_dets(), dtype=np.int64)
+    return sample(matches, protocol.ap.grid.values(), limits)
 
 
 def sample(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap import wings
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
@@ -46,8 +47,8 @@ class Producer(typing.Protocol):
 
 
 class Kind(NamedTuple):
-    """A kind of overlap. It names functions and classes as text, ``module.name`` of this folder, so
-    that only the modules of the compared kind are imported.
+    """A kind of overlap. It names functions and classes as text, ``module.name`` of this folder or
+    ``module:name`` of a wing, so that only the modules of the compared kind are imported.
 
     Parameters
     ----------
@@ -73,6 +74,8 @@ class Kind(NamedTuple):
 
 
 def _member(place: str) -> Any:
+    if ":" in place:
+        return wings.load(place)
     module, name = place.split(".")
     return getattr(import_module(f"detmap.core.overlaps.{module}"), name)
 
@@ -85,14 +88,15 @@ def _reader(place: str) -> ShapeReader:
 
 MASKS = "mask_reader.MaskReader"
 ROTATED = "rotated_boxes.RotatedBoxReader"
+WING = "detmap.benchmarks.overlaps"
 KINDS: tuple[Kind, ...] = (
     Kind("boxes", "box_iou.producer"),
     Kind("masks", "masks.producer", MASKS),
-    Kind("boundary", "boundary_iou.producer", MASKS),
+    Kind("boundary", f"{WING}.boundary_iou:producer", MASKS),
     Kind("keypoints", "keypoints.producer", "keypoints.KeypointReader"),
-    Kind("polygons", "rotated_pairs.polygons", ROTATED),
-    Kind("rotated", "rotated_pairs.rectangles", ROTATED),
-    Kind("probiou", "rotated_pairs.gaussians", ROTATED),
+    Kind("polygons", f"{WING}.rotated_pairs:polygons", ROTATED),
+    Kind("rotated", f"{WING}.rotated_pairs:rectangles", ROTATED),
+    Kind("probiou", f"{WING}.rotated_pairs:gaussians", ROTATED),
 )
 
 

@@ -14,7 +14,6 @@ from detmap.core.base import column_checks
 from detmap.core.base.flat_rows import first_true
 from detmap.core.base.immutable import Immutable, keep
 from detmap.core.base.open_files import shown
-from detmap.core.overlaps import polygon_iou
 from detmap.core.overlaps.shape_records import Place, ShapeReader
 from detmap.core.tables import Shapes
 from detmap.core.tables.digests import fold_table
@@ -24,6 +23,9 @@ Floats = NDArray[np.float64]
 
 LARGEST = 1e9
 """Pixels of a coordinate or side."""
+THINNEST = 1e-12
+"""A polygon whose area is at most this share of its squared diagonal is a line: rounding would
+decide its overlaps."""
 NUMBERS = {5: "cx cy w h angle, the angle in radians", 8: "x1 y1 x2 y2 x3 y3 x4 y4"}
 FIX = f"a rotated box is {NUMBERS[8]}, or {NUMBERS[5]}"
 
@@ -53,7 +55,7 @@ class RotatedBoxes(Immutable):
         )
         column_checks.finite("RotatedBoxes.values", values, LARGEST)
         keep(self, values=values)
-        area = np.abs(polygon_iou.areas(self.corners())) if self.area is None else self.area
+        area = np.abs(polygon_areas(self.corners())) if self.area is None else self.area
         keep(self, area=column_checks.column("RotatedBoxes.area", area, np.float64, len(values)))
 
     def __len__(self) -> int:
@@ -179,3 +181,11 @@ def require_rotated(shapes: str, path: Path, name: str) -> None:
     if shapes not in ("boxes", "polygons", "rotated", "probiou"):
         what = f"shapes {shapes!r} is not an option of {name} files"
         raise DataError(shown(path), what, "remove shapes")
+
+
+def polygon_areas(corners: Floats) -> Floats:
+    """Returns (n,) signed areas of (n, 4, 2) corners, 0 for points and lines."""
+    one, other = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]  # diagonals
+    area = (one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0]) / 2
+    sides = corners.max(axis=1) - corners.min(axis=1)
+    return np.where(np.abs(area) <= THINNEST * (sides**2).sum(axis=1), 0.0, area)

@@ -34,8 +34,8 @@ class Metric(NamedTuple):
     unit : "fraction", or what the number counts; only fractions are shown in percent
     higher_is_better : the direction, for `--fail-under` and the report
     stock : whether COCO and VOC have it; functions for these rules alone refuse other rows
-    module : of `detmap.core.curves`, with the function ``terms`` of the metric (see `own_terms`);
-        "" for metrics of `detmap.core.curves.aggregation`
+    module : of `detmap.core.curves`, or of a wing by its whole name, with the functions that
+        `own_terms` describes; "" for metrics of `detmap.core.curves.aggregation`
     """
 
     name: str
@@ -52,7 +52,12 @@ METRICS = (
     Metric("P", "precision at one score"),
     Metric("R", "recall at one score"),
     Metric("F1", "F1 at one score"),
-    Metric("MR", "log-average miss rate", higher_is_better=False, module="miss_rate"),
+    Metric(
+        "MR",
+        "log-average miss rate",
+        higher_is_better=False,
+        module="detmap.benchmarks.shared.miss_rate",
+    ),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 OWN = tuple(metric for metric in METRICS if metric.module)

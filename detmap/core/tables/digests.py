@@ -96,17 +96,6 @@ def image_digests(truth: Truth, detections: Detections) -> NDArray[np.uint64]:
     return np.stack([objects, detections_digest], axis=1)
 
 
-def content_digests(truth: Truth, detections: Detections) -> tuple[str, str]:
-    """Returns twelve hexadecimal digits each for truth and detections, independent of the file
-    format.
-    """
-    digests = image_digests(truth, detections)
-    head = repr((truth.images.ids.tolist(), truth.categories.names)).encode()
-    columns = (np.ascontiguousarray(digests[:, k]).astype("<u8").tobytes() for k in range(2))
-    one, other = (sha256(head + column).hexdigest()[:12] for column in columns)
-    return one, other
-
-
 @cache
 def _word_of(name: str) -> np.uint64:
     return np.uint64(int.from_bytes(sha256(name.encode()).digest()[:8]))

@@ -10,9 +10,9 @@ from detmap.core.adapters.truth_by_protocol import TruthByProtocol
 from detmap.core.base.resources import folder
 from detmap.core.protocol import Protocol, load
 from detmap.core.tables import Detections, Truth
-from detmap.core.tables.digests import content_digests
 from detmap.errors import DataError
 from detmap.evaluate import evaluate
+from detmap.reproducibility.receipt_files import content_digests
 from detmap.reproducibility.reproducing.printed_numbers import parse
 
 FIX = "see docs/reproduce.md"

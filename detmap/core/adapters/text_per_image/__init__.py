@@ -1,1 +1,1 @@
-"""Formats with one text file per image: YOLO, Cartucho, rafaelpadilla."""
+"""Lines of formats with one text file per image, and their layouts of columns."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.overlaps import polygon_iou, probiou
 from detmap.core.base.pair_limits import limit_polygons
-from detmap.core.overlaps import polygon_iou, probiou
 from detmap.core.overlaps.box_iou import BoxPairs
 from detmap.core.overlaps.rotated_boxes import LARGEST, RotatedBoxes, corners_of, upright
 from detmap.core.protocol import Protocol

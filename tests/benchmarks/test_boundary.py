@@ -12,9 +12,10 @@ import pytest
 from pycocotools import mask
 
 import detmap
+from detmap.benchmarks.overlaps import boundary_iou
 from detmap.compat import COCO, COCOeval
 from detmap.core.curves.scores import coco_arrays
-from detmap.core.overlaps import boundary_iou, masks
+from detmap.core.overlaps import masks
 from detmap.core.results.result import Result
 from tests.reference import boundary as reference
 from tests.reference.masks import image

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.core.overlaps.rotated_boxes import polygon_areas
+
 Floats = NDArray[np.float64]
 
 AT_ONCE = 1 << 11
 """Pairs that are computed at a time: few enough for a cache."""
-
-THINNEST = 1e-12
-"""A polygon whose area is at most this share of its squared diagonal is a line: rounding would
-decide its overlaps."""
 
 
 class Polygons:
@@ -33,7 +31,7 @@ class Polygons:
     """
 
     def __init__(self, corners: Floats) -> None:
-        signed = areas(corners)
+        signed = polygon_areas(corners)
         self.corners = np.where((signed < 0)[:, None, None], corners[:, ::-1], corners)
         self.area = np.abs(signed)
         self.most = np.where(crossed(corners), np.inf, self.area)
@@ -76,14 +74,6 @@ def overlaps(
     overlap = np.zeros(len(rows[0]))
     overlap[near] = np.divide(shared, whole, out=np.zeros_like(whole), where=whole > 0)
     return np.minimum(overlap, 1)
-
-
-def areas(corners: Floats) -> Floats:
-    """Returns (n,) signed areas of (n, 4, 2) corners, 0 for points and lines."""
-    one, other = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]  # diagonals
-    area = (one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0]) / 2
-    sides = corners.max(axis=1) - corners.min(axis=1)
-    return np.where(np.abs(area) <= THINNEST * (sides**2).sum(axis=1), 0.0, area)
 
 
 def crossed(corners: Floats) -> NDArray[np.bool_]:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.benchmarks.overlaps import polygon_iou, probiou
+from detmap.benchmarks.overlaps.rotated_pairs import PolygonPairs, ProbiouPairs
 from detmap.core.matching.subsets import EVERY_SUBSET
-from detmap.core.overlaps import polygon_iou, probiou
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes, RotatedBoxReader, corners_of
-from detmap.core.overlaps.rotated_pairs import PolygonPairs, ProbiouPairs
 from detmap.errors import DataError
 from detmap.kernels import cells as layout
 from tests.reference import polygons as twin

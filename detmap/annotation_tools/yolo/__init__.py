@@ -1,0 +1,1 @@
+"""Reads YOLO: data.yaml, obj.data, folders of labels and predictions.json."""

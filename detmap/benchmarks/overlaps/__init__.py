@@ -1,0 +1,1 @@
+"""Overlaps of benchmarks: boundaries of masks, and rotated boxes."""
