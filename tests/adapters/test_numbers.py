@@ -331,12 +331,6 @@ def test_entities_are_refused_in_every_encoding(encoding: str, tmp_path: Path) -
         read_truth(root)
 
 
-def test_a_page_in_utf16_without_entities_is_read(tmp_path: Path) -> None:
-    page = '<?xml version="1.0" encoding="utf-16"?>' + make.page(make.voc_object("caf\xe9"))
-    root = make.write_voc(tmp_path / "VOC2007", {"000001": page.encode("utf-16")})
-    assert read_truth(root).categories.names == ("caf\xe9",)
-
-
 def test_a_no_break_space_is_part_of_a_name(tmp_path: Path) -> None:
     assert voc_truth(tmp_path, make.voc_object(" cat\xa0\n")).categories.names == ("cat\xa0",)
 
