@@ -16,16 +16,12 @@ from detmap.core.curves import terms
 from detmap.core.curves.lower_limits import within
 from detmap.core.curves.scores import join, scores
 from detmap.core.results.result import Result
-from tests.benchmarks.goldens import folder
+from tests.benchmarks.goldens import CASES, folder, of_case
 from tests.protocol.test_keys import TWO, A, B, data
 from tests.support.numpy_sums import equal
 
 ROOT_OF_DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
-cases = pytest.mark.parametrize("case", ["1", "2"])
-
-
-def goldens(name: str, case: str) -> Any:
-    return json.loads((folder(name) / "goldens.json").read_text())[case]
+cases = pytest.mark.parametrize("case", CASES)
 
 
 def evaluated(name: str, case: str, protocol: str, **settings: Any) -> Any:
@@ -55,7 +51,7 @@ def of_row(result: Any, row: str) -> float:
 def test_lvis_fixed(case: str, limit: str) -> None:
     settings = {"limits.max_dets": [int(limit)]}
     result = evaluated("lvis-fixed-ap", case, "lvis-fixed", **settings)
-    wanted = goldens("lvis-fixed-ap", case)[f"topk={limit}"]
+    wanted = of_case("lvis-fixed-ap", case)[f"topk={limit}"]
     kept = wanted.pop("detections kept")
     assert all(same(result.metrics[name.removesuffix("@-1")], x) for name, x in wanted.items())
     assert len(wanted) == len(result.metrics)
@@ -66,7 +62,7 @@ def test_lvis_fixed(case: str, limit: str) -> None:
 @cases
 @pytest.mark.parametrize("name", ["aitod", "sodad"])
 def test_sizes_of_tiny_objects(name: str, case: str) -> None:
-    result, wanted = evaluated(name, case, name), goldens(name, case)
+    result, wanted = evaluated(name, case, name), of_case(name, case)
     wanted.pop("AP 0.25 all 1500", None)  # the original never computes it
     errors = {"oLRP": "", "Localisation": "-Loc", "false_positive": "-FP", "false_negative": "-FN"}
     for row, value in wanted.items():
@@ -91,7 +87,7 @@ def test_tinyperson(flags: str, case: str) -> None:
     if settings:
         settings = settings | {"matching.outside": "ignore", "iou.absorb_from": "boxes"}
     result = evaluated("tinyperson", case, "tinyperson", **settings)
-    wanted = goldens("tinyperson", case)[f"tiny; {flags}"]
+    wanted = of_case("tinyperson", case)[f"tiny; {flags}"]
     assert all(same(of_row(result, row), value) for row, value in wanted.items())
     assert len(wanted) == len(result.metrics) == 42
 
@@ -104,7 +100,7 @@ def named_rows(result: Any) -> Any:
 @cases
 def test_crowdpose(case: str) -> None:
     result = evaluated("crowdpose", case, "crowdpose")
-    for wanted in goldens("crowdpose", case).values():
+    for wanted in of_case("crowdpose", case).values():
         for row, value in wanted.items():
             degree = row.split()[2]
             own = of_row(result, row) if degree == "all" else result.metrics[f"AP-{degree}"]
@@ -115,7 +111,7 @@ def test_crowdpose(case: str) -> None:
 @cases
 def test_wholebody(case: str) -> None:
     result = evaluated("coco-wholebody", case, "wholebody")
-    wanted = goldens("coco-wholebody", case)
+    wanted = of_case("coco-wholebody", case)
     rows = {(r.kind, r.iou, r.subset): r.name for r in named_rows(result)}
     for part, table in wanted.items():
         kind = "all" if part == "wholebody" else part

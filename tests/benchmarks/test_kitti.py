@@ -22,7 +22,7 @@ NAMES = {"R11": "R11", "R40": "R40", "AOS_R40": "AOS-R40"}
 @pytest.mark.parametrize("case", goldens.CASES)
 @pytest.mark.parametrize("height", LINEAGES)
 def test_goldens(case: str, height: str) -> None:
-    known = goldens.of_case("kitti", case, "goldens_public.json")
+    known = goldens.of_case("kitti", case)
     (table,) = (value for key, value in known.items() if key.startswith(LINEAGES[height]))
     place = goldens.folder("kitti") / case
     settings = {"kitti.height": height}
@@ -197,18 +197,6 @@ def test_a_detection_in_a_region_by_more_than_the_threshold_is_not_false(
     settings = {"iou.classes": {"Car": 0.5}}
     metrics = detmap.evaluate(truth, found, "kitti", settings=settings).metrics
     assert metrics["R11-Car-hard"] == pytest.approx(value / 11)
-
-
-def test_objects_of_unknown_classes_are_counted_without_regions() -> None:
-    truth = detmap.truth_from_arrays(
-        [1] * 3, [1, 2, 2], [(0, 0, 40, 50)] * 3, categories={1: "Car", 2: "Bus"}
-    )
-    columns = {name: np.zeros(3) for name in ("occluded", "truncated")}
-    crowd = np.array([False, False, True])
-    truth = replace(truth, attributes={"area": truth.area} | columns, roles={"crowd": crowd})
-    found = detmap.detections_from_arrays(truth, [1], [1], [(0, 0, 40, 50)], [0.5])
-    notes = {note.code: note.count for note in detmap.evaluate(truth, found, "kitti").notes}
-    assert notes["class-excluded"] == 1
 
 
 def test_heights_of_boxes_of_voc_are_differences_of_corners() -> None:

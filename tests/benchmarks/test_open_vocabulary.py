@@ -85,21 +85,6 @@ def tables() -> tuple[detmap.Truth, detmap.Detections]:
     )
 
 
-def test_no_mean_asks_the_classes_of_the_group_alone() -> None:
-    groups = {"cats": ["cat"], "dogs": ["dog", "cat"]}
-    settings = {"mean.undefined": "no_mean", "metrics": ["AP", "AP@group"], "groups": groups}
-    metrics = detmap.evaluate(*tables(), "coco-bbox", settings=settings).metrics
-    assert metrics["AP-cats"] == 1.0
-    assert np.isnan(metrics["AP-dogs"])
-    assert np.isnan(metrics["AP"])
-
-
-def test_own_groups_need_all_their_classes() -> None:
-    settings = {"groups": {"pets": ["cat", "cow"]}, "metrics": ["AP@group"]}
-    with pytest.raises(detmap.ProtocolError, match="unknown class 'cow'"):
-        _ = detmap.evaluate(*tables(), "coco-bbox", settings=settings).metrics
-
-
 def test_the_positive_split_drops_classes_without_an_object_on_the_image() -> None:
     from dataclasses import replace
 

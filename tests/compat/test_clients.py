@@ -180,18 +180,6 @@ def yolox(folder: Path) -> Iterator[Any]:
 
 
 @client
-def effdet(folder: Path) -> Iterator[Any]:
-    truth = coco.COCO(str(folder / "truth.json"))
-    yield
-    results = read(folder / "results.json")
-    image_ids = sorted({result["image_id"] for result in results})
-    made = cocoeval.COCOeval(truth, truth.loadRes(str(folder / "results.json")), "bbox")
-    made.params.imgIds = image_ids
-    made.evaluate()
-    yield [*finish(made), made.stats[0].item()]
-
-
-@client
 def numpy_rows(folder: Path) -> Iterator[Any]:
     """As EfficientDet and others: an (N, 7) array."""
     truth = coco.COCO(str(folder / "truth.json"))
@@ -310,19 +298,6 @@ def mmdet(folder: Path) -> Iterator[Any]:
         made.evaluate()
         outcome.append(finish(made))
     yield outcome
-
-
-@client
-def ultralytics(folder: Path) -> Iterator[Any]:
-    truth = coco.COCO(str(folder / "truth.json"))
-    yield
-    found = truth.loadRes(str(folder / "results.json"))
-    made = cocoeval.COCOeval(truth, found, "bbox")
-    files = [Path(image["file_name"]) for image in truth.imgs.values()]
-    made.params.imgIds = [int(file.stem) for file in files]
-    made.evaluate()
-    finish(made)
-    yield [dict(zip(["map", "map50"], made.stats[:2], strict=True)), made.stats]
 
 
 @client

@@ -23,6 +23,7 @@ from tests.compat.both import (
     OFFICIAL,
     OURS,
     Classes,
+    Script,
     assert_same,
     assert_same_arrays,
     evaluation,
@@ -44,6 +45,11 @@ def finish(made: Any) -> Any:
     made.accumulate()
     summarize(made)
     return made
+
+
+def whole(data: Any, params: Any = None, kind: str = "bbox") -> Script:
+    """The script that evaluates and summarizes these instances and results."""
+    return lambda classes: finish(evaluation(classes, load(classes, *data), params or {}, kind))
 
 
 def check(
@@ -384,15 +390,6 @@ def test_records_that_pycocotools_itself_takes(name: str) -> None:
         assert_same(expected, found)
 
 
-def test_objects_of_pycocotools_are_evaluated_too() -> None:
-    """Truth and detections that were loaded before the switch."""
-    expected, found = run_both(
-        lambda classes: finish(evaluation(classes, load(OFFICIAL, *records()), {}))
-    )
-    assert found._evaluated is not None
-    assert_same(expected, found)
-
-
 # --- from files -----------------------------------------------------------------------------------
 
 
@@ -432,21 +429,8 @@ def test_files_are_evaluated_as_by_pycocotools(
 
 
 def test_nothing_is_built_unless_it_is_read() -> None:
-    made = run(
-        lambda classes: finish(evaluation(classes, load(classes, *records()), {})), OURS
-    ).value
+    made = run(whole(records()), OURS).value
     assert made._waits_for("evalImgs", "ious", "_gts", "_dts")
-
-
-def test_results_by_image_that_were_changed_are_accumulated() -> None:
-    def script(classes: Classes) -> Any:
-        made = evaluation(classes, load(classes, *records()), {})
-        for result in made.evalImgs:
-            if result is not None:
-                result["dtIgnore"][:, ::2] = True
-        return finish(made)
-
-    assert_same(*run_both(script))
 
 
 def first_cell(made: Any, *, objects: bool = False) -> Any:
@@ -710,9 +694,7 @@ def test_overlaps_that_somebody_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
     from pycocotools import mask
 
     monkeypatch.setattr(mask, "iou", lambda d, g, crowd: np.full((len(d), len(g)), 0.6))
-    expected, found = run_both(
-        lambda classes: finish(evaluation(classes, load(classes, *records()), {}))
-    )
+    expected, found = run_both(whole(records()))
     assert found._evaluated is None
     assert_same(expected, found)
 
@@ -831,17 +813,6 @@ def masks_and_keypoints() -> tuple[dict[str, Any], list[dict[str, Any]], list[di
     return instances, with_masks, with_keypoints
 
 
-@pytest.mark.parametrize("iou_type", ["segm", "keypoints"])
-def test_masks_and_keypoints_are_evaluated_as_by_pycocotools(iou_type: str) -> None:
-    instances, with_masks, with_keypoints = masks_and_keypoints()
-    results = with_masks if iou_type == "segm" else with_keypoints
-    expected, found = run_both(
-        lambda classes: finish(evaluation(classes, load(classes, instances, results), {}, iou_type))
-    )
-    assert found._evaluated is not None
-    assert_same(expected, found)
-
-
 @pytest.mark.parametrize("seed", range(drawn(15)))
 @pytest.mark.parametrize("iou_type", ["segm", "keypoints"])
 def test_drawn_masks_and_keypoints(iou_type: str, seed: int) -> None:
@@ -864,13 +835,7 @@ def test_drawn_masks_and_keypoints(iou_type: str, seed: int) -> None:
 
 def test_a_deprecated_switch_to_masks() -> None:
     instances, with_masks, _ = masks_and_keypoints()
-    assert_same(
-        *run_both(
-            lambda classes: finish(
-                evaluation(classes, load(classes, instances, with_masks), {"useSegm": 1})
-            )
-        )
-    )
+    assert_same(*run_both(whole((instances, with_masks), {"useSegm": 1})))
 
 
 # --- wrong behaviours -----------------------------------------------------------------------------
@@ -955,13 +920,6 @@ def test_more_area_ranges_than_a_word_has_bits() -> None:
 
 
 def test_integer_scores_that_no_float_tells_apart() -> None:
-    check((ONE, _scored((50, 2**53), (0, 2**53 + 1))), native=False)
-
-
-def test_integer_scores_that_no_float_tells_apart_in_a_file(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sources, "LEAST_SIZE", 1)
     check((ONE, _scored((50, 2**53), (0, 2**53 + 1))), native=False)
 
 

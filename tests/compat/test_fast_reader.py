@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from detmap.compat import annotation_sources as sources
-from tests.compat.both import Classes, assert_same, evaluation, run_both, same, written
+from tests.compat.both import Classes, assert_same, evaluation, from_files, run_both, same, written
 from tests.compat.test_cocoeval import finish, records
 from tests.reference import official
 from tests.support.drawing import draw_coco
@@ -103,8 +103,7 @@ def test_edits_count_where_pycocotools_looks(
     instances, results = records()
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         changed = (truth, found)[side]
         EDITS[edit](changed)
         if index:
@@ -157,8 +156,7 @@ def test_further_keys_of_results(keys: str, every: int, tmp_path: Path) -> None:
         result.update(KEYS[keys])
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         rows = [dict(row) for row in found.loadAnns(found.getAnnIds())]
         return rows, finish(evaluation(classes, (truth, found), {}))
 
