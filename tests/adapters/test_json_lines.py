@@ -110,14 +110,8 @@ def test_notes_and_rows_are_those_of_bounded_memory(
 
 
 BAD: dict[str, tuple[bytes, str]] = {
-    "a record after the last line": (
-        f"{GOOD}\n{GOOD}{GOOD}".encode(),
-        r"lines.jsonl\[1\]: text after the object: '\{\"image_id",
-    ),
-    "a record after the only line": (
-        f"{GOOD}{GOOD}".encode(),
-        r"lines.jsonl\[0\]: text after the object",
-    ),
+    "a record after the last line": (f"{GOOD}\n{GOOD}{GOOD}".encode(), r"lines.jsonl\[1\]: text"),
+    "a record after the only line": (f"{GOOD}{GOOD}".encode(), r"lines.jsonl\[0\]: text after"),
     "a number": (f"{GOOD}\n7\n{GOOD}\n".encode(), r"\[1\]: not a JSON object: '7'"),
     "a cut line": (f'{GOOD}\n\n{{"image_id": 1'.encode(), r"\[1\]: truncated: line 3 ends in"),
     "a score": (f"{GOOD}\n{GOOD.replace('0.0', 'true')}".encode(), r"\[1\].score: true"),

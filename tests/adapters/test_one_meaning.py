@@ -321,10 +321,7 @@ TRACKS = {
     "track ids": ({"0": "0 .5 .5 .2 .2 1\n0 .4 .4 .2 .2 2\n"}, "track ids"),
     "one track": ({"0": "0 .5 .5 .2 .2 1\n", "1": "0 .5 .5 .2 .2 3\n"}, "track ids"),
     "confidence and id": ({"0": "0 .5 .5 .2 .2 .9 4\n"}, "remove the track id at the end"),
-    "confidence second": (
-        {"0": "0 .9 .5 .5 .6 .4\n0 .8 .3 .5 .4 .4\n"},
-        "class confidence x_center",
-    ),
+    "confidence second": ({"0": "0 .9 .5 .5 .6 .4\n0 .8 .3 .5 .4 .4\n"}, "class confidence"),
     "twelve columns": ({"0": "0 .1 .1 .2 .2 .3 .3 .4 .4 .5 .5 .9\n"}, "polygon or keypoints"),
 }
 

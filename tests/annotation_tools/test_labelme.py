@@ -95,19 +95,10 @@ BAD = {
     "list": ("[]", "a.json: type array, the field needs object (a LabelMe file has shapes"),
     "shapes": ('{"imagePath": "a.jpg"}', "a.json.shapes: missing (a LabelMe file has"),
     "label": (page(shape(label="")), "a.json: shapes[0].label: empty"),
-    "kind": (
-        page(shape(shape_type="cube")),
-        "shapes[0].shape_type: 'cube' is not known (the types are",
-    ),
-    "points": (
-        page(shape(), shape((1, 2))),
-        "shapes[1].points: 1 points, a rectangle has 2 points",
-    ),
+    "kind": (page(shape(shape_type="cube")), "shapes[0].shape_type: 'cube' is not known (the"),
+    "points": (page(shape(), shape((1, 2))), "shapes[1].points: 1 points, a rectangle has 2"),
     "polygon": (page(shape((1, 2), shape_type="polygon")), "a polygon has at least 3 points"),
-    "number": (
-        page(shape((1, "x"), (2, 2))),
-        "a.json.shapes[0].points[0][1]: type str, the field needs float",
-    ),  # type: ignore[arg-type]
+    "number": (page(shape((1, "x"), (2, 2))), "a.json.shapes[0].points[0][1]: type str, the field"),  # type: ignore[arg-type]
     "large": (page(shape((1e200, 2), (2, 2))), "a.json: shapes[0]: box 2 2 1e+200 2 is not finite"),
     "size": (page(imageWidth=-1), "image a.jpg: a size of -1 x 80 pixels"),
 }
