@@ -159,21 +159,6 @@ def test_repeated_flags_are_those_of_another_object() -> None:
     assert results(matched(tables, **rules)) == "IF"
 
 
-def test_the_overlap_with_a_region_is_restored_in_its_subset_alone() -> None:
-    tables = data([(0, 0, 10, 20)], [A])
-    rules = {
-        "matching.outside": "absorb",
-        "subsets": {"all": {}, "small": {"area": [0, 100]}},
-        "metrics": ["AP"],
-        "detections.outside": "count",
-        "iou.absorb": ">",
-    }
-    taken = matched(tables, **rules).taken
-    assert taken is not None
-    assert taken.overlap.tolist() == [0.5, 1.0]
-    assert taken.words.tolist() == [[1, 0], [0, 1]]
-
-
 @pytest.mark.parametrize("order", ["class", "image"])
 def test_ties_of_two_classes_are_undecided_where_an_image_is_sorted_as_a_whole(order: str) -> None:
     n = 40

@@ -91,21 +91,6 @@ def verdicts(result: detmap.Result) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.slow
-@settings(relaxed, max_examples=drawn(50))
-@given(data=voc_data())
-def test_all_thresholds_at_once_are_each_alone(data: tuple[VocObjects, VocDetections]) -> None:
-    truth, detections = voc_tables(*data)
-    together = detmap.evaluate(
-        truth, detections, "voc2007", settings={"iou.thresholds": "0.5:0.05:0.95"}
-    )
-    for t, threshold in enumerate(together.protocol.thresholds()):
-        alone = detmap.evaluate(
-            truth, detections, "voc2007", settings={"iou.thresholds": [float(threshold)]}
-        )
-        assert np.array_equal(together.scores.terms[:, t], alone.scores.terms[:, 0], equal_nan=True)
-
-
 def test_exactly_half_is_a_match_for_the_devkit_and_none_for_the_ports() -> None:
     objects = {"cat": {"1": [(1, 1, 10, 10, False)]}}
     detections = {"cat": [("1", 0.9, 1, 1, 10, 5)]}  # 50 of 100 pixels

@@ -159,14 +159,6 @@ def test_a_mask_of_very_many_polygons_takes_a_moment() -> None:
     assert time.process_time() - begin < 10
 
 
-def test_masks_need_the_size_of_their_image(tmp_path: Path) -> None:
-    instances, results = copy.deepcopy(some("segm"))
-    for image in instances["images"]:
-        del image["height"]
-    with pytest.raises(DataError, match="height"):
-        detmap.evaluate(*files(tmp_path, (instances, results)), "coco-segm")
-
-
 def test_tables_without_masks_are_refused_by_a_protocol_that_compares_them(tmp_path: Path) -> None:
     truth_path, results_path = files(tmp_path, some("keypoints"))
     truth = detmap.read_truth(truth_path)
@@ -292,14 +284,6 @@ def test_what_overlaps_and_the_sigmas_decide_the_number(tmp_path: Path) -> None:
     small = rules.override({"iou.sigmas": [1e-9] * 17})
     large = rules.override({"iou.sigmas": [1.0] * 17})
     assert match(truth, detections, small).tp.sum() < match(truth, detections, large).tp.sum()
-
-
-def test_the_command_line_evaluates_masks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    truth, results = files(tmp_path, some("segm"))
-    assert main(["eval", str(truth), str(results), "-p", "coco-segm"]) == 0
-    assert "coco-segm.1|default" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["segm", "keypoints"])
