@@ -364,17 +364,6 @@ def test_labels_that_the_map_lacks_are_counted_and_items_may_have_commas(tmp_pat
     assert "/m/cow, /m/emu" in notes["label-unlisted"].text
 
 
-@pytest.mark.parametrize("flag", [None, 1])
-def test_a_truth_without_the_flag_of_its_benchmark_is_noted(
-    tmp_path: Path, flag: int | None
-) -> None:
-    more = {"vis_ratio": 1, **({} if flag is None else {"ignore": flag})}
-    truth = make.write(tmp_path / "gt.json", make.instances(annotations=[make.annotation(**more)]))
-    found = make.write(tmp_path / "dt.json", [make.detection()])
-    notes = [str(note) for note in detmap.evaluate(truth, found, "citypersons").notes]
-    assert any("flag ignore" in note for note in notes) == (flag is None)
-
-
 def test_a_hierarchy_that_multiplies_rows_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -332,12 +332,3 @@ def test_a_callback_without_rows_does_nothing_in_a_training_run(
     other.training = False
     with pytest.raises(ValueError, match="save_json is off"):
         run(other)
-
-
-def test_another_task_is_skipped_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    logged: list[str] = []
-    monkeypatch.setattr(host._log, "info", logged.append)
-    validator = Validator("classify")
-    for run in (host.coco_metrics(), host.callback(), host.callback()):
-        run(validator)
-    assert logged == ["detmap: the task classify has no boxes, so there are no numbers of detmap"]
