@@ -176,7 +176,7 @@ def test_odd_annotation_ids_are_objects_all_the_same(tmp_path: Path) -> None:
     "stray, code",
     [({"image_id": 77}, "image-unlisted"), ({"category_id": 77}, "category-unlisted")],
 )
-def test_annotations_on_what_the_file_does_not_list_are_left_out(
+def test_annotations_of_unlisted_ids_are_left_out(
     tmp_path: Path, stray: dict[str, int], code: str
 ) -> None:
     records = [make.annotation(id=2, **stray), make.annotation(bbox=[1, 1, 1, 1])]
@@ -276,9 +276,7 @@ RESULTS = [
 @pytest.mark.slow
 @in_one_folder
 @given(instances=respelled(INSTANCES), results=respelled(RESULTS))
-def test_another_spelling_of_the_same_files_keeps_the_signature(
-    tmp_path: Path, instances: str, results: str
-) -> None:
+def test_other_spellings_keep_the_signature(tmp_path: Path, instances: str, results: str) -> None:
     plain = detmap.evaluate(*read(tmp_path, INSTANCES, RESULTS))
     other = detmap.evaluate(*read(tmp_path, instances, results))
     assert other.signature == plain.signature
@@ -291,7 +289,7 @@ def test_another_spelling_of_the_same_files_keeps_the_signature(
     order=st.permutations(range(3)).filter(lambda order: order != [0, 1, 2]),
     protocol=st.sampled_from(["coco-bbox", "voc2012"]),
 )
-def test_another_order_of_an_images_detections_is_other_data(
+def test_another_order_of_detections_is_other_data(
     tmp_path: Path, order: list[int], protocol: str
 ) -> None:
     records = [
@@ -352,9 +350,7 @@ def test_a_key_that_nothing_reads_may_be_there_twice(key: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("first", "n"), [(2**53, 1), (2**53 - 1, 0), (0.5, 0)])
-def test_whole_scores_that_double_precision_holds_as_one_are_counted(
-    first: float, n: int, tmp_path: Path
-) -> None:
+def test_scores_that_are_one_in_double_precision(first: float, n: int, tmp_path: Path) -> None:
     truth = detmap.read_truth(make.write(tmp_path / "gt.json", make.instances()))
     scores = [first, first + 1 if first > 1 else first]
     results = [make.detection(score=score) for score in scores]

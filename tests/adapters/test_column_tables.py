@@ -47,7 +47,7 @@ WAYS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("names", WAYS)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_the_numbers_are_those_of_the_files_it_was_made_of(
+def test_the_numbers_of_the_source_files(
     sample: Tables, tmp_path: Path, names: str, kind: str
 ) -> None:
     written, told = WAYS[names]
@@ -193,9 +193,7 @@ def test_a_box_format_that_the_columns_deny(tmp_path: Path) -> None:
         read_truth(file, box_format="yolo")
 
 
-def test_a_small_parquet_of_many_rows_is_measured_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_parquet_of_many_rows_is_measured_first(tmp_path: Path, monkeypatch: Any) -> None:
     columns = {name: ["a"] * 200_000 for name in ("image", "class")}
     file = parquet(tmp_path / "t.parquet", columns | {name: [1.0] * 200_000 for name in "xywh"})
     assert file.stat().st_size < 100_000

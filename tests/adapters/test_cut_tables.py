@@ -28,9 +28,7 @@ def truth(tmp_path: Path) -> detmap.Truth:
     ],
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_csv_file_that_is_cut(
-    truth: detmap.Truth, tmp_path: Path, last: str, what: str, end: str
-) -> None:
+def test_cut_csv_files(truth: detmap.Truth, tmp_path: Path, last: str, what: str, end: str) -> None:
     file = tmp_path / "dt.csv"
     file.write_text(
         end.join([HEADER, "1,1,10,10,20,20,0.5", "1,1,10,10,20,20,0.6", last]), newline=""
@@ -80,9 +78,7 @@ def test_saved_matches_that_are_cut(truth: detmap.Truth, tmp_path: Path, missing
 
 
 @pytest.mark.parametrize("name", ["dt.json", "dt.csv"])
-def test_a_file_that_is_cut_inside_a_character(
-    truth: detmap.Truth, tmp_path: Path, name: str
-) -> None:
+def test_a_file_cut_inside_a_character(truth: detmap.Truth, tmp_path: Path, name: str) -> None:
     record = json.dumps([make.detection(note="Zürich")], ensure_ascii=False).encode()
     text = f"{HEADER},note\n1,1,10,10,20,20,0.5,Zürich\n".encode()
     content = record if name == "dt.json" else text

@@ -22,7 +22,7 @@ def plain(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_file_of_a_readable_format_needs_no_conversion(
+def test_readable_files_need_no_conversion(
     tmp_path: Path, plain: tuple[Path, Path], kind: str
 ) -> None:
     if "parquet" in kind:

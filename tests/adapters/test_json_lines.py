@@ -171,9 +171,7 @@ def test_a_file_name_in_a_later_line_is_not_ignored(
 
 
 @pytest.mark.parametrize("least", [1 << 20, 0], ids=["decoded", "scanned"])
-def test_what_does_not_fit_names_the_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int
-) -> None:
+def test_what_does_not_fit_names_the_option(tmp_path: Path, monkeypatch: Any, least: int) -> None:
     monkeypatch.setattr(memory, "SPARE", 0)
     monkeypatch.setattr(memory, "available", lambda: 1000)
     monkeypatch.setattr(scan_json, "LEAST_SIZE", least)
@@ -185,9 +183,7 @@ def test_what_does_not_fit_names_the_option(
 
 @pytest.mark.parametrize("extra", [{}, {"segmentation": {"counts": "x" * 2500, "size": [9, 9]}}])
 @pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
-def test_records_are_estimated_from_samples(
-    tmp_path: Path, extra: dict[str, Any], name: str
-) -> None:
+def test_records_are_estimated(tmp_path: Path, extra: dict[str, Any], name: str) -> None:
     """Records of 85 bytes, and of 2,600: a file of 2.6 MB is longer than the samples."""
     rows = [{**row, **extra} for row in ROWS * 40]
     path = tmp_path / name
@@ -196,9 +192,7 @@ def test_records_are_estimated_from_samples(
     assert len(rows) * 0.6 < pieces.source(path, COCO_TRUTH).n_rows < len(rows)
 
 
-def test_long_records_do_not_need_the_disk_of_short_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_records_do_not_need_the_disk_of_short_ones(tmp_path: Path, monkeypatch: Any) -> None:
     from detmap.core.bounded import memory_plan as limits
 
     def free(n: int) -> None:

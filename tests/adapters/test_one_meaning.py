@@ -92,9 +92,7 @@ def test_columns_of_ids_are_ids_in_every_form(kind: type, tmp_path: Path) -> Non
             assert label == [k - 1 for _, k in rows], name
 
 
-def test_neutral_columns_of_two_meanings_are_refused_with_both_and_the_option(
-    tmp_path: Path,
-) -> None:
+def test_columns_of_two_meanings_are_refused_with_both(tmp_path: Path) -> None:
     truth = detmap.read_truth(digits(tmp_path))
     for columns, option, both in (
         (table([(1, 1)], "image_id", "class"), "class_key", "class 1 (0) by id and class 2 (1)"),
@@ -254,9 +252,7 @@ def written(folder: Path, records: list[dict[str, Any]], lines: bool) -> Path:
 
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("lines", [False, True])
-def test_keys_of_records(
-    lines: bool, fast: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_of_records(lines: bool, fast: bool, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(scan_json, "LEAST_SIZE", 0 if fast else 1 << 60)
     truth = detmap.read_truth(digits(tmp_path))
     for more, what in (
@@ -404,9 +400,7 @@ def test_the_header_of_a_list_of_groups_decides(tmp_path: Path, header: str, gro
 
 @pytest.mark.parametrize("value", [[0.9], "0.9", {"a": 0.9}, True])
 @pytest.mark.parametrize("lines", [False, True])
-def test_a_key_in_the_place_of_the_score_is_a_number(
-    tmp_path: Path, value: Any, lines: bool
-) -> None:
+def test_a_key_in_place_of_the_score_is_a_number(tmp_path: Path, value: Any, lines: bool) -> None:
     truth = detmap.read_truth(make.write(tmp_path / "gt.json", make.instances()))
     record = make.detection(scores=value)
     del record["score"]

@@ -303,9 +303,7 @@ def test_boxes_of_lists_and_frames_have_a_format(form: str) -> None:
 
 @pytest.mark.parametrize("key", ["image_id", "file_name", "path", ""])
 @pytest.mark.parametrize("name", ["{:06d}", "{:06d}.jpg", "JPEGImages/{:06d}.jpg"])
-def test_images_of_a_list_are_named_by_their_file(
-    known: detmap.Result, key: str, name: str
-) -> None:
+def test_images_of_a_list_are_named_by_file(known: detmap.Result, key: str, name: str) -> None:
     names = list(map(name.format, IDS))
     found: Any = dict(zip(names, images(DT), strict=True))
     if key:

@@ -329,9 +329,7 @@ def test_a_dash_after_comp4_and_the_old_folder_of_cartucho(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("protocol", "noun"), [("ultralytics-obb", "rotated boxes"), ("coco-keypoints", "keypoints")]
 )
-def test_shapes_that_a_format_lacks_name_formats_that_have_them(
-    tmp_path: Path, protocol: str, noun: str
-) -> None:
+def test_formats_that_have_the_shapes_are_named(tmp_path: Path, protocol: str, noun: str) -> None:
     make.write(tmp_path / "labels" / "a.txt", "0 .1 .1 .3 .1 .3 .3 .1 .3\n")
     sizes = make.write(tmp_path / "sizes.csv", "file_name,width,height\na.png,100,100\n")
     outcome = run("eval", tmp_path, tmp_path, "-p", protocol, "--image-sizes", sizes)

@@ -352,9 +352,7 @@ BOMB = gzip.compress(b"[") + 128 * gzip.compress(b" " * (1 << 20), mtime=0)
         ("results.json.gz", gzip.compress(b"[1,", mtime=0), "not JSON"),
     ],
 )
-def test_files_that_cannot_be_unpacked(
-    tmp_path: Path, name: str, content: bytes, what: str
-) -> None:
+def test_files_that_do_not_unpack(tmp_path: Path, name: str, content: bytes, what: str) -> None:
     outcome = run("eval", TRUTH, make.write(tmp_path / name, content))
     assert outcome.code == 2
     assert what in outcome.err
@@ -434,9 +432,7 @@ def test_a_file_name_of_some_records_in_bounded_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_a_class_name_of_some_records(
-    fast: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_class_names_of_some(fast: bool, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0 if fast else 1 << 60)
     truth = detmap.read_truth(TRUTH)
     rows = [dict(row) for row in ROWS]

@@ -154,7 +154,7 @@ NAMED: dict[str, tuple[Any, int]] = {
 
 @pytest.mark.parametrize("content, cat", NAMED.values(), ids=NAMED)
 @pytest.mark.parametrize("family", [coco, voc])
-def test_class_names_say_what_ids_mean(
+def test_names_for_ids(
     tmp_path: Path, content: Any, cat: int, family: Any, least_size: None
 ) -> None:
     truth, names = family(tmp_path), make.write(tmp_path / "names.txt", content)
@@ -256,9 +256,7 @@ def test_arrays_follow_the_same_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sizes", [[3], [1, 2], [2, 1], [1, 1, 1]])
-def test_an_evaluator_drops_and_counts_whatever_the_batches(
-    tmp_path: Path, sizes: list[int]
-) -> None:
+def test_an_evaluator_drops_and_counts_in_any_batches(tmp_path: Path, sizes: list[int]) -> None:
     truth = detmap.read_truth(coco(tmp_path))
     stranger = boxes(image_id=9)
     images = [boxes(image_id=1, labels=[1, 8]), boxes(image_id=2, labels=[7, 3]), stranger]
@@ -400,9 +398,7 @@ BOX = [1.0, 1, 20, 20]
 
 
 @pytest.mark.parametrize("kind", ["lists", "csv", "frame"])
-def test_class_ids_have_no_meaning_where_the_ground_truth_has_names_alone(
-    kind: str, tmp_path: Path
-) -> None:
+def test_class_ids_have_no_meaning_beside_names_alone(kind: str, tmp_path: Path) -> None:
     """The order of the model's classes is not that of the alphabet."""
     truth: Any = [{"boxes": [BOX, BOX], "labels": ["dog", "cat"]}]
     found: Any = [{"boxes": [BOX], "labels": [1], "scores": [0.9]}]

@@ -75,7 +75,7 @@ def test_occluded_objects_are_evaluated(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_other_shapes_are_read_as_the_box_around_them(
+def test_boxes_around_other_shapes(
     tmp_path: Path, shape: str, around: tuple[float, ...], code: str
 ) -> None:
     truth = read_truth(make.write(tmp_path / "x.xml", page(shape)))

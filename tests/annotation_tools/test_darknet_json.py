@@ -41,9 +41,7 @@ def test_fractions_of_the_image_of_the_truth(tmp_path: Path, truth: detmap.Truth
     assert (read.image.tolist(), read.score.tolist()) == ([0], [0.5])
 
 
-def test_unknown_images_and_classes_are_dropped_on_request(
-    tmp_path: Path, truth: detmap.Truth
-) -> None:
+def test_unknown_images_and_classes_are_dropped(tmp_path: Path, truth: detmap.Truth) -> None:
     tree = frames(found(name="dog"), found()) + frames(found(), name="3.jpg")
     path = make.write(tmp_path / "result.json", tree)
     assert len(read_detections(path, truth, unknown="drop")) == 1

@@ -67,7 +67,7 @@ def test_percent_of_the_original_size(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_other_shapes_are_read_as_the_box_around_them(
+def test_boxes_around_other_shapes(
     tmp_path: Path, value: Tree, box: tuple[float, ...], code: str
 ) -> None:
     value = {"labels": ["cat"]} | value

@@ -74,7 +74,7 @@ OTHERS = [("COCO instances", COCO), ("Ultralytics' to_json", ULTRALYTICS)]
 
 @pytest.mark.parametrize("kind", ["labelme", "supervisely"])
 @pytest.mark.parametrize(("name", "content"), OTHERS)
-def test_a_file_of_another_format_is_named(
+def test_files_of_another_format_are_named(
     tmp_path: Path, kind: str, name: str, content: Any
 ) -> None:
     path, _ = all_samples()[kind](tmp_path)

@@ -38,15 +38,8 @@ def test_the_split(tmp_path: Path) -> None:
     assert len(read_truth(tmp_path)) == 2
     assert "split of 3 was chosen: test" in str(read_truth(tmp_path).notes[-1])
     assert len(read_truth(tmp_path / "train")) == 3
-    refuses(
-        read_truth,
-        tmp_path,
-        split="all",
-        says="no split 'all' (the splits are: test, valid, train)",
-    )
-    refuses(
-        read_truth, tmp_path / "train", split="test", says="split 'test', but this is one split"
-    )
+    refuses(read_truth, tmp_path, split="all", says="no split 'all' (the splits are: test, valid")
+    refuses(read_truth, tmp_path / "train", split="test", says="split 'test', but this is one")
 
 
 def test_images_of_the_folder_that_csv_does_not_name(tmp_path: Path) -> None:

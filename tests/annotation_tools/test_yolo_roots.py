@@ -78,9 +78,7 @@ def test_bad_data_files(root: Path, text: str) -> None:
 
 
 def test_bad_lists_and_splits(root: Path) -> None:
-    refuses(
-        read_truth, root, split="test", says="obj.data: no split 'test' (the splits are: train)"
-    )
+    refuses(read_truth, root, split="test", says="obj.data: no split 'test' (the splits are: train")
     make.write(root / "train.txt", "")
     refuses(read_truth, root, says="train.txt: lists no image")
     make.write(root / "train.txt", "a.xml\n")

@@ -364,9 +364,7 @@ def test_labels_that_the_map_lacks_are_counted_and_items_may_have_commas(tmp_pat
     assert "/m/cow, /m/emu" in notes["label-unlisted"].text
 
 
-def test_a_hierarchy_that_multiplies_rows_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hierarchy_that_multiplies_rows_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
     """Three boxes make five objects, three labels six."""
     labels = "ImageID,LabelName,Confidence\na,/m/cat,1\nb,/m/dog,1\nc,/m/cat,1\n"
     case = written(tmp_path, "openimages-v2", **{"labels.csv": labels})

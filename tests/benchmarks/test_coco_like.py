@@ -288,9 +288,7 @@ def whole_body(folder: Path, **changes: Any) -> tuple[Path, Path]:
         ({"keypoints": [1, 2, 2] * 14}, r"keypoints: 14 points, where COCO-WholeBody has 17"),
     ],
 )
-def test_a_person_without_a_part_is_an_error(
-    changes: dict[str, Any], says: str, tmp_path: Path
-) -> None:
+def test_persons_without_a_part(changes: dict[str, Any], says: str, tmp_path: Path) -> None:
     with pytest.raises(detmap.DataError, match=says):
         detmap.evaluate(*whole_body(tmp_path, **changes), "wholebody")
 
@@ -360,7 +358,7 @@ def test_images_by_crowding(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("crowding", "degree"), [(0.2, "medium"), (0.8, "hard")])
-def test_a_degree_of_crowding_begins_at_its_lower_end(
+def test_degrees_of_crowding_begin_at_their_low_end(
     tmp_path: Path, crowding: float, degree: str
 ) -> None:
     metrics = detmap.evaluate(*crowd_pose(tmp_path, crowding), "crowdpose").metrics
@@ -369,9 +367,7 @@ def test_a_degree_of_crowding_begins_at_its_lower_end(
 
 
 @pytest.mark.parametrize("crowding", [(None,), (0.5, None)])
-def test_an_image_without_crowding_is_an_error(
-    crowding: tuple[float | None, ...], tmp_path: Path
-) -> None:
+def test_an_image_without_crowding(crowding: tuple[float | None, ...], tmp_path: Path) -> None:
     files = crowd_pose(tmp_path, *crowding)
     with pytest.raises(detmap.DataError, match=r"image \d has no crowdIndex"):
         detmap.evaluate(*files, "crowdpose")
@@ -419,9 +415,7 @@ def test_olrp_measures_the_object_that_the_detection_matches(first: bool) -> Non
 
 
 @pytest.mark.parametrize("page", ["lvis-fixed", "tiny-objects", "keypoints"])
-def test_a_page_says_what_comes_out(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_examples_of_a_page(page: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT_OF_DOCS / f"{page}.md").read_text()
     example = doctest.DocTestParser().get_doctest(text, {}, page, None, None)

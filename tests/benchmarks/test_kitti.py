@@ -181,9 +181,7 @@ def test_an_overlap_at_the_threshold_is_no_match() -> None:
 
 
 @pytest.mark.parametrize(("covered", "value"), [(20, 0.5), (21, 1.0)])
-def test_a_detection_in_a_region_by_more_than_the_threshold_is_not_false(
-    covered: int, value: float
-) -> None:
+def test_a_detection_in_a_region_is_not_false(covered: int, value: float) -> None:
     """The false positive has the higher score."""
     truth = detmap.truth_from_arrays(
         [1, 1], [1, 1], [(0, 0, 40, 50), (100, 0, covered, 50)], categories={1: "Car", 2: "Bus"}

@@ -112,9 +112,7 @@ def test_frames_of_deepstream_are_images_by_file_name(tmp_path: Path) -> None:
         (("00_000_000001", "00_000_000002", "00_000_000003"), "3 frames of 1 stream"),
     ],
 )
-def test_frames_that_are_not_the_images(
-    tmp_path: Path, frames: tuple[str, ...], message: str
-) -> None:
+def test_frames_of_other_images(tmp_path: Path, frames: tuple[str, ...], message: str) -> None:
     truth, dump = deepstream(tmp_path, *frames)
     with pytest.raises(DataError, match=rf"{message}.* 3 images \(rename the files"):
         read_detections(dump, read_truth(truth))
@@ -176,9 +174,7 @@ def test_bad_lines_of_results(tmp_path: Path, text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("before", ["0 7 cat", "cat cat", "cat 0"])
-def test_results_of_more_words_are_an_error_under_the_benchmark(
-    tmp_path: Path, before: str
-) -> None:
+def test_results_of_more_words_are_an_error(tmp_path: Path, before: str) -> None:
     make.write(tmp_path / "t" / "a.txt", LINE)
     results = make.write(tmp_path / "r" / "a.txt", f"{before} {LINE[4:-1]} 0.9\n").parent
     outcome = run("eval", tmp_path / "t", results, "-p", "kitti")

@@ -95,9 +95,7 @@ def test_uavdt(case: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "fp"), [("M0203", 2), ("M0209", 3), ("M0801", 3)])
-def test_uavdt_reads_regions_of_the_sequences_that_the_toolkit_lists(
-    name: str, fp: int, tmp_path: Path
-) -> None:
+def test_uavdt_reads_regions_of_listed_sequences(name: str, fp: int, tmp_path: Path) -> None:
     """CalculateDetectionPR_overall.m, pass."""
     for file, content in UAVDT.items():
         (tmp_path / file.replace("M1", name)).write_text(str(content))

@@ -100,9 +100,7 @@ def parameters(draw: st.DrawFn) -> dict[str, Any]:
 @pytest.mark.slow
 @settings(max_examples=drawn(300))
 @given(st.one_of(coco_data(), coco_data(zero_id=True)), parameters())
-def test_mutated_parameters_give_the_arrays_of_pycocotools(
-    data: CocoData, params: dict[str, Any]
-) -> None:
+def test_mutated_parameters_give_equal_arrays(data: CocoData, params: dict[str, Any]) -> None:
     def accumulate(made: Any) -> Any:
         made.accumulate()
         return made
@@ -131,9 +129,7 @@ def test_mutated_parameters_give_the_arrays_of_pycocotools(
     ],
 )
 @pytest.mark.parametrize("seed", range(4))
-def test_chosen_parameters_give_the_arrays_of_pycocotools(
-    seed: int, params: dict[str, Any]
-) -> None:
+def test_chosen_parameters_give_equal_arrays(seed: int, params: dict[str, Any]) -> None:
     """Summaries too, with the errors that pycocotools has for them."""
     check(draw_coco(np.random.default_rng(seed)), **params)
 
@@ -196,7 +192,7 @@ def test_empty_parameters_leave_the_arrays_of_pycocotools(
 @pytest.mark.slow
 @settings(max_examples=drawn(200))
 @given(coco_data(), parameters(), parameters())
-def test_accumulate_with_other_parameters(
+def test_accumulate_other_parameters(
     data: CocoData, first: dict[str, Any], second: dict[str, Any]
 ) -> None:
     def accumulate(made: Any) -> Any:
@@ -533,9 +529,7 @@ def test_results_by_image_in_another_container(kind: Callable[[Any], Any]) -> No
         assert_same_arrays(expected.value, found.value)
 
 
-def test_results_by_image_that_were_only_read_are_not_read_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_results_by_image_that_were_only_read(monkeypatch: Any) -> None:
     def script(classes: Classes) -> Any:
         made = evaluation(classes, load(classes, *records()), {})
         shape = (-1, len(made.params.areaRng), len(made.params.imgIds))
@@ -877,9 +871,7 @@ def provoke(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", quirks.QUIRKS)
-def test_each_wrong_behaviour_is_told_once(
-    kind: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_wrong_behaviour_is_told_once(kind: str, monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setattr(quirks, "_warned", set())
     with pytest.warns(PycocotoolsQuirk, match=rf"\[{kind}\]") as told:
         provoke(kind)

@@ -96,9 +96,7 @@ EDITS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("index", [False, True])
 @pytest.mark.parametrize("side", [0, 1])
-def test_edits_count_where_pycocotools_looks(
-    edit: str, index: bool, side: int, tmp_path: Path
-) -> None:
+def test_edits_count_as_in_pycocotools(edit: str, index: bool, side: int, tmp_path: Path) -> None:
     """Review, 4D: without createIndex() the index is what is evaluated."""
     instances, results = records()
 

@@ -88,9 +88,7 @@ def class_by_class(metric: Any) -> Any:
     ],
     ids=str,
 )
-def test_classes_are_read_from_one_evaluation(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_classes_are_read_from_one_evaluation(options: dict[str, Any], monkeypatch: Any) -> None:
     from detmap.compat import COCOeval
 
     metric, calls, evaluate = filled(ours(class_metrics=True, **options)), [], COCOeval.evaluate

@@ -316,9 +316,7 @@ class Validator:
         self.training = True
 
 
-def test_a_callback_without_rows_does_nothing_in_a_training_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_callbacks_without_rows_in_a_training_run(monkeypatch: Any) -> None:
     logged: list[str] = []
     monkeypatch.setattr(host._log, "warning", logged.append)
     run, validator = host.callback(), Validator()

@@ -172,9 +172,7 @@ def test_a_tool_that_compares_boxes_is_not_one_of_masks() -> None:
 
 
 @pytest.mark.parametrize(("kind", "protocol"), [("boxes", "coco-bbox"), ("masks", "coco-segm")])
-def test_the_list_is_made_for_boxes_alone(
-    kind: str, protocol: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_boxes_get_a_list(kind: str, protocol: str, monkeypatch: Any) -> None:
     asked: list[object] = []
     monkeypatch.setattr(general_engine, "list_pairs", lambda *_: asked.append(kind))
     match_in_order(*read_coco(*TRIANGLES, shapes=kind), detmap.load_protocol(protocol))
@@ -280,9 +278,7 @@ def test_the_overlap_with_a_crowd_is_told_as_it_is(absorb: str) -> None:
         ({"matching.neutral.crowd": "absent"}, [True, False]),
     ],
 )
-def test_an_object_is_named_by_its_place_in_the_truth(
-    rules: dict[str, Any], roles: list[bool]
-) -> None:
+def test_an_object_has_its_place_in_the_truth(rules: dict[str, Any], roles: list[bool]) -> None:
     tables = data([(0, 0, 0, 0), A], [A], roles={"crowd": roles})
     matches = detmap.match(*tables, protocol_of("coco-bbox", rules), taken=True)
     assert matches.taken is not None
@@ -299,9 +295,7 @@ def test_pairs_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     match_in_order(*tables, detmap.load_protocol("coco-bbox"))
 
 
-def test_a_score_beyond_float32_is_infinite_without_a_warning(
-    recwarn: pytest.WarningsRecorder,
-) -> None:
+def test_a_score_beyond_float32_is_infinite(recwarn: pytest.WarningsRecorder) -> None:
     tables = data([A], [FAR, A], score=[1e39, 1e40])
     rules = PLAIN | {"detections.score_precision": "float32"}
     assert detmap.evaluate(*tables, "coco-bbox", settings=rules).counts()["tp"] == 1

@@ -46,9 +46,7 @@ def shuffled_parts(whole: Matches, seed: int) -> list[Matches]:
 
 @settings(relaxed, max_examples=drawn(60))
 @given(coco_data(), st.integers(0, 2**32 - 1), st.sampled_from(["coco-bbox", "voc2012"]))
-def test_any_split_in_any_order_merges_to_the_whole(
-    data: CocoData, seed: int, protocol: str
-) -> None:
+def test_any_split_merges_to_the_whole(data: CocoData, seed: int, protocol: str) -> None:
     whole = match(*read_coco(*data), load(protocol))
     parts = shuffled_parts(whole, seed)
     assert_same(parts[0].merge(*parts[1:]), whole)

@@ -102,9 +102,7 @@ BAD_MASKS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", BAD_MASKS)
 @pytest.mark.parametrize("side", ["truth", "detections"])
-def test_a_mask_that_is_none_is_refused_with_its_place(
-    name: str, side: str, tmp_path: Path
-) -> None:
+def test_bad_masks_are_refused_with_their_place(name: str, side: str, tmp_path: Path) -> None:
     instances, results = copy.deepcopy(some("segm"))
     if side == "truth":
         instances["annotations"][0]["segmentation"] = BAD_MASKS[name]

@@ -204,9 +204,7 @@ def test_trapezoids_under_sampled_points(tail: str, area: float) -> None:
 
 
 @pytest.mark.parametrize(("tail", "area"), [("ramp", 0.6171875), ("drop", 0.40625)])
-def test_a_trapezoid_rule_reads_a_point_just_below_the_highest_recall(
-    tail: str, area: float
-) -> None:
+def test_trapezoids_read_a_point_below_the_highest_recall(tail: str, area: float) -> None:
     """At recall 0.4375 the curve is 0.75, at 0.5 it is 0.75 or has dropped to 0."""
     curve = integrators.Curve(
         np.array([0.125, 0.25, 0.375, 0.5]),

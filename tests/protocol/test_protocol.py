@@ -308,9 +308,7 @@ def test_a_missing_protocol_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000])
-def test_absurd_integers_in_a_file_are_refused_in_few_characters(
-    digits: str, tmp_path: Path
-) -> None:
+def test_absurd_integers_are_refused_in_few_characters(digits: str, tmp_path: Path) -> None:
     own = tmp_path / "mine.toml"
     text = (Path(folder("configs")) / "coco-bbox.toml").read_text()
     own.write_text(text.replace("[1, 10, 100]", digits))
