@@ -359,15 +359,6 @@ def test_an_area_is_summed_as_the_protocol_says(kind: str, add: Any) -> None:
     assert curve.area(heights) == add(parts)
 
 
-def test_rules_of_every_rank_by_hand() -> None:
-    recall, precision = np.array([0.25, 0.5, 1.0]), np.array([1.0, 0.8, 0.5])
-    curve = integrators.Curve(recall, precision, GRID)
-    left = integrators.integrator("left_envelope").at_ranks(curve)
-    assert left == pytest.approx(0.25 * 1 + 0.25 * 1 + 0.5 * 0.8)
-    level = integrators.Curve(recall, np.ones(3), GRID)
-    assert integrators.integrator("trapezoid").at_ranks(level) == pytest.approx(1, abs=0.006)
-
-
 def test_a_curve_sampled_at_scores_begins_with_the_first_rank() -> None:
     """At scores above 0.75, 0.5, 0.25 and 0 the list ends with the ranks 1, 2, 2 and 2."""
     recall, precision = np.array([0.5, 1.0]), np.array([1.0, 0.5])

@@ -567,16 +567,16 @@ def test_the_choice_of_an_index_that_nobody_sees_is_told_in_a_note() -> None:
     assert result(data([], [A]), {"matching.equal": "index"}).metrics.keys()
 
 
-KEYS = {*OVERLAPS, *VERDICTS, *NUMBERS, *POINTS} | {
-    "boxes.extent",
-    "iou.least_union",
-    "ranking.precision",
-    "ranking.of",
-    "ranking.ignored",
-    "ranking.stops_at",
-    "ap.no_objects",
-    "ap.sum",
+OTHERS: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "iou.least_union": ({}, [0, 1]),
+    "ranking.precision": (UNSTABLE, ["scores", "float64"]),
+    "ranking.of": (UNSTABLE, ["class", "all"]),
+    "ranking.ignored": (UNSTABLE, ["stay", "leave"]),
+    "ranking.stops_at": ({}, [[], ["no_detections"]]),
+    "ap.no_objects": ({}, ["undefined", "zero"]),
+    "ap.sum": ({}, ["pairwise", "running"]),
 }
+"""Settings and values of keys whose examples are tests of their own."""
 
 
 def test_rules_of_tools_have_intervals() -> None:
