@@ -77,8 +77,6 @@ def test_runs_of_three_entries(tmp_path: Path, monkeypatch: Any, columns: int, f
     assert taken("mask results", file)
     first = [lambda ids: np.zeros(len(ids), dtype=np.int32)] * 2
     found = scan_json.scan_detections(file, *first, shape="segmentation")
-    assert found is not None
-    assert found.masks is not None
     assert bool(found.masks.others) != fast
     for given in (text, runs):
         assert taken("mask results", written(file, {"size": size, "counts": given}))

@@ -252,7 +252,6 @@ def test_a_file_of_the_folder_that_is_read_is_not_overwritten(tmp_path: Path, ta
 @pytest.mark.parametrize("target", ["coco", "yolo"])
 def test_nothing_is_written_into_the_source_folder(tmp_path: Path, place: str, target: str) -> None:
     folder = SAMPLES["voc"](tmp_path)[0]
-    assert folder is not None
     before = sorted(tmp_path.rglob("*"))
     outcome = run("convert", folder, folder / place, "--to", target, "--force")
     assert outcome.code == 2

@@ -114,7 +114,6 @@ def test_images_in_groups_are_read(tmp_path: Path) -> None:
 
 def test_a_folder_is_read_too(tmp_path: Path) -> None:
     path, _ = format_samples_2.cvat(tmp_path)
-    assert path is not None
     assert len(read_truth(path.parent)) == len(read_truth(path)) == 3
 
 
@@ -147,6 +146,5 @@ def test_bad_files(tmp_path: Path, text: str) -> None:
 
 def test_annotations_are_no_detections(tmp_path: Path) -> None:
     path, _ = format_samples_2.cvat(tmp_path)
-    assert path is not None
     says = "annotations.xml: a file of annotations, without scores (give the detector's own output"
     refuses(detmap.read_detections, path, read_truth(path), says=says, format="cvat")

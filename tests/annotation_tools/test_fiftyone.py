@@ -15,7 +15,6 @@ SIZES = "image,width,height\na,64,32\nb,64,32\nc,64,32\n"
 
 def truth_file(folder: Path) -> Path:
     truth = samples.fiftyone(folder)[0]
-    assert truth is not None
     return truth / "labels.json"
 
 

@@ -238,7 +238,6 @@ def test_text_that_is_no_export(tmp_path: Path, text: str, says: str) -> None:
 
 def test_predictions(tmp_path: Path) -> None:
     path, _ = format_samples_2.labelstudio(tmp_path)
-    assert path is not None
     truth = read_truth(path)
     found = read_detections(path, truth)
     assert found.score.tolist() == [0.875, 0.75, 0.625, 0.5, 0.25]

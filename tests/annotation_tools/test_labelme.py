@@ -81,8 +81,6 @@ def test_flags_are_roles_and_attributes(tmp_path: Path) -> None:
 
 def test_shapes_with_a_score_are_detections(tmp_path: Path) -> None:
     labels, scored = format_samples_2.labelme(tmp_path)
-    assert labels is not None
-    assert scored is not None
     truth = read_truth(labels)
     assert read_detections(scored, truth).score.tolist() == [0.875, 0.75, 0.625, 0.5, 0.25]
     make.write(scored / "a.json", page(shape(), imagePath="a.png"))

@@ -44,7 +44,6 @@ def test_the_split(tmp_path: Path) -> None:
 
 def test_images_of_the_folder_that_csv_does_not_name(tmp_path: Path) -> None:
     path, _ = format_samples_2.roboflow_csv(tmp_path)
-    assert path is not None
     truth = read_truth(path)
     assert truth.images.stems == ("a", "b", "c")
     assert str(truth.notes[-1]).startswith("1 image has no row with a box: read as")
@@ -87,6 +86,5 @@ def test_the_file_alone(tmp_path: Path, name: str) -> None:
     path, _ = {"_annotations.csv": format_samples_2.roboflow_csv}.get(
         name, format_samples_2.roboflow
     )(tmp_path)
-    assert path is not None
     file = next(path.rglob(name))
     assert len(read_truth(file)) == len(format_samples.OBJECTS)

@@ -13,7 +13,6 @@ from tests.support.edited_json import GONE, edit
 
 def project(folder: Path) -> Path:
     truth = samples.supervisely(folder)[0]
-    assert truth is not None
     return truth
 
 

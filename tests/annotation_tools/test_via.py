@@ -69,7 +69,6 @@ BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 def test_bad_files(name: str, tmp_path: Path) -> None:
     keys, value, message = BAD[name]
     file = samples.via(tmp_path)[0]
-    assert file is not None
     with pytest.raises(DataError, match=message):
         read_truth(edit(file, keys, value), format="via")
 

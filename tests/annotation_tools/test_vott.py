@@ -12,7 +12,6 @@ from tests.support.edited_json import GONE, edit
 
 def export(folder: Path) -> Path:
     file = samples.vott(folder)[0]
-    assert file is not None
     return file
 
 

@@ -210,7 +210,6 @@ def test_detections_of_any_format_are_dropped_in_regions(tmp_path: Path) -> None
     assert detections.score.tolist() == [0.9]
     for place, n_regions in ((0, 1), (1, 0)):
         regions = truth.select_images(np.array([place])).regions
-        assert regions is not None
         assert len(regions) == n_regions
 
 

@@ -171,7 +171,6 @@ def detectron2(predictions: Images, targets: Images, folder: Path) -> float:
         found.to = lambda _, found=found: found
         run.process([{"image_id": image}], [{"instances": found}])
     metrics = run.evaluate()
-    assert metrics is not None
     return metrics["bbox"]["AP"] / 100
 
 

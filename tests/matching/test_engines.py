@@ -95,7 +95,6 @@ def test_a_crowd_that_matches_as_others_do_is_found_many_times() -> None:
 def pairs_at(matches: Matches, threshold: int) -> list[tuple[Any, ...]]:
     """Who was matched to what in which subset."""
     taken = matches.taken
-    assert taken is not None
     rows, subset = np.nonzero(taken.words >> taken.words.dtype.type(threshold) & 1)
     found = (subset, taken.detection()[rows], taken.object[rows], taken.overlap[rows])
     return sorted(zip(*(column.tolist() for column in found), strict=True))

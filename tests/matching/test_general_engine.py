@@ -32,8 +32,6 @@ def assert_same(one: Matches, other: Matches) -> None:
     for column in COLUMNS:
         np.testing.assert_array_equal(getattr(one, column), getattr(other, column), err_msg=column)
     assert one.notes == other.notes
-    assert one.taken is not None
-    assert other.taken is not None
     for column in ARRAYS:
         np.testing.assert_array_equal(getattr(one.taken, column), getattr(other.taken, column))
 
@@ -255,7 +253,6 @@ def test_an_object_that_absorbs_in_one_subset_is_taken_by_two_overlaps() -> None
     }
     for path in ({}, SLOW, {"iou.absorb": ">"}):
         taken = detmap.match(*tables, protocol_of("coco-bbox", rules | path), taken=True).taken
-        assert taken is not None
         assert taken.overlap.tolist() == [0.5, 1.0]
         assert taken.words.tolist() == [[1, 0], [0, 1]]
 
@@ -266,7 +263,6 @@ def test_the_overlap_with_a_crowd_is_told_as_it_is(absorb: str) -> None:
     taken = detmap.match(
         *tables, protocol_of("coco-bbox", {"iou.absorb": absorb}), taken=True
     ).taken
-    assert taken is not None
     assert taken.overlap.tolist() == [1.0]
 
 
@@ -281,7 +277,6 @@ def test_the_overlap_with_a_crowd_is_told_as_it_is(absorb: str) -> None:
 def test_an_object_has_its_place_in_the_truth(rules: dict[str, Any], roles: list[bool]) -> None:
     tables = data([(0, 0, 0, 0), A], [A], roles={"crowd": roles})
     matches = detmap.match(*tables, protocol_of("coco-bbox", rules), taken=True)
-    assert matches.taken is not None
     assert matches.taken.object.tolist() == [1]
 
 

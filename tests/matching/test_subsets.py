@@ -42,7 +42,6 @@ def test_positive_pairs_are_those_that_are_not_known_to_be_absent() -> None:
     truth = detmap.truth_from_arrays([1, 2], [1, 1], np.repeat(BOX, 2, axis=0))
     protocol = detmap.load_protocol("coco-bbox").override({"scope.unlisted": "positive"})
     nothing = scope._listed(truth, protocol)
-    assert nothing is not None
     assert (nothing.off.tolist(), len(nothing.label)) == ([0, 0, 0], 0)
     given = Scope(
         np.array([0, 1, 3]),
@@ -52,7 +51,6 @@ def test_positive_pairs_are_those_that_are_not_known_to_be_absent() -> None:
     names = {1: "a", 2: "b"}
     truth = detmap.truth_from_arrays([1, 2], [1, 1], np.repeat(BOX, 2, axis=0), categories=names)
     kept = scope._listed(replace(truth, scope=given), protocol)
-    assert kept is not None
     assert (kept.off.tolist(), kept.label.tolist()) == ([0, 0, 1], [0])
 
 

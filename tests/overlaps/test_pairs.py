@@ -147,7 +147,6 @@ def test_every_way_to_the_best_object_gives_the_same_matches(seed: int, far: flo
                     patch.setattr(boxes, "CROWDED", crowded)
                     patch.setattr(boxes, "ONLY_BEST", best)
                     matches = matching.match(*tables, rules, threads=1, taken=True)
-                assert matches.taken is not None
                 row = (matches.tp.tolist(), matches.taken.object.tolist())
                 found[equal, crowded, best] = row
         kinds = [row for (which, *_), row in found.items() if which == equal]
