@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import detmap
@@ -15,7 +15,6 @@ from detmap.core import protocol as protocols
 from detmap.core.adapters.joining import join as joining
 from detmap.core.tables import boxes_as
 from tests.support import builders as make
-from tests.support.tier import drawn
 
 STEMS = ("000003", "000012", "2008_000003")
 NAMES = ("cat", "dog", "potted_plant")
@@ -290,81 +289,6 @@ def test_the_sample_gives_equal_numbers_in_all_mixtures(detector: str, protocol:
         assert results[0] == results[2]
     else:  # the one flag of a family is not the other's: lvis-api does not read iscrowd
         assert results[0] != results[2]
-
-
-stem, name = st.integers(0, 2), st.sampled_from(NAMES)
-corner, length = st.integers(1, 4), st.integers(1, 40)
-voc_box = st.builds(lambda x, y, w, h: (x, y, x + w - 1, y + h - 1), corner, corner, length, length)
-objects = st.lists(st.tuples(stem, name, voc_box, st.booleans()), max_size=6)
-detected = st.lists(st.tuples(stem, name, voc_box, st.sampled_from([0.1, 0.5, 0.9])), max_size=8)
-
-
-@pytest.mark.slow
-@settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    max_examples=drawn(60),
-)
-@given(objects=objects, detected=detected, protocol=st.sampled_from(list(filter(one_flag, BOXES))))
-def test_drawn_data_give_the_same_numbers_in_both_families(
-    tmp_path: Path, objects: list[Any], detected: list[Any], protocol: str
-) -> None:
-    pages = {
-        f"{i:06}": "".join(
-            make.voc_object(k, box, difficult=int(f)) for s, k, box, f in objects if s == i
-        )
-        for i in range(3)
-    }
-    detected.sort(key=lambda row: row[1])  # text has the classes one after the other
-    lines = {
-        f"test_{k}": "".join(
-            f"{s:06} {score} {' '.join(map(str, box))}\n" for s, c, box, score in detected if c == k
-        )
-        for k in NAMES
-    }
-    lists = {"test": "\n".join(pages), **{f"{k}_test": "" for k in NAMES}}
-    voc = make.write_voc(
-        tmp_path / "voc", {i: make.page(content) for i, content in pages.items()}, lists
-    )
-    text = make.write_voc_text(tmp_path / "dt", lines)
-
-    def coco_box(box: tuple[int, ...]) -> dict[str, Any]:
-        x1, y1, x2, y2 = box
-        return {
-            "bbox": [x1 - 1, y1 - 1, x2 - x1 + 1, y2 - y1 + 1],
-            "area": (x2 - x1 + 1) * (y2 - y1 + 1),
-        }
-
-    by_image = sorted(objects, key=lambda row: row[0])  # as the pages are read
-    coco = make.write(
-        tmp_path / "gt.json",
-        make.instances(
-            images=[make.image(id=i) for i in range(3)],
-            categories=[make.category(id=k + 1, name=name) for k, name in enumerate(NAMES)],
-            annotations=[
-                make.annotation(
-                    id=n + 1,
-                    image_id=s,
-                    category_id=NAMES.index(k) + 1,
-                    iscrowd=int(f),
-                    **coco_box(box),
-                )
-                for n, (s, k, box, f) in enumerate(by_image)
-            ],
-        ),
-    )
-    results = make.write(
-        tmp_path / "dt.json",
-        [
-            make.detection(
-                image_id=s, category_id=NAMES.index(k) + 1, bbox=coco_box(box)["bbox"], score=score
-            )
-            for s, k, box, score in detected
-        ],
-    )
-    assert numbers(detmap.evaluate(voc, text, protocol)) == numbers(
-        detmap.evaluate(coco, results, protocol)
-    )
 
 
 def test_a_negative_side_is_refused_with_its_record() -> None:

@@ -141,32 +141,19 @@ def test_both_lanes_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.slow
 def test_twenty_thousand_images_of_lvis_are_read_in_two_seconds(tmp_path: Path) -> None:
     rng = random.Random(0)
+    lists = {"neg_category_ids": (1, 1000, 12), "not_exhaustive_category_ids": (1000, 1204, 3)}
     images = [
-        {
-            "id": i,
-            "width": 640,
-            "height": 480,
-            "neg_category_ids": rng.sample(range(1, 1000), 12),
-            "not_exhaustive_category_ids": rng.sample(range(1000, 1204), 3),
-        }
+        make.image(id=i, **{key: rng.sample(range(a, b), n) for key, (a, b, n) in lists.items()})
         for i in range(20_000)
     ]
+    shape = {"bbox": [1.5, 2.25, 30.5, 40.25], "area": 700.5, "segmentation": [[1.5, 2.5] * 20]}
     annotations = [
-        {
-            "id": i,
-            "image_id": rng.randrange(20_000),
-            "category_id": rng.randrange(1, 1204),
-            "bbox": [1.5, 2.25, 30.5, 40.25],
-            "area": 700.5,
-            "segmentation": [[1.5, 2.5] * 20],
-        }
+        {"id": i, "image_id": rng.randrange(20_000), "category_id": rng.randrange(1, 1204)} | shape
         for i in range(240_000)
     ]
-    categories = [
-        {"id": i, "name": f"class {i}", "frequency": "rcf"[i % 3]} for i in range(1, 1204)
-    ]
-    path = tmp_path / "gt.json"
-    make.write(path, {"images": images, "annotations": annotations, "categories": categories})
+    classes = [{"id": i, "name": f"class {i}", "frequency": "rcf"[i % 3]} for i in range(1, 1204)]
+    tree = make.instances(images=images, annotations=annotations, categories=classes)
+    path = make.write(tmp_path / "gt.json", tree)
     begin = time.process_time()
     truth = read_truth(path)
     assert time.process_time() - begin < 10

@@ -18,6 +18,7 @@ from detmap.core.matching.matches import Matches
 from detmap.core.protocol import Protocol
 from detmap.errors import CrowdedError, MergeError, ProtocolError
 from tests.protocol.test_keys import FAR, PLAIN, A, data
+from tests.support import builders as make
 from tests.support.drawing import SEEDS, CocoData, coco_data
 from tests.support.drawing_rules import PROTOCOLS, draw_data, draw_rules
 from tests.support.drawn_tables import Tables, read_coco
@@ -93,31 +94,21 @@ def without_notes(matches: Matches) -> Matches:
 # ---- masks and keypoints are not compared as boxes
 
 TRIANGLES: CocoData = (
-    {
-        "images": [{"id": 1, "width": 100, "height": 100}],
-        "categories": [{"id": 1, "name": "c"}],
-        "annotations": [
-            {
-                "id": 1,
-                "image_id": 1,
-                "category_id": 1,
-                "iscrowd": 0,
-                "area": 1800,
-                "bbox": [10, 10, 60, 60],
-                "segmentation": [[10, 10, 70, 10, 10, 70]],
-                "keypoints": [10, 10, 2, 70, 70, 2],
-                "num_keypoints": 2,
-            }
+    make.instances(
+        images=[make.image(height=100)],
+        annotations=[
+            make.annotation(
+                area=1800,
+                bbox=[10, 10, 60, 60],
+                segmentation=[[10, 10, 70, 10, 10, 70]],
+                keypoints=[10, 10, 2, 70, 70, 2],
+                num_keypoints=2,
+            )
         ],
-    },
+    ),
     [
-        {
-            "image_id": 1,
-            "category_id": 1,
-            "score": 0.5,
-            "segmentation": [[70, 10, 70, 70, 10, 70]],
-            "keypoints": [10, 70, 2, 70, 10, 2],
-        }
+        make.without(make.detection(), "bbox")
+        | {"segmentation": [[70, 10, 70, 70, 10, 70]], "keypoints": [10, 70, 2, 70, 10, 2]}
     ],
 )
 """One box, and two halves of it that share nothing."""
