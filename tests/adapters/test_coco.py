@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import detmap
@@ -14,8 +14,6 @@ from detmap import DataError, Detections, Truth
 from detmap.core.adapters.coco import scan_json as coco_scan
 from detmap.core.tables.notes import summed
 from tests.support import builders as make
-
-in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read(folder: Path, instances: Any = None, results: Any = None) -> tuple[Truth, Detections]:
@@ -274,7 +272,6 @@ RESULTS = [
 
 
 @pytest.mark.slow
-@in_one_folder
 @given(instances=respelled(INSTANCES), results=respelled(RESULTS))
 def test_other_spellings_keep_the_signature(tmp_path: Path, instances: str, results: str) -> None:
     plain = detmap.evaluate(*read(tmp_path, INSTANCES, RESULTS))
@@ -284,7 +281,6 @@ def test_other_spellings_keep_the_signature(tmp_path: Path, instances: str, resu
 
 
 @pytest.mark.slow
-@in_one_folder
 @given(
     order=st.permutations(range(3)).filter(lambda order: order != [0, 1, 2]),
     protocol=st.sampled_from(["coco-bbox", "voc2012"]),

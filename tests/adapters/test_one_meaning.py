@@ -121,7 +121,7 @@ def test_both_keys_may_find_the_same(tmp_path: Path) -> None:
 positions = st.integers(-1, 2)
 
 
-@settings(deadline=None, max_examples=drawn(400))
+@settings(max_examples=drawn(400))
 @given(
     st.lists(st.tuples(positions, positions), min_size=1, max_size=6),
     st.sampled_from([None, *KEYS]),

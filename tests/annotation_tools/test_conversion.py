@@ -54,7 +54,7 @@ def tables(seed: int, step: float, spaces: bool, whole: float = 0) -> tuple[Trut
     return truth, found
 
 
-@settings(max_examples=drawn(40), deadline=None)
+@settings(max_examples=drawn(40))
 @given(
     seed=st.integers(0, 2**31),
     step=st.sampled_from([1.0, 0.125]),
@@ -147,7 +147,7 @@ def one_box(stem: str, box: list[float], side: float = 64.0) -> Truth:
     noise=st.sampled_from([0, 1e-15, 0.3]),
     box_format=st.sampled_from(["xywh", "voc"]),
 )
-@settings(max_examples=drawn(30), deadline=None)
+@settings(max_examples=drawn(30))
 def test_voc_declares_what_its_boxes_mean(
     tmp_path_factory: pytest.TempPathFactory, seed: int, whole: float, noise: float, box_format: str
 ) -> None:

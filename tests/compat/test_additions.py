@@ -121,7 +121,7 @@ def test_a_summary_follows_the_area_labels() -> None:
     assert stats[5] == stats[11] == -1  # a third label does not exist
 
 
-@settings(max_examples=drawn(40), deadline=None)
+@settings(max_examples=drawn(40))
 @given(
     limits=st.lists(st.sampled_from([1, 2, 10, 100, 300]), min_size=1, max_size=5, unique=True),
     labels=st.permutations(["all", "small", "medium", "large", "tiny"]).map(lambda a: a[:4]),

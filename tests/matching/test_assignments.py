@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import detmap
 from detmap.core.matching.assignments import ARRAYS, Assignments
@@ -20,9 +20,7 @@ from tests.support.drawing import SEEDS, draw_coco
 from tests.support.drawn_tables import read_coco
 from tests.support.tier import drawn
 
-relaxed = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=drawn(60)
-)
+relaxed = settings(max_examples=drawn(60))
 COCO = detmap.load_protocol("coco-bbox")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import detmap
 from detmap.core.matching.engine import match
@@ -66,7 +66,7 @@ def test_detections_of_other_images_are_refused() -> None:
 
 
 @pytest.mark.parametrize("rules", PASSES.values(), ids=PASSES)
-@settings(deadline=None, max_examples=drawn(24), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(24))
 @given(seed=SEEDS)
 def test_each_threshold_as_if_it_were_alone(rules: dict[str, Any], seed: int) -> None:
     tables = read_coco(*draw_data(np.random.default_rng(seed), "boxes"), shapes="boxes")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import detmap
 from detmap.core.base import pair_limits
@@ -26,7 +26,6 @@ from tests.support.tier import drawn
 
 COLUMNS = ("image", "rank", "position", "score", "tp", "ignored", "off", "obj_off", "obj_image")
 COLUMNS += ("counted", "beyond", "unjudged", "digest", "image_ids")
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_same(one: Matches, other: Matches) -> None:
@@ -53,7 +52,7 @@ def test_both_paths_agree_in_every_bit(name: str, data: CocoData) -> None:
 
 @pytest.mark.parametrize("at_once", [3, candidates.AT_ONCE], ids=["by piece", "whole"])
 @pytest.mark.parametrize("kind", PROTOCOLS)
-@settings(relaxed, max_examples=drawn(40))
+@settings(max_examples=drawn(40))
 @given(seed=SEEDS)
 def test_both_paths_agree_under_drawn_rules(kind: str, at_once: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -66,7 +65,7 @@ def test_both_paths_agree_under_drawn_rules(kind: str, at_once: int, seed: int) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", PROTOCOLS)
-@settings(relaxed, max_examples=drawn(60))
+@settings(max_examples=drawn(60))
 @given(seed=SEEDS)
 def test_parts_under_drawn_rules_make_the_whole_or_are_refused(kind: str, seed: int) -> None:
     rng = np.random.default_rng(seed)

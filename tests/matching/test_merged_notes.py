@@ -60,7 +60,7 @@ def state(facts: Facts) -> list[Note]:
     ]
 
 
-@settings(max_examples=drawn(100), deadline=None)
+@settings(max_examples=drawn(100))
 @given(st.data())
 def test_notes_of_parts_are_those_of_the_whole(data: st.DataObject) -> None:
     fact = st.tuples(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import detmap
 from detmap.cli import main
@@ -25,9 +25,7 @@ from tests.support.drawing_shapes import HEIGHT, WIDTH, draw_keypoints, draw_seg
 from tests.support.shapes import difference
 from tests.support.tier import drawn
 
-relaxed = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=drawn(40)
-)
+relaxed = settings(max_examples=drawn(40))
 
 
 @relaxed

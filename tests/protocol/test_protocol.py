@@ -369,7 +369,7 @@ def test_two_rows_of_one_name_are_refused(name: str) -> None:
         COCO.override(CLASHES[name])
 
 
-@settings(deadline=None, max_examples=drawn(100))
+@settings(max_examples=drawn(100))
 @given(st.lists(st.sampled_from(ROWS), min_size=1, max_size=6), st.sampled_from(["s", "s1", "t"]))
 def test_drawn_rows_have_names_of_their_own_or_are_refused(rows: list[str], subset: str) -> None:
     changes = {"subsets": {"all": {}, "s": {"area": [0, 9]}, subset: {"area": [0, 1]}}}

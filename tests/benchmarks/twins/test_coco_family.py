@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import detmap
@@ -20,11 +20,7 @@ from tests.reference import ilsvrc_visdrone, people
 from tests.reference.coco_family import Thing
 from tests.support.tier import drawn
 
-relaxed = settings(
-    max_examples=drawn(30),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+relaxed = settings(max_examples=drawn(30))
 seeds = st.integers(0, 10**6)
 SETUPS = {
     "citypersons": {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import detmap
@@ -15,11 +15,7 @@ from tests.reference import keypoints as twin
 from tests.reference.keypoints import Person
 from tests.support.tier import drawn
 
-relaxed = settings(
-    max_examples=drawn(25),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+relaxed = settings(max_examples=drawn(25))
 seeds = st.integers(0, 10**6)
 PARTS = {
     "body": ("keypoints", 17, "score"),
