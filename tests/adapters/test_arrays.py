@@ -21,14 +21,8 @@ def truth(**changed: Any) -> Truth:
 
 
 def detections(**changed: Any) -> detmap.Detections:
-    whole = {
-        "image_id": [1, 2],
-        "category_id": [1, 1],
-        "boxes": BOXES,
-        "score": [0.5, 0.25],
-        **changed,
-    }
-    return detections_from_arrays(truth(), **whole)
+    whole = {"image_id": [1, 2], "category_id": [1, 1], "boxes": BOXES, "score": [0.5, 0.25]}
+    return detections_from_arrays(truth(), **whole | changed)
 
 
 def test_arrays_are_evaluated_as_the_same_records_of_a_file_are(tmp_path: Path) -> None:

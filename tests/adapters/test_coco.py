@@ -149,22 +149,14 @@ def test_optional_fields_may_be_left_out_or_null(tmp_path: Path, absent: Any) ->
 
 
 def test_only_the_missing_areas_are_filled_in(tmp_path: Path) -> None:
-    records = [
-        make.annotation(area=7),
-        make.without(make.annotation(), "area"),
-        make.annotation(area=0),
-    ]
+    records = [make.annotation(area=area) for area in (7, None, 0)]
     truth, _ = read(tmp_path, make.instances(annotations=records))
     assert truth.area.tolist() == [7, 400, 0]
     assert codes(truth)["area-missing"] == 1
 
 
 def test_odd_annotation_ids_are_objects_all_the_same(tmp_path: Path) -> None:
-    records = [
-        make.annotation(id=0),
-        make.annotation(id=5),
-        make.annotation(id=5, bbox=[50, 50, 5, 5]),
-    ]
+    records = [make.annotation(id=i, bbox=[i, i, 5, 5]) for i in (0, 5, 5)]
     truth, _ = read(tmp_path, make.instances(annotations=records))
     assert len(truth) == 3
     assert codes(truth) == {"id-zero": 1, "id-twice": 1}

@@ -51,10 +51,8 @@ def forms(folder: Path, truth: detmap.Truth, columns: dict[str, list[Any]]) -> A
     import pyarrow
     from pyarrow import parquet
 
-    lines = [
-        ",".join(columns),
-        *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
-    ]
+    rows = zip(*columns.values(), strict=True)
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
     file = make.write(folder / "d.csv", "\n".join(lines))
     yield "csv", lambda **how: [detmap.read_detections(file, truth, **how)]
     for kind in (pandas.DataFrame, polars.DataFrame, pyarrow.table, dict):
@@ -178,10 +176,8 @@ def test_lists_of_two_meanings_are_refused(tmp_path: Path) -> None:
             assert run("eval", gt, dt, *words, key, "id").code == 0
     named = make.write(tmp_path / "s.csv", "file_name,time\n1.jpg,day\n9,night\n")
     read = detmap.read_slices(named, truth)
-    assert {name: ids.tolist() for name, ids in read.items()} == {
-        "time=day": [2],
-        "time=night": [10],
-    }
+    days = {name: ids.tolist() for name, ids in read.items()}
+    assert days == {"time=day": [2], "time=night": [10]}
     named = make.write(tmp_path / "s.csv", "image_id,time\n1,day\n10,night\n")
     assert detmap.read_slices(named, truth)["time=day"].tolist() == [1]
 

@@ -204,10 +204,8 @@ def test_flags_are_read_for_each_protocol() -> None:
     truth = GT | {"annotations": hard}
     for protocol in ("voc2012", "coco-bbox"):
         file = io.StringIO(json.dumps(truth))
-        assert (
-            detmap.evaluate(truth, DT, protocol).metrics
-            == detmap.evaluate(file, DT, protocol).metrics
-        )
+        results = [detmap.evaluate(each, DT, protocol) for each in (truth, file)]
+        assert results[0].metrics == results[1].metrics
     easy = detmap.evaluate(GT, DT, "voc2012")["mAP"]
     assert detmap.evaluate(truth, DT, "voc2012")["mAP"] != easy
     assert detmap.explain(truth, DT, "coco-bbox", "voc2012").after != easy

@@ -287,10 +287,8 @@ def test_the_split_of_the_truth_is_read(tmp_path: Path, split: str, box: list[fl
 
 def test_a_class_without_a_file_has_no_detections(tmp_path: Path) -> None:
     truth = read_objects(tmp_path, make.voc_object("cat"), make.voc_object("dog"))
-    assert read_boxes(tmp_path, truth, {"test_dog": "000001 1 1 2 3 4"}) == {
-        "cat": [],
-        "dog": [[1, 2, 3, 4]],
-    }
+    found = read_boxes(tmp_path, truth, {"test_dog": "000001 1 1 2 3 4"})
+    assert found == {"cat": [], "dog": [[1, 2, 3, 4]]}
     (note,) = detmap.read_detections(tmp_path / "detections", truth).notes
     assert (note.code, note.count) == ("file-missing", 1)
     assert note.text.endswith(": cat")

@@ -16,12 +16,8 @@ Tree = dict[str, Any]
 
 def found(**changes: Any) -> Tree:
     sides = {"center_x": 0.5, "center_y": 0.25, "width": 0.5, "height": 0.125}
-    return {
-        "class_id": 0,
-        "name": "cat",
-        "relative_coordinates": sides,
-        "confidence": 0.5,
-    } | changes
+    whole = {"class_id": 0, "name": "cat", "relative_coordinates": sides, "confidence": 0.5}
+    return whole | changes
 
 
 def frames(*objects: Tree, name: str | None = "data/obj/000001.jpg") -> list[Tree]:

@@ -47,10 +47,8 @@ def test_other_shapes(tmp_path: Path) -> None:
     )
     truth = read_truth(tmp_path)
     assert truth.boxes.tolist() == [[1, 1, 4, 8], [5, 5, 10, 10], [1, 2, 2, 2]]
-    assert {note.code: note.count for note in truth.notes} == {
-        "shape-around": 3,
-        "shape-without-box": 2,
-    }
+    counts = {note.code: note.count for note in truth.notes}
+    assert counts == {"shape-around": 3, "shape-without-box": 2}
 
 
 @pytest.mark.parametrize(

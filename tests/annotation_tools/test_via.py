@@ -35,10 +35,8 @@ def test_boxes_around_shapes(tmp_path: Path) -> None:
     )
     expected = [[1, 2, 3, 4], [1, 2, 8, 6], [3, 4, 4, 4], [3, 5, 4, 2]]
     assert truth.boxes.tolist() == expected
-    assert {note.code: note.count for note in truth.notes} == {
-        "shape-around": 3,
-        "shape-without-box": 1,
-    }
+    counts = {note.code: note.count for note in truth.notes}
+    assert counts == {"shape-around": 3, "shape-without-box": 1}
 
 
 def test_the_attribute_with_the_class(tmp_path: Path) -> None:

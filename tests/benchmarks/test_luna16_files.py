@@ -29,10 +29,8 @@ def read(folder: Path, **other: str) -> tuple[detmap.Truth, detmap.Detections]:
 def test_notes_name_the_nodules_and_the_excluded_findings(tmp_path: Path) -> None:
     line = "s.9,1,1,1,3\n"
     truth, _ = read(tmp_path, annotations_excluded_csv=FILES["annotations_excluded.csv"] + line)
-    assert [str(note)[:22] for note in truth.notes] == [
-        "1 nodule is of scans t",
-        "1 excluded finding is ",
-    ]
+    begins = [str(note)[:17] for note in truth.notes]
+    assert begins == ["1 nodule is of sc", "1 excluded findin"]
 
 
 def test_spheres(tmp_path: Path) -> None:

@@ -799,11 +799,8 @@ def masks_and_keypoints() -> tuple[dict[str, Any], list[dict[str, Any]], list[di
             shared | {"keypoints": (points + np.array([1, 1, 0])).flatten().tolist()}
         )
     images = [{"id": i, "width": 100, "height": 100} for i in range(3)]
-    instances = {
-        "images": images,
-        "categories": [{"id": 1, "name": "person"}],
-        "annotations": annotations,
-    }
+    classes = [{"id": 1, "name": "person"}]
+    instances = {"images": images, "categories": classes, "annotations": annotations}
     return instances, with_masks, with_keypoints
 
 
