@@ -12,12 +12,6 @@ from tests.support import writers
 from tests.support.running import run
 
 
-@pytest.fixture(scope="module")
-def sample() -> tuple[detmap.Truth, detmap.Detections]:
-    truth = read_truth(make.SHAPES)
-    return truth, read_detections(make.SHAPES / "detections" / "contours", truth)
-
-
 @pytest.mark.parametrize("protocol", ["voc2007", "voc2012", "coco-bbox"])
 def test_cartucho_gives_the_numbers_of_the_files_it_was_made_of(
     sample: tuple[detmap.Truth, detmap.Detections], tmp_path: Path, protocol: str

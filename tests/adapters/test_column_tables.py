@@ -20,12 +20,6 @@ from tests.support.running import run
 Tables = tuple[detmap.Truth, detmap.Detections]
 
 
-@pytest.fixture(scope="module")
-def sample() -> Tables:
-    truth = read_truth(make.SHAPES)
-    return truth, read_detections(make.SHAPES / "detections" / "contours", truth)
-
-
 def parquet(file: Path, table: Any, **options: Any) -> Path:
     """A file of columns, or of an Arrow table."""
     pyarrow, writer = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))

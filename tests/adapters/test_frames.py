@@ -9,17 +9,10 @@ import pytest
 
 import detmap
 from detmap import DataError, detections_from_arrays, truth_from_arrays
-from tests.support import builders as make
 from tests.support import writers
 
 KINDS = ("pandas", "polars", "pyarrow", "dict")
 Tables = tuple[detmap.Truth, detmap.Detections]
-
-
-@pytest.fixture(scope="module")
-def sample() -> Tables:
-    truth = detmap.read_truth(make.SHAPES)
-    return truth, detmap.read_detections(make.SHAPES / "detections" / "contours", truth)
 
 
 @pytest.fixture(params=KINDS)

@@ -157,11 +157,8 @@ def test_file_names_are_joined_as_in_a_list(tmp_path: Path, fast: None) -> None:
         list(pieces.source(path, truth).pieces())
 
 
-@pytest.mark.parametrize("least", [1 << 20, 0], ids=["decoded", "scanned"])
-def test_a_file_name_in_a_later_line_is_not_ignored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int
-) -> None:
-    monkeypatch.setattr(scan_json, "LEAST_SIZE", least)
+@pytest.mark.usefixtures("coco_reader")
+def test_a_file_name_in_a_later_line_is_not_ignored(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text("\n".join([*LINES, json.dumps({**ROWS[0], "file_name": "1.jpg"})]))
     with pytest.raises(DataError, match=r"\[25\].file_name: a file_name, and earlier"):
@@ -174,7 +171,6 @@ def test_a_file_name_in_a_later_line_is_not_ignored(
 def test_what_does_not_fit_names_the_option(tmp_path: Path, monkeypatch: Any, least: int) -> None:
     monkeypatch.setattr(memory, "SPARE", 0)
     monkeypatch.setattr(memory, "available", lambda: 1000)
-    monkeypatch.setattr(scan_json, "LEAST_SIZE", least)
     path = tmp_path / "lines.jsonl"
     path.write_text("\n".join(LINES * 20))
     with pytest.raises(DataError, match=r"GiB of memory.*--memory 3GB"):

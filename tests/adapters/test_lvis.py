@@ -63,13 +63,10 @@ def test_a_class_that_is_in_both_lists_is_two_pairs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value, role", [(1, True), (0, False), (True, True), (None, False)])
-@pytest.mark.parametrize("lane", ["scanned", "decoded"])
-def test_an_annotation_may_be_ignored(
-    value: Any, role: bool, lane: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("coco_reader")
+def test_an_annotation_may_be_ignored(value: Any, role: bool, tmp_path: Path) -> None:
     tree = lvis_file()
     tree["annotations"].append({**tree["annotations"][0], "id": 2, "ignore": value})
-    monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0 if lane == "scanned" else 1 << 30)
     truth = read_truth(make.write(tmp_path / "gt.json", tree))
     assert truth.role("ignore").tolist() == [False, role]
 

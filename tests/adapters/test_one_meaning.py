@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import detmap
 from detmap import DataError
 from detmap.core.adapters import pieces
-from detmap.core.adapters.coco import scan_json
 from detmap.core.adapters.tabular import parquet_pieces
 from detmap.core.statistics.sampling_units import groups_of
 from detmap.core.tables.join_keys import KEYS, Column, Evidence, choose
@@ -246,10 +245,9 @@ def written(folder: Path, records: list[dict[str, Any]], lines: bool) -> Path:
     return make.write(folder / "dt.json", records)
 
 
-@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.usefixtures("coco_reader")
 @pytest.mark.parametrize("lines", [False, True])
-def test_keys_of_records(lines: bool, fast: bool, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(scan_json, "LEAST_SIZE", 0 if fast else 1 << 60)
+def test_keys_of_records(lines: bool, tmp_path: Path) -> None:
     truth = detmap.read_truth(digits(tmp_path))
     for more, what in (
         ({"confidence": 0.4}, "score is 0.5, but confidence is 0.4"),

@@ -401,12 +401,9 @@ LATER: dict[str, tuple[Callable[[int], dict[str, Any]], str]] = {
 }
 
 
-@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.usefixtures("coco_reader")
 @pytest.mark.parametrize("case", LATER)
-def test_a_file_name_of_some_records(
-    case: str, fast: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0 if fast else 1 << 60)
+def test_a_file_name_of_some_records(case: str, tmp_path: Path) -> None:
     change, lacking = LATER[case]
     records = [
         {**row, **(change(i) if lacking or i in (7, 9) else {})} for i, row in enumerate(ROWS[:20])
@@ -431,9 +428,8 @@ def test_a_file_name_of_some_records_in_bounded_memory(tmp_path: Path) -> None:
     assert "[7]: records without image_id and category_id, or with file_name" in outcome.err
 
 
-@pytest.mark.parametrize("fast", [False, True])
-def test_class_names_of_some(fast: bool, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(coco_scan, "LEAST_SIZE", 0 if fast else 1 << 60)
+@pytest.mark.usefixtures("coco_reader")
+def test_class_names_of_some(tmp_path: Path) -> None:
     truth = detmap.read_truth(TRUTH)
     rows = [dict(row) for row in ROWS]
     rows[7]["category_name"] = CLASS[rows[7]["category_id"]]

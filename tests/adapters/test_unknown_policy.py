@@ -152,9 +152,8 @@ NAMED: dict[str, tuple[Any, int]] = {
 
 @pytest.mark.parametrize("content, cat", NAMED.values(), ids=NAMED)
 @pytest.mark.parametrize("family", [coco, voc])
-def test_names_for_ids(
-    tmp_path: Path, content: Any, cat: int, family: Any, least_size: None
-) -> None:
+@pytest.mark.usefixtures("coco_reader")
+def test_names_for_ids(tmp_path: Path, content: Any, cat: int, family: Any) -> None:
     truth, names = family(tmp_path), make.write(tmp_path / "names.txt", content)
     plain = results(tmp_path, {"category_id": "cat"})
     expected = numbers(detmap.evaluate(truth, plain, "coco-bbox"))
@@ -163,13 +162,6 @@ def test_names_for_ids(
     assert numbers(found) == expected
     command = ("eval", truth, file, "-p", "coco-bbox", "--class-names", names)
     assert found.signature in run(*command).out
-
-
-@pytest.fixture(params=["small", "large"])
-def least_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of any size are large for the fast lane, or small."""
-    if request.param == "large":
-        monkeypatch.setattr("detmap.core.adapters.coco.scan_json.LEAST_SIZE", 0)
 
 
 @pytest.mark.parametrize(
