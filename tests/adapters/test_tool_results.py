@@ -317,6 +317,12 @@ TRAPS: dict[str, tuple[tuple[str, ...], Any, str]] = {
         },
         "occurs twice",
     ),
+    "a key twice": (
+        ("a.jpg",),
+        '{"predictions": [{"image_id": 100, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2],'
+        ' "score": 1}]}',
+        "occurs twice",
+    ),
     "a ground truth": (("a.jpg",), make.instances(), "this looks like an instances file"),
     "no number": (("a.jpg",), [{"file_name": "a.jpg", "score": float("nan")}], "finite number"),
 }
