@@ -24,7 +24,8 @@ from hypothesis import HealthCheck, settings
 from tests.support import tier
 from tests.support.real_data import data_path
 
-NO_CLOCK = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # shared machines
+CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]  # files are written anew
+NO_CLOCK = {"deadline": None, "suppress_health_check": CHECKS}  # shared machines
 settings.register_profile("suite", derandomize=True, **NO_CLOCK)
 settings.register_profile("random", derandomize=False, **NO_CLOCK)
 settings.load_profile("suite")

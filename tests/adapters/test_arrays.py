@@ -21,14 +21,8 @@ def truth(**changed: Any) -> Truth:
 
 
 def detections(**changed: Any) -> detmap.Detections:
-    whole = {
-        "image_id": [1, 2],
-        "category_id": [1, 1],
-        "boxes": BOXES,
-        "score": [0.5, 0.25],
-        **changed,
-    }
-    return detections_from_arrays(truth(), **whole)
+    whole = {"image_id": [1, 2], "category_id": [1, 1], "boxes": BOXES, "score": [0.5, 0.25]}
+    return detections_from_arrays(truth(), **whole | changed)
 
 
 def test_arrays_are_evaluated_as_the_same_records_of_a_file_are(tmp_path: Path) -> None:
@@ -117,12 +111,7 @@ def test_classes_may_be_given_by_name() -> None:
         (truth, {"boxes": [[1, 2, 3]] * 2}, "boxes", "shape (2, 3)"),
         (truth, {"boxes": BOXES[:1]}, "boxes", "shape (1, 4) where (2, 4)"),
         (truth, {"boxes": [BOXES[0], "abcd"]}, "boxes", ""),
-        (
-            truth,
-            {"boxes": [BOXES[0], [0, 0, -1, 5]]},
-            "boxes[1]",
-            "[0.0, 0.0, -1.0, 5.0] has a negative size",
-        ),
+        (truth, {"boxes": [BOXES[0], [0, 0, -1, 5]]}, "boxes[1]", "[0.0, 0.0, -1.0, 5.0]"),
         (truth, {"boxes": [[0, 0, 1, np.inf], BOXES[0]]}, "boxes[0]", "non-finite"),
         (
             truth,

@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import detmap
 from detmap import DataError, Detections, Truth
-from detmap.core.adapters.coco import scan_json as coco_scan
 from detmap.core.tables.notes import summed
 from tests.support import builders as make
-
-in_one_folder = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read(folder: Path, instances: Any = None, results: Any = None) -> tuple[Truth, Detections]:
@@ -74,15 +71,6 @@ def test_the_columns_hold_what_the_records_say(tmp_path: Path) -> None:
     assert truth.notes == detections.notes == ()
 
 
-@pytest.mark.parametrize("wrapped", [False, True], ids=["list", "under annotations"])
-def test_results_are_a_list_or_a_list_under_annotations(tmp_path: Path, wrapped: bool) -> None:
-    records = [make.detection(), make.detection(image_id=2)]
-    _, detections = read(
-        tmp_path, None, {"info": {}, "annotations": records} if wrapped else records
-    )
-    assert detections.image.tolist() == [0, 1]
-
-
 @pytest.mark.parametrize("results", ["[]", '{"annotations": []}', " [ \n] "])
 def test_no_detections_find_nothing(tmp_path: Path, results: str) -> None:
     result = detmap.evaluate(*read(tmp_path, None, results))
@@ -102,16 +90,6 @@ def test_a_file_without_any_record_is_legal(tmp_path: Path) -> None:
     )
     assert np.isnan(result.metrics["AP"])
     assert result.per_class == []
-
-
-def test_a_detection_on_an_image_without_objects_is_false(tmp_path: Path) -> None:
-    result = detmap.evaluate(
-        *read(tmp_path, None, [make.detection(score=0.5), make.detection(image_id=2, score=0.9)])
-    )
-    assert result.metrics["AP"] == pytest.approx(
-        0.5
-    )  # precision is 1/2 when the one object is found
-    assert (result.counts()["tp"], result.counts()["fp"]) == (1, 1)
 
 
 @pytest.mark.parametrize("number", [0, -5, 7, 2**40, -(2**63), 2**63 - 1, 1.0, -2.0, 0.0, 2.0**40])
@@ -137,17 +115,6 @@ def test_any_whole_number_is_an_id(tmp_path: Path, number: float) -> None:
             == truth.categories.ids[table.label].tolist()
             == [number]
         )
-
-
-def test_whole_floats_and_integers_are_the_same_id(tmp_path: Path) -> None:
-    instances = make.instances(
-        images=[make.image(id=1.0), make.image(id=2)], categories=[make.category(id=1.0)]
-    )
-    truth, detections = read(
-        tmp_path, instances, [make.detection(image_id=2.0), make.detection(image_id=1)]
-    )
-    assert truth.image.tolist() == [0]
-    assert detections.image.tolist() == [1, 0]
 
 
 def test_strings_are_image_ids_too(tmp_path: Path) -> None:
@@ -181,28 +148,14 @@ def test_optional_fields_may_be_left_out_or_null(tmp_path: Path, absent: Any) ->
 
 
 def test_only_the_missing_areas_are_filled_in(tmp_path: Path) -> None:
-    records = [
-        make.annotation(area=7),
-        make.without(make.annotation(), "area"),
-        make.annotation(area=0),
-    ]
+    records = [make.annotation(area=area) for area in (7, None, 0)]
     truth, _ = read(tmp_path, make.instances(annotations=records))
     assert truth.area.tolist() == [7, 400, 0]
     assert codes(truth)["area-missing"] == 1
 
 
-@pytest.mark.parametrize("flag", [1, True, 1.0])
-def test_a_crowd_is_a_one_in_any_spelling(tmp_path: Path, flag: float) -> None:
-    truth, _ = read(tmp_path, make.instances(annotations=[make.annotation(iscrowd=flag)]))
-    assert truth.crowd.tolist() == [True]
-
-
 def test_odd_annotation_ids_are_objects_all_the_same(tmp_path: Path) -> None:
-    records = [
-        make.annotation(id=0),
-        make.annotation(id=5),
-        make.annotation(id=5, bbox=[50, 50, 5, 5]),
-    ]
+    records = [make.annotation(id=i, bbox=[i, i, 5, 5]) for i in (0, 5, 5)]
     truth, _ = read(tmp_path, make.instances(annotations=records))
     assert len(truth) == 3
     assert codes(truth) == {"id-zero": 1, "id-twice": 1}
@@ -212,25 +165,13 @@ def test_odd_annotation_ids_are_objects_all_the_same(tmp_path: Path) -> None:
     "stray, code",
     [({"image_id": 77}, "image-unlisted"), ({"category_id": 77}, "category-unlisted")],
 )
-def test_annotations_on_what_the_file_does_not_list_are_left_out(
+def test_annotations_of_unlisted_ids_are_left_out(
     tmp_path: Path, stray: dict[str, int], code: str
 ) -> None:
     records = [make.annotation(id=2, **stray), make.annotation(bbox=[1, 1, 1, 1])]
     truth, _ = read(tmp_path, make.instances(annotations=records))
     assert truth.boxes.tolist() == [[1, 1, 1, 1]]
     assert codes(truth) == {code: 1}
-
-
-def test_detections_of_an_unlisted_category_are_refused_or_dropped(tmp_path: Path) -> None:
-    rows = [make.detection(category_id=k, score=k) for k in (9, 1, 8, 9)]
-    truth, _ = read(tmp_path, None, [])
-    file = make.write(tmp_path / "dt.json", rows)
-    with pytest.raises(DataError, match=r"no class 9 .* 3 detections are of 2 classes .*: 9, 8"):
-        detmap.read_detections(file, truth)
-    detections = detmap.read_detections(file, truth, unknown="drop")
-    assert detections.score.tolist() == [1]
-    assert codes(detections) == {"class-unknown": 3}
-    assert "8, 9" in detections.notes[0].text
 
 
 def test_boxes_wholly_outside_their_image_are_noted(tmp_path: Path) -> None:
@@ -278,8 +219,9 @@ def test_numbers_are_read_to_the_nearest_double(tmp_path: Path, text: str) -> No
     ]
 
 
+# Not "ID": at the top of a file that is the key of a CrowdHuman record.
 extra = st.dictionaries(
-    st.sampled_from(["note", "segmentation", "x", "ident", "ID", "Score"]),
+    st.sampled_from(["note", "segmentation", "x", "ident", "Id", "Score"]),
     st.sampled_from([None, True, 3, -0.5, 'ü \\ " {[', [[1.5, 2]], {"id": 4, "deep": [{}]}]),
 )
 
@@ -322,11 +264,8 @@ RESULTS = [
 
 
 @pytest.mark.slow
-@in_one_folder
 @given(instances=respelled(INSTANCES), results=respelled(RESULTS))
-def test_another_spelling_of_the_same_files_keeps_the_signature(
-    tmp_path: Path, instances: str, results: str
-) -> None:
+def test_other_spellings_keep_the_signature(tmp_path: Path, instances: str, results: str) -> None:
     plain = detmap.evaluate(*read(tmp_path, INSTANCES, RESULTS))
     other = detmap.evaluate(*read(tmp_path, instances, results))
     assert other.signature == plain.signature
@@ -334,12 +273,11 @@ def test_another_spelling_of_the_same_files_keeps_the_signature(
 
 
 @pytest.mark.slow
-@in_one_folder
 @given(
     order=st.permutations(range(3)).filter(lambda order: order != [0, 1, 2]),
     protocol=st.sampled_from(["coco-bbox", "voc2012"]),
 )
-def test_another_order_of_an_images_detections_is_other_data(
+def test_another_order_of_detections_is_other_data(
     tmp_path: Path, order: list[int], protocol: str
 ) -> None:
     records = [
@@ -356,7 +294,7 @@ def again(text: str, key: str, value: str) -> str:
     return text.replace(f'"{key}":', f'"{key}": {value}, "{key}":', 1)
 
 
-@pytest.mark.parametrize("least", [0, 1 << 20])
+@pytest.mark.usefixtures("coco_reader")
 @pytest.mark.parametrize(
     ("file", "key", "value", "place"),
     [
@@ -369,16 +307,9 @@ def again(text: str, key: str, value: str) -> str:
         ("gt", "name", '"x"', r"categories\[0\]\.name"),
     ],
 )
-def test_a_key_that_is_there_twice_is_refused_by_both_lanes(
-    file: str,
-    key: str,
-    value: str,
-    place: str,
-    least: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_key_that_is_there_twice(
+    file: str, key: str, value: str, place: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(coco_scan, "LEAST_SIZE", least)
     instances = make.instances()
     instances["images"] = [{"width": 100, "height": 100, **image} for image in instances["images"]]
     texts = {"gt": json.dumps(instances), "dt": json.dumps([make.detection()])}
@@ -400,9 +331,7 @@ def test_a_key_that_nothing_reads_may_be_there_twice(key: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("first", "n"), [(2**53, 1), (2**53 - 1, 0), (0.5, 0)])
-def test_whole_scores_that_double_precision_holds_as_one_are_counted(
-    first: float, n: int, tmp_path: Path
-) -> None:
+def test_scores_that_are_one_in_double_precision(first: float, n: int, tmp_path: Path) -> None:
     truth = detmap.read_truth(make.write(tmp_path / "gt.json", make.instances()))
     scores = [first, first + 1 if first > 1 else first]
     results = [make.detection(score=score) for score in scores]
@@ -410,16 +339,3 @@ def test_whole_scores_that_double_precision_holds_as_one_are_counted(
     assert [note.count for note in summed(found.notes) if note.code == "score-vast"] == [n] * (
         n > 0
     )
-
-
-@pytest.mark.parametrize("value", [7, "no", 0.5])
-def test_an_ignore_that_is_no_flag_is_refused_under_every_protocol(
-    tmp_path: Path, value: Any
-) -> None:
-    """Also under coco-bbox, which does not read it: docs/protocols.md, section 4."""
-    tree = make.instances(annotations=[make.annotation(ignore=value)])
-    truth = make.write(tmp_path / "truth.json", tree)
-    found = make.write(tmp_path / "found.json", [make.detection()])
-    with pytest.raises(DataError, match=r"annotations\[0\].*ignore") as error:
-        detmap.evaluate(truth, found, "coco-bbox")
-    assert error.value.fix

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import detmap
-from detmap.annotation_tools.conversion import writers
 from detmap.core.adapters import recognition, registry
 from tests.support.format_samples import SAMPLES, all_samples
 from tests.support.running import run
@@ -18,27 +16,11 @@ KINDS = all_samples()
 def plain(tmp_path: Path) -> tuple[Path, Path]:
     (tmp_path / "plain").mkdir()
     truth, found = SAMPLES["coco"](tmp_path / "plain")
-    assert truth is not None
-    assert found is not None
     return truth, found
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sample_has_the_number_of_coco(
-    tmp_path: Path, plain: tuple[Path, Path], kind: str
-) -> None:
-    if "parquet" in kind:
-        pytest.importorskip("pyarrow")
-    (tmp_path / "sample").mkdir()
-    truth, found = KINDS[kind](tmp_path / "sample")
-    table = detmap.read_truth(truth or plain[0])
-    rows = detmap.read_detections(found or plain[1], table)
-    wanted = detmap.evaluate(*plain, "coco-bbox").metrics["AP"]
-    assert detmap.evaluate(table, rows, "coco-bbox").metrics["AP"] == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_file_of_a_readable_format_needs_no_conversion(
+def test_readable_files_need_no_conversion(
     tmp_path: Path, plain: tuple[Path, Path], kind: str
 ) -> None:
     if "parquet" in kind:
@@ -79,22 +61,3 @@ def test_inspect_names_a_sample(tmp_path: Path, plain: tuple[Path, Path], kind: 
     assert outcome.code == 0
     assert "detections" in outcome.out
     assert recognition.recognized(truth or plain[0]) is None
-
-
-@pytest.mark.parametrize("target", writers.TARGETS)
-@pytest.mark.parametrize("kind", SAMPLES)
-def test_a_sample_is_converted(
-    tmp_path: Path, plain: tuple[Path, Path], kind: str, target: str
-) -> None:
-    (tmp_path / "sample").mkdir()
-    truth, found = SAMPLES[kind](tmp_path / "sample")
-    suffix = {"coco": ".json", "csv": ".csv"}.get(target, "")
-    places = [tmp_path / f"{name}{suffix}" for name in ("truth", "found")]
-    given = ("--image-sizes", plain[0]) if kind in ("csv", "cartucho") else ()
-    assert run("convert", truth, places[0], "--to", target, *given).code == 0
-    assert run("convert", found, places[1], "--to", target, "--truth", truth, *given).code == 0
-    sizes = ("--image-sizes", places[0] / "sizes.csv") if target == "yolo" else ()
-    outcome = run("eval", *places, "-p", "coco-bbox", "--format", "json", *sizes)
-    assert outcome.code == 0, outcome.err
-    wanted = detmap.evaluate(*plain, "coco-bbox").metrics["AP"]
-    assert json.loads(outcome.out)["metrics"]["AP"] == pytest.approx(wanted)

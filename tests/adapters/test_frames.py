@@ -9,17 +9,10 @@ import pytest
 
 import detmap
 from detmap import DataError, detections_from_arrays, truth_from_arrays
-from tests.support import builders as make
 from tests.support import writers
 
 KINDS = ("pandas", "polars", "pyarrow", "dict")
 Tables = tuple[detmap.Truth, detmap.Detections]
-
-
-@pytest.fixture(scope="module")
-def sample() -> Tables:
-    truth = detmap.read_truth(make.SHAPES)
-    return truth, detmap.read_detections(make.SHAPES / "detections" / "contours", truth)
 
 
 @pytest.fixture(params=KINDS)
@@ -162,12 +155,7 @@ def test_coco_results_in_a_frame(
     written: Callable[[list[list[float]]], list[Any]],
     tmp_path: Path,
 ) -> None:
-    boxes = [
-        [1.0, 2.0, 30.0, 5.5],
-        [0.0, 0.0, 10.0, 10.0],
-        [3.0, 4.0, 5e1, 6.0],
-        [7.0, -8.0, 9.0, 10.0],
-    ]
+    boxes = [[1.0, 2.0, 30.0, 5.5], [0.0, 0, 10, 10], [3.0, 4, 5e1, 6], [7.0, -8, 9, 10]]
     rows = {"image_id": [1, 1, 2, 2], "category_id": [1, 2, 1, 1], "bbox": written(boxes)}
     truth = truth_from_arrays(frame(rows))
     assert truth.boxes.tolist() == boxes

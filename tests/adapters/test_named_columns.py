@@ -134,9 +134,7 @@ def test_what_some_annotations_lack_is_counted(tmp_path: Path) -> None:
         ({"visibility": 10**400}, "is not a number"),
     ],
 )
-def test_a_value_that_is_none_is_refused_with_its_place(
-    tmp_path: Path, own: dict[str, Any], place: str
-) -> None:
+def test_bad_values_are_refused_by_place(tmp_path: Path, own: dict[str, Any], place: str) -> None:
     rows = plain()
     rows[2] |= own
     with pytest.raises(DataError) as caught:
@@ -254,9 +252,7 @@ INSIDE = "image,class,score,x1,y1,x2,y2\na,cat,.9,60,0,90,30\na,cat,.8,5,5,25,25
 
 @pytest.mark.parametrize("column", ["group_of", "IsGroupOf", "Group Of"])
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
-def test_a_role_of_the_protocol_is_a_column_of_a_sheet(
-    tmp_path: Path, column: str, kind: str
-) -> None:
+def test_a_role_of_the_protocol_is_a_column(tmp_path: Path, column: str, kind: str) -> None:
     """A group is a region: what lies in it is no false positive (tfod-oidv2), in files unasked."""
     truth = make.write(tmp_path / "gt.csv", GROUPS.format(column))
     found = make.write(tmp_path / "dt.csv", INSIDE)

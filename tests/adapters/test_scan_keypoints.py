@@ -50,9 +50,7 @@ def test_both_readers_give_the_same_keypoints(value: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("value", OTHERS)
 @pytest.mark.parametrize("place", range(3))
-def test_other_values_fall_back_to_the_reference_reader(
-    value: str, place: int, tmp_path: Path
-) -> None:
+def test_other_values_go_to_the_reference_reader(value: str, place: int, tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     values = ["[1, 2, 3]"] * 3
     values[place] = value

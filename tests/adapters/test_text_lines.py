@@ -56,9 +56,7 @@ def test_letters_in_unread_words_are_counted(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("separator", [" ", ","])
-def test_a_word_that_is_no_number_is_named(
-    tmp_path: Path, word: str, what: str, separator: str
-) -> None:
+def test_words_that_are_no_numbers(tmp_path: Path, word: str, what: str, separator: str) -> None:
     file = tmp_path / "a.txt"
     file.write_text(separator.join(["1", word]), encoding="utf-8")
     lines = label_files.read([file], separator.encode())

@@ -53,9 +53,7 @@ def test_the_columns_hold_what_the_annotations_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("difficult", [None, ""])
-def test_an_object_need_not_say_whether_it_is_difficult(
-    tmp_path: Path, difficult: str | None
-) -> None:
+def test_objects_without_a_difficult_flag(tmp_path: Path, difficult: str | None) -> None:
     truth = read_objects(
         tmp_path, make.voc_object(difficult=difficult), make.voc_object(difficult=1)
     )
@@ -181,7 +179,7 @@ def test_a_devkit_folder_may_hold_one_year(tmp_path: Path) -> None:
         ("data", "", 0),
     ],
 )
-def test_the_year_is_in_the_name_of_the_folder_or_in_its_annotations(
+def test_the_year_of_a_folder_or_its_annotations(
     tmp_path: Path, folder: str, says: str, year: int
 ) -> None:
     assert detmap.read_truth(make.write_voc(tmp_path / folder, {"a": make.page(says)})).year == year
@@ -268,9 +266,7 @@ def test_a_class_is_told_from_one_whose_name_ends_alike(tmp_path: Path) -> None:
     assert read_boxes(tmp_path, truth, files) == {name: [[i] * 4] for i, name in enumerate(names)}
 
 
-def test_a_class_is_told_from_one_whose_name_begins_with_the_end_of_the_split(
-    tmp_path: Path,
-) -> None:
+def test_a_class_whose_name_begins_like_the_end_of_the_split(tmp_path: Path) -> None:
     pages = {"a": make.page(make.voc_object("big_cat"), make.voc_object("cat"))}
     root = make.write_voc(tmp_path / "truth", pages, {"test_big": "a", "test": "a"})
     files = {"test_big_cat": "a 1 1 1 1 1", "test_big_big_cat": "a 1 2 2 2 2"}
@@ -281,9 +277,7 @@ def test_a_class_is_told_from_one_whose_name_begins_with_the_end_of_the_split(
 
 
 @pytest.mark.parametrize("split, box", [("test", [1, 1, 1, 1]), ("val", [2, 2, 2, 2])])
-def test_of_several_splits_in_a_folder_the_truths_is_read(
-    tmp_path: Path, split: str, box: list[float]
-) -> None:
+def test_the_split_of_the_truth_is_read(tmp_path: Path, split: str, box: list[float]) -> None:
     lists = {"test": "000001", "val": "000002"}
     pages = {stem: make.page(make.voc_object()) for stem in lists.values()}
     truth = detmap.read_truth(make.write_voc(tmp_path / "truth", pages, lists), split=split)
@@ -293,10 +287,8 @@ def test_of_several_splits_in_a_folder_the_truths_is_read(
 
 def test_a_class_without_a_file_has_no_detections(tmp_path: Path) -> None:
     truth = read_objects(tmp_path, make.voc_object("cat"), make.voc_object("dog"))
-    assert read_boxes(tmp_path, truth, {"test_dog": "000001 1 1 2 3 4"}) == {
-        "cat": [],
-        "dog": [[1, 2, 3, 4]],
-    }
+    found = read_boxes(tmp_path, truth, {"test_dog": "000001 1 1 2 3 4"})
+    assert found == {"cat": [], "dog": [[1, 2, 3, 4]]}
     (note,) = detmap.read_detections(tmp_path / "detections", truth).notes
     assert (note.code, note.count) == ("file-missing", 1)
     assert note.text.endswith(": cat")

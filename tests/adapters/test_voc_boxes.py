@@ -26,7 +26,7 @@ def codes(truth: detmap.Truth) -> dict[str, int]:
         ("xyxy", [10, 20, 20, 30]),
     ],
 )
-def test_a_box_format_can_be_chosen(
+def test_the_choice_of_a_box_format(
     tmp_path: Path, box_format: str | None, wanted: list[float]
 ) -> None:
     folder = make.write_voc(tmp_path, {"a": WHOLE})

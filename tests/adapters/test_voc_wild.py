@@ -184,9 +184,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("kind", ROWS)
-def test_files_named_by_images_and_classes_are_read_by_their_lines(
-    tmp_path: Path, kind: str
-) -> None:
+def test_files_named_by_images_and_classes(tmp_path: Path, kind: str) -> None:
     images = [make.image(id=i, file_name=f"{name}.jpg") for i, name in enumerate(["0", "1", "x"])]
     classes = [make.category(id=i, name=str(i)) for i in (0, 1)]
     record = make.annotation(image_id=0, category_id=0)

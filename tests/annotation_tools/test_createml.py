@@ -38,11 +38,7 @@ BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
     "twice": ((1, "image"), "a.png", r"two images have the name 'a'.*unique stem"),
     "text": ((0, "annotations", 1, "coordinates", "x"), "7", r"\[0\].annotations\[1\].coord.*x: "),
     "no side": ((0, "annotations", 0, "coordinates", "width"), GONE, r"dinates.width: missing"),
-    "negative": (
-        (0, "annotations", 0, "coordinates", "width"),
-        -1,
-        r"annotations\[0\]: box .* neg",
-    ),
+    "negative": ((0, "annotations", 0, "coordinates", "width"), -1, r"\[0\]: box .* neg"),
 }
 
 
@@ -50,7 +46,6 @@ BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 def test_bad_files(name: str, tmp_path: Path) -> None:
     keys, value, message = BAD[name]
     file = samples.createml(tmp_path)[0]
-    assert file is not None
     with pytest.raises(DataError, match=message):
         read_truth(edit(file, keys, value), format="createml")
 

@@ -75,7 +75,7 @@ def test_occluded_objects_are_evaluated(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_other_shapes_are_read_as_the_box_around_them(
+def test_boxes_around_other_shapes(
     tmp_path: Path, shape: str, around: tuple[float, ...], code: str
 ) -> None:
     truth = read_truth(make.write(tmp_path / "x.xml", page(shape)))
@@ -114,7 +114,6 @@ def test_images_in_groups_are_read(tmp_path: Path) -> None:
 
 def test_a_folder_is_read_too(tmp_path: Path) -> None:
     path, _ = format_samples_2.cvat(tmp_path)
-    assert path is not None
     assert len(read_truth(path.parent)) == len(read_truth(path)) == 3
 
 
@@ -136,9 +135,7 @@ BAD = {
     ),
     page('<polygon label="c" points="1,2;3"/>'): "polygon[0], points: '1,2;3' are not points",
     page("").replace('width="100"', 'width="0"'): "x.xml: image a/1.jpg: a size of 0 x 80 pixels",
-    page("").replace("</annotations>", "\n" + page("")[13:]): (
-        "image a/1.jpg: occurs 2 times (lines 1, 2) (remove or rename the others"
-    ),
+    page("").replace("</annotations>", "\n" + page("")[13:]): ("image a/1.jpg: occurs 2 times"),
 }
 
 
@@ -149,6 +146,5 @@ def test_bad_files(tmp_path: Path, text: str) -> None:
 
 def test_annotations_are_no_detections(tmp_path: Path) -> None:
     path, _ = format_samples_2.cvat(tmp_path)
-    assert path is not None
     says = "annotations.xml: a file of annotations, without scores (give the detector's own output"
     refuses(detmap.read_detections, path, read_truth(path), says=says, format="cvat")

@@ -14,9 +14,7 @@ SIZES = "image,width,height\na,64,32\nb,64,32\nc,64,32\n"
 
 
 def truth_file(folder: Path) -> Path:
-    truth = samples.fiftyone(folder)[0]
-    assert truth is not None
-    return truth / "labels.json"
+    return samples.fiftyone(folder)[0] / "labels.json"
 
 
 def test_class_order_flags_attributes_and_unlabelled_samples(tmp_path: Path) -> None:

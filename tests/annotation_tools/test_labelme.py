@@ -47,10 +47,8 @@ def test_other_shapes(tmp_path: Path) -> None:
     )
     truth = read_truth(tmp_path)
     assert truth.boxes.tolist() == [[1, 1, 4, 8], [5, 5, 10, 10], [1, 2, 2, 2]]
-    assert {note.code: note.count for note in truth.notes} == {
-        "shape-around": 3,
-        "shape-without-box": 2,
-    }
+    counts = {note.code: note.count for note in truth.notes}
+    assert counts == {"shape-around": 3, "shape-without-box": 2}
 
 
 @pytest.mark.parametrize(
@@ -81,8 +79,6 @@ def test_flags_are_roles_and_attributes(tmp_path: Path) -> None:
 
 def test_shapes_with_a_score_are_detections(tmp_path: Path) -> None:
     labels, scored = format_samples_2.labelme(tmp_path)
-    assert labels is not None
-    assert scored is not None
     truth = read_truth(labels)
     assert read_detections(scored, truth).score.tolist() == [0.875, 0.75, 0.625, 0.5, 0.25]
     make.write(scored / "a.json", page(shape(), imagePath="a.png"))
@@ -95,19 +91,10 @@ BAD = {
     "list": ("[]", "a.json: type array, the field needs object (a LabelMe file has shapes"),
     "shapes": ('{"imagePath": "a.jpg"}', "a.json.shapes: missing (a LabelMe file has"),
     "label": (page(shape(label="")), "a.json: shapes[0].label: empty"),
-    "kind": (
-        page(shape(shape_type="cube")),
-        "shapes[0].shape_type: 'cube' is not known (the types are",
-    ),
-    "points": (
-        page(shape(), shape((1, 2))),
-        "shapes[1].points: 1 points, a rectangle has 2 points",
-    ),
+    "kind": (page(shape(shape_type="cube")), "shapes[0].shape_type: 'cube' is not known (the"),
+    "points": (page(shape(), shape((1, 2))), "shapes[1].points: 1 points, a rectangle has 2"),
     "polygon": (page(shape((1, 2), shape_type="polygon")), "a polygon has at least 3 points"),
-    "number": (
-        page(shape((1, "x"), (2, 2))),
-        "a.json.shapes[0].points[0][1]: type str, the field needs float",
-    ),  # type: ignore[arg-type]
+    "number": (page(shape((1, "x"), (2, 2))), "a.json.shapes[0].points[0][1]: type str, the field"),  # type: ignore[arg-type]
     "large": (page(shape((1e200, 2), (2, 2))), "a.json: shapes[0]: box 2 2 1e+200 2 is not finite"),
     "size": (page(imageWidth=-1), "image a.jpg: a size of -1 x 80 pixels"),
 }

@@ -31,7 +31,6 @@ def without(tree: Any, key: str) -> Any:
 @pytest.mark.parametrize("kind", KEYS)
 def test_a_key_that_no_record_has_is_an_error(tmp_path: Path, kind: str) -> None:
     path, _ = all_samples()[kind](tmp_path)
-    assert path is not None
     for file in tmp_path.rglob("*.json*"):
         lines = file.read_text().splitlines() if file.suffix == ".jsonl" else [file.read_text()]
         content = [json.dumps(without(json.loads(line), KEYS[kind])) for line in lines]
@@ -74,11 +73,10 @@ OTHERS = [("COCO instances", COCO), ("Ultralytics' to_json", ULTRALYTICS)]
 
 @pytest.mark.parametrize("kind", ["labelme", "supervisely"])
 @pytest.mark.parametrize(("name", "content"), OTHERS)
-def test_a_file_of_another_format_is_named(
+def test_files_of_another_format_are_named(
     tmp_path: Path, kind: str, name: str, content: Any
 ) -> None:
     path, _ = all_samples()[kind](tmp_path)
-    assert path is not None
     folder = next(file.parent for file in sorted(path.rglob("*.json")) if file.name != "meta.json")
     make.write(folder / "zz.json", content)
     with pytest.raises(DataError, match=rf"zz.json.*looks like {name}.*move it out"):
@@ -87,7 +85,6 @@ def test_a_file_of_another_format_is_named(
 
 def test_both_formats_of_a_mixed_folder_are_named(tmp_path: Path) -> None:
     path, _ = all_samples()["labelme"](tmp_path)
-    assert path is not None
     corners = {"x1": 1, "y1": 1, "x2": 3, "y2": 3}
     make.write(path / "0.json", [ULTRALYTICS[0] | {"box": corners}])
     with pytest.raises(DataError, match=r"ultralytics-json; other files .* the format labelme"):

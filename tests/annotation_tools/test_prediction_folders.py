@@ -15,9 +15,7 @@ from tests.support.edited_json import GONE, edit
 def pair(name: str, folder: Path) -> tuple[detmap.Truth, Path]:
     """The ground truth with classes from 1, and a folder of detections."""
     found = format_samples_3.SAMPLES[name](folder)[1]
-    assert found is not None
     truth = format_samples.csv_files(folder)[0]
-    assert truth is not None
     return read_truth(truth), found
 
 

@@ -38,20 +38,12 @@ def test_the_split(tmp_path: Path) -> None:
     assert len(read_truth(tmp_path)) == 2
     assert "split of 3 was chosen: test" in str(read_truth(tmp_path).notes[-1])
     assert len(read_truth(tmp_path / "train")) == 3
-    refuses(
-        read_truth,
-        tmp_path,
-        split="all",
-        says="no split 'all' (the splits are: test, valid, train)",
-    )
-    refuses(
-        read_truth, tmp_path / "train", split="test", says="split 'test', but this is one split"
-    )
+    refuses(read_truth, tmp_path, split="all", says="no split 'all' (the splits are: test, valid")
+    refuses(read_truth, tmp_path / "train", split="test", says="split 'test', but this is one")
 
 
 def test_images_of_the_folder_that_csv_does_not_name(tmp_path: Path) -> None:
     path, _ = format_samples_2.roboflow_csv(tmp_path)
-    assert path is not None
     truth = read_truth(path)
     assert truth.images.stems == ("a", "b", "c")
     assert str(truth.notes[-1]).startswith("1 image has no row with a box: read as")
@@ -94,6 +86,5 @@ def test_the_file_alone(tmp_path: Path, name: str) -> None:
     path, _ = {"_annotations.csv": format_samples_2.roboflow_csv}.get(
         name, format_samples_2.roboflow
     )(tmp_path)
-    assert path is not None
     file = next(path.rglob(name))
     assert len(read_truth(file)) == len(format_samples.OBJECTS)

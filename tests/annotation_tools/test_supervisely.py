@@ -11,14 +11,8 @@ from tests.support import format_samples_3 as samples
 from tests.support.edited_json import GONE, edit
 
 
-def project(folder: Path) -> Path:
-    truth = samples.supervisely(folder)[0]
-    assert truth is not None
-    return truth
-
-
 def test_shapes_tags_and_declared_classes(tmp_path: Path) -> None:
-    root = project(tmp_path)
+    root = samples.supervisely(tmp_path)[0]
     classes = [{"title": name, "shape": "any"} for name in ("cat", "dog", "cow")]
     edit(root / "meta.json", ("classes",), [*classes, {"title": "x", "shape": "bitmap"}])
     file = root / "ds0" / "ann" / "a.png.json"
@@ -37,7 +31,7 @@ def test_shapes_tags_and_declared_classes(tmp_path: Path) -> None:
 
 
 def test_a_data_set_and_several(tmp_path: Path) -> None:
-    root = project(tmp_path)
+    root = samples.supervisely(tmp_path)[0]
     for path in (root / "ds0", root / "ds0" / "ann"):
         assert read_truth(path).images.stems == ("a", "b", "c")
     shutil.copytree(root / "ds0", root / "ds1")
@@ -58,7 +52,7 @@ BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files(name: str, tmp_path: Path) -> None:
     keys, value, message = BAD[name]
-    root = project(tmp_path)
+    root = samples.supervisely(tmp_path)[0]
     edit(root / "ds0" / "ann" / "a.png.json", keys, value)
     with pytest.raises(DataError, match=message):
         read_truth(root, format="supervisely")
@@ -73,7 +67,7 @@ def test_folders_without_annotations(tmp_path: Path) -> None:
 
 
 def test_nested_data_sets_are_read(tmp_path: Path) -> None:
-    root = project(tmp_path)
+    root = samples.supervisely(tmp_path)[0]
     n = len(read_truth(root))
     shutil.copytree(root / "ds0", root / "ds0" / "datasets" / "ds1")
     shutil.copytree(

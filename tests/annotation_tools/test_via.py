@@ -35,10 +35,8 @@ def test_boxes_around_shapes(tmp_path: Path) -> None:
     )
     expected = [[1, 2, 3, 4], [1, 2, 8, 6], [3, 4, 4, 4], [3, 5, 4, 2]]
     assert truth.boxes.tolist() == expected
-    assert {note.code: note.count for note in truth.notes} == {
-        "shape-around": 3,
-        "shape-without-box": 1,
-    }
+    counts = {note.code: note.count for note in truth.notes}
+    assert counts == {"shape-around": 3, "shape-without-box": 1}
 
 
 def test_the_attribute_with_the_class(tmp_path: Path) -> None:
@@ -69,7 +67,6 @@ BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 def test_bad_files(name: str, tmp_path: Path) -> None:
     keys, value, message = BAD[name]
     file = samples.via(tmp_path)[0]
-    assert file is not None
     with pytest.raises(DataError, match=message):
         read_truth(edit(file, keys, value), format="via")
 

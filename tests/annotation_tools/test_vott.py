@@ -10,14 +10,8 @@ from tests.support import format_samples_3 as samples
 from tests.support.edited_json import GONE, edit
 
 
-def export(folder: Path) -> Path:
-    file = samples.vott(folder)[0]
-    assert file is not None
-    return file
-
-
 def test_one_object_a_tag(tmp_path: Path) -> None:
-    file = edit(export(tmp_path), ("assets", "00", "regions", 0, "tags"), ["cat", "dog"])
+    file = edit(samples.vott(tmp_path)[0], ("assets", "00", "regions", 0, "tags"), ["cat", "dog"])
     edit(file, ("assets", "01", "regions", 0, "tags"), [])
     edit(file, ("assets", "01", "asset", "name"), "five%20b.png")
     truth = read_truth(file)
@@ -43,4 +37,4 @@ BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 def test_bad_files(name: str, tmp_path: Path) -> None:
     keys, value, message = BAD[name]
     with pytest.raises(DataError, match=message):
-        read_truth(edit(export(tmp_path), keys, value), format="vott")
+        read_truth(edit(samples.vott(tmp_path)[0], keys, value), format="vott")

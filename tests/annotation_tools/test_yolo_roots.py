@@ -13,7 +13,6 @@ from tests.support import format_samples, format_samples_2
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     path, _ = format_samples_2.darknet_root(tmp_path / "set")
-    assert path is not None
     return path
 
 
@@ -78,9 +77,7 @@ def test_bad_data_files(root: Path, text: str) -> None:
 
 
 def test_bad_lists_and_splits(root: Path) -> None:
-    refuses(
-        read_truth, root, split="test", says="obj.data: no split 'test' (the splits are: train)"
-    )
+    refuses(read_truth, root, split="test", says="obj.data: no split 'test' (the splits are: train")
     make.write(root / "train.txt", "")
     refuses(read_truth, root, says="train.txt: lists no image")
     make.write(root / "train.txt", "a.xml\n")
@@ -92,7 +89,6 @@ def test_bad_lists_and_splits(root: Path) -> None:
 
 def test_labels_below_a_root_with_class_names(tmp_path: Path) -> None:
     path, _ = format_samples_2.labels_root(tmp_path)
-    assert path is not None
     truth = read_truth(path)
     assert (len(truth), len(truth.images), truth.categories.names) == (3, 3, ("cat", "dog"))
 

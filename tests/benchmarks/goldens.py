@@ -15,7 +15,8 @@ def folder(name: str) -> Path:
     return data_path("benchmarks", name)
 
 
-def of_case(name: str, case: str, file: str = "goldens.json") -> Any:
-    """The goldens of a case."""
-    tree = json.loads((folder(name) / file).read_text())
-    return tree.get("cases", tree)[case]
+def of_case(name: str, case: str | int) -> Any:
+    """The goldens of a case, from the file that has it."""
+    trees = [json.loads(file.read_text()) for file in sorted(folder(name).glob("goldens*.json"))]
+    cases = [tree.get("cases", tree) for tree in trees]
+    return next(each[str(case)] for each in cases if str(case) in each)

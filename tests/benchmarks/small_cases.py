@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.support import builders as make
-from tests.support.mat_bytes import mat
+from tests.support.mat import saved
 
 Files = dict[str, str | bytes]
 
@@ -52,7 +52,7 @@ VID: Files = {
     "Annotations/VID/v/0.xml": page(("n02691156", (1, 1, 50, 50)), ("n02419796", (60, 60, 99, 99))),
     "Annotations/VID/v/1.xml": page(),
     "VID_val_frames.txt": "v/0 1\nv/1 2\n",
-    "motion_iou.mat": mat({"motion_iou": [np.array([[0.95], [0.5]]), np.zeros((0, 0))]}, False),
+    "motion_iou.mat": saved({"motion_iou": [np.array([[0.95], [0.5]]), np.zeros((0, 0))]}, False),
     "dets.txt": "1 1 .9 1 1 50 50\n1 1 .8 60 60 99 99\n2 1 .7 5 5 60 60\n1 2 .6 200 200 220 220\n",
 }
 VISDRONE: Files = {

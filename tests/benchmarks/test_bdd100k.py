@@ -16,51 +16,18 @@ from tests.support.numpy_sums import equal
 from tests.support.running import run
 
 NAMES = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
-OFFICIAL: dict[int, list[float]] = {
-    1: [
-        20.653748843964216,
-        36.38147045304023,
-        19.078447309739648,
-        7.169966996699668,
-        23.709958938506787,
-        38.2016501650165,
-        28.260745614035095,
-        34.752631578947366,
-        34.752631578947366,
-        9.479166666666668,
-        33.66129549462883,
-        46.58333333333333,
-    ],
-    2: [
-        25.766920720789354,
-        46.497271155686995,
-        25.259883275776968,
-        9.48982398239824,
-        33.56792485971286,
-        42.77484415108177,
-        25.90518207282913,
-        41.918907563025215,
-        41.918907563025215,
-        16.388888888888886,
-        45.47474747474748,
-        57.6984126984127,
-    ],
-    3: [
-        21.81015311309534,
-        42.49204838066225,
-        23.03171434654986,
-        15.690711928335691,
-        26.18851319289204,
-        42.96558227251296,
-        23.10650623885918,
-        38.63674560733384,
-        38.63674560733384,
-        17.857142857142858,
-        38.2439393939394,
-        50.28571428571428,
-    ],
-}
-"""All numbers of the original code, in percent, on `bdd100k.drawn_frames` of a seed:
+OFFICIAL = """
+20.653748843964216 36.38147045304023 19.078447309739648 7.169966996699668 23.709958938506787
+38.2016501650165 28.260745614035095 34.752631578947366 34.752631578947366 9.479166666666668
+33.66129549462883 46.58333333333333
+25.766920720789354 46.497271155686995 25.259883275776968 9.48982398239824 33.56792485971286
+42.77484415108177 25.90518207282913 41.918907563025215 41.918907563025215 16.388888888888886
+45.47474747474748 57.6984126984127
+21.81015311309534 42.49204838066225 23.03171434654986 15.690711928335691 26.18851319289204
+42.96558227251296 23.10650623885918 38.63674560733384 38.63674560733384 17.857142857142858
+38.2439393939394 50.28571428571428
+"""
+"""All numbers of the original code, in percent, on `bdd100k.drawn_frames` of the seeds 1 to 3:
 bdd100k@9ac17c6 label/to_scalabel.py with configs/det.toml, scalabel@071d073 eval/detect.py."""
 
 
@@ -79,12 +46,13 @@ def label(category: str, x: float, score: float | None = None, **attributes: boo
     return made | ({"attributes": attributes} if score is None else {"score": score})
 
 
-@pytest.mark.parametrize("seed", OFFICIAL)
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_drawn_frames_give_the_numbers_of_the_original_code(seed: int, tmp_path: Path) -> None:
     truth, results = bdd100k.drawn_frames(seed)
     found = detmap.evaluate(*written(tmp_path, truth=truth, results=results), "bdd100k")
     ours = [found.metrics[name] * 100 for name in NAMES]
-    assert equal(ours, OFFICIAL[seed])
+    wanted = np.array(OFFICIAL.split(), dtype=float).reshape(3, -1)
+    assert equal(ours, wanted[seed - 1].tolist())
 
 
 @pytest.mark.parametrize("seed", range(10, 13))

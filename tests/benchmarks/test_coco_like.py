@@ -16,16 +16,12 @@ from detmap.core.curves import terms
 from detmap.core.curves.lower_limits import within
 from detmap.core.curves.scores import join, scores
 from detmap.core.results.result import Result
-from tests.benchmarks.goldens import folder
+from tests.benchmarks.goldens import CASES, folder, of_case
 from tests.protocol.test_keys import TWO, A, B, data
 from tests.support.numpy_sums import equal
 
 ROOT_OF_DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
-cases = pytest.mark.parametrize("case", ["1", "2"])
-
-
-def goldens(name: str, case: str) -> Any:
-    return json.loads((folder(name) / "goldens.json").read_text())[case]
+cases = pytest.mark.parametrize("case", CASES)
 
 
 def evaluated(name: str, case: str, protocol: str, **settings: Any) -> Any:
@@ -55,7 +51,7 @@ def of_row(result: Any, row: str) -> float:
 def test_lvis_fixed(case: str, limit: str) -> None:
     settings = {"limits.max_dets": [int(limit)]}
     result = evaluated("lvis-fixed-ap", case, "lvis-fixed", **settings)
-    wanted = goldens("lvis-fixed-ap", case)[f"topk={limit}"]
+    wanted = of_case("lvis-fixed-ap", case)[f"topk={limit}"]
     kept = wanted.pop("detections kept")
     assert all(same(result.metrics[name.removesuffix("@-1")], x) for name, x in wanted.items())
     assert len(wanted) == len(result.metrics)
@@ -66,7 +62,7 @@ def test_lvis_fixed(case: str, limit: str) -> None:
 @cases
 @pytest.mark.parametrize("name", ["aitod", "sodad"])
 def test_sizes_of_tiny_objects(name: str, case: str) -> None:
-    result, wanted = evaluated(name, case, name), goldens(name, case)
+    result, wanted = evaluated(name, case, name), of_case(name, case)
     wanted.pop("AP 0.25 all 1500", None)  # the original never computes it
     errors = {"oLRP": "", "Localisation": "-Loc", "false_positive": "-FP", "false_negative": "-FN"}
     for row, value in wanted.items():
@@ -91,7 +87,7 @@ def test_tinyperson(flags: str, case: str) -> None:
     if settings:
         settings = settings | {"matching.outside": "ignore", "iou.absorb_from": "boxes"}
     result = evaluated("tinyperson", case, "tinyperson", **settings)
-    wanted = goldens("tinyperson", case)[f"tiny; {flags}"]
+    wanted = of_case("tinyperson", case)[f"tiny; {flags}"]
     assert all(same(of_row(result, row), value) for row, value in wanted.items())
     assert len(wanted) == len(result.metrics) == 42
 
@@ -104,7 +100,7 @@ def named_rows(result: Any) -> Any:
 @cases
 def test_crowdpose(case: str) -> None:
     result = evaluated("crowdpose", case, "crowdpose")
-    for wanted in goldens("crowdpose", case).values():
+    for wanted in of_case("crowdpose", case).values():
         for row, value in wanted.items():
             degree = row.split()[2]
             own = of_row(result, row) if degree == "all" else result.metrics[f"AP-{degree}"]
@@ -115,7 +111,7 @@ def test_crowdpose(case: str) -> None:
 @cases
 def test_wholebody(case: str) -> None:
     result = evaluated("coco-wholebody", case, "wholebody")
-    wanted = goldens("coco-wholebody", case)
+    wanted = of_case("coco-wholebody", case)
     rows = {(r.kind, r.iou, r.subset): r.name for r in named_rows(result)}
     for part, table in wanted.items():
         kind = "all" if part == "wholebody" else part
@@ -262,13 +258,8 @@ def test_keys_of_boxes_are_refused_for_masks() -> None:
 # ---- files without what a benchmark needs
 
 PERSON: dict[str, Any] = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 50, 50], "area": 1500.0}
-PARTS = {
-    "keypoints": 17,
-    "foot_kpts": 6,
-    "face_kpts": 68,
-    "lefthand_kpts": 21,
-    "righthand_kpts": 21,
-}
+PARTS = {"keypoints": 17, "foot_kpts": 6, "face_kpts": 68}
+PARTS |= {"lefthand_kpts": 21, "righthand_kpts": 21}
 
 
 def whole_body(folder: Path, **changes: Any) -> tuple[Path, Path]:
@@ -292,9 +283,7 @@ def whole_body(folder: Path, **changes: Any) -> tuple[Path, Path]:
         ({"keypoints": [1, 2, 2] * 14}, r"keypoints: 14 points, where COCO-WholeBody has 17"),
     ],
 )
-def test_a_person_without_a_part_is_an_error(
-    changes: dict[str, Any], says: str, tmp_path: Path
-) -> None:
+def test_persons_without_a_part(changes: dict[str, Any], says: str, tmp_path: Path) -> None:
     with pytest.raises(detmap.DataError, match=says):
         detmap.evaluate(*whole_body(tmp_path, **changes), "wholebody")
 
@@ -364,7 +353,7 @@ def test_images_by_crowding(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("crowding", "degree"), [(0.2, "medium"), (0.8, "hard")])
-def test_a_degree_of_crowding_begins_at_its_lower_end(
+def test_degrees_of_crowding_begin_at_their_low_end(
     tmp_path: Path, crowding: float, degree: str
 ) -> None:
     metrics = detmap.evaluate(*crowd_pose(tmp_path, crowding), "crowdpose").metrics
@@ -373,9 +362,7 @@ def test_a_degree_of_crowding_begins_at_its_lower_end(
 
 
 @pytest.mark.parametrize("crowding", [(None,), (0.5, None)])
-def test_an_image_without_crowding_is_an_error(
-    crowding: tuple[float | None, ...], tmp_path: Path
-) -> None:
+def test_an_image_without_crowding(crowding: tuple[float | None, ...], tmp_path: Path) -> None:
     files = crowd_pose(tmp_path, *crowding)
     with pytest.raises(detmap.DataError, match=r"image \d has no crowdIndex"):
         detmap.evaluate(*files, "crowdpose")
@@ -423,9 +410,7 @@ def test_olrp_measures_the_object_that_the_detection_matches(first: bool) -> Non
 
 
 @pytest.mark.parametrize("page", ["lvis-fixed", "tiny-objects", "keypoints"])
-def test_a_page_says_what_comes_out(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_examples_of_a_page(page: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT_OF_DOCS / f"{page}.md").read_text()
     example = doctest.DocTestParser().get_doctest(text, {}, page, None, None)

@@ -143,11 +143,8 @@ def one_slice(rules: list[str]) -> str:
     return f"image,slice\n{truth.images.ids[0]},first\n"
 
 
-OTHERS = {
-    name
-    for name in names()
-    if name.startswith(("coco-", "voc")) or name in ("lvis", "lvis-boundary")
-}
+OTHERS = {name for name in names() if name.startswith(("coco-", "voc"))}
+OTHERS |= {"lvis", "lvis-boundary"}
 """COCO, VOC and LVIS, and their variants."""
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from detmap.core.protocol import load, names
-from tests.benchmarks import test_latex
-from tests.benchmarks.test_command_table import OTHERS
+from tests.benchmarks.test_command_table import CASES, OTHERS
 from tests.support.real_data import data_path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,12 +95,12 @@ def test_twin(protocol: str) -> None:
 
 @pytest.mark.parametrize("protocol", sorted(set(PROTOCOLS) - NO_GOLDENS))
 def test_goldens_and_latex(protocol: str) -> None:
-    folder, truth, _ = test_latex.FILES[protocol]
+    folder, truth, _ = CASES[protocol]
     place = data_path("benchmarks") / folder
     assert list(place.glob("goldens*.json"))
     assert (place / "1" / truth).exists()
     tests = (path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
-    assert sum(f'"{folder}"' in text for text in tests) > 1  # beside test_latex.py
+    assert sum(f'"{folder}"' in text for text in tests) > 1  # beside test_command_table.py
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -60,9 +60,7 @@ def moving_tables(seed: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(drawn(12)))
-def test_blocks_of_pairs_change_no_number(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_pairs_change_no_number(seed: int, tmp_path: Path, monkeypatch: Any) -> None:
     def numbers() -> list[str]:
         crowd = people_tables.draw(np.random.default_rng(seed), 4)
         people = people_tables.tables_of(*crowd, size=(40, 40))
@@ -160,9 +158,7 @@ def test_too_many_pairs_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("protocol", ["froc-boxes", "froc-luna16", "imagenet-vid"])
-def test_too_many_near_pairs_are_refused(
-    protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_near_pairs_are_refused(protocol: str, tmp_path: Path, monkeypatch: Any) -> None:
     """Apart from one another, the same boxes are not."""
     tables: Any = kitti_tables.tables(1)
     if protocol == "imagenet-vid":
@@ -197,9 +193,7 @@ def test_a_large_assignment_is_refused(
         detmap.evaluate(*people, protocol)
 
 
-def test_a_large_assignment_ends_with_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_large_assignment_ends_with_2(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     from detmap.cli import main
 
     lines = {
@@ -224,9 +218,7 @@ def test_effort_grows_with_the_boxes() -> None:
     assert few.left == effort.MOST_STEPS < many.left
 
 
-def test_boxes_that_differ_between_subsets_are_matched_so_often(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_boxes_that_differ_between_subsets(monkeypatch: Any) -> None:
     """Seven subsets of Caltech, each as slow as four pairs of a kernel."""
     tables = data(
         *([(9, 9, 9, 99)] * 4, [(9, 9, 9, 99)] * 2, None),
@@ -275,9 +267,7 @@ def test_polygons_that_may_overlap_are_counted(
         detmap.evaluate(*ships(tmp_path, "P1", 0, 0), protocol)
 
 
-def test_polygons_of_patches_that_may_overlap_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_polygons_of_patches_that_may_overlap_are_counted(tmp_path: Path, monkeypatch: Any) -> None:
     limit(monkeypatch, "MOST_POLYGONS", 4)
     patch = "P1__1__0___0"
     assert detmap.evaluate(*ships(tmp_path, patch, 0, 50, 100), "dota")
@@ -285,9 +275,7 @@ def test_polygons_of_patches_that_may_overlap_are_counted(
         detmap.evaluate(*ships(tmp_path, patch, 50, 50, 50, 50), "dota")
 
 
-def test_frames_that_only_a_number_makes_are_limited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frames_that_only_a_number_makes_are_limited(tmp_path: Path, monkeypatch: Any) -> None:
     """A last frame of 3 and one of 4 make 7 images."""
     for name, last in (("M1", 3), ("M2", 4)):
         (tmp_path / f"{name}_gt_whole.txt").write_text(f"{last},1,10,10,50,40,1,1,0\n")

@@ -20,6 +20,7 @@ from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from detmap.core.protocol import names
 from detmap.core.tables import Detections, Truth
 from tests.benchmarks import test_froc
+from tests.support.empty_axes import batch
 from tests.support.small_pages import few_subsets
 
 IMAGES = np.arange(1, 7)
@@ -158,19 +159,8 @@ def merged(given: Case) -> tuple[Metrics, Metrics]:
 
 def streamed(given: Case) -> tuple[Metrics, Metrics]:
     evaluator = detmap.Evaluator(given.name, truth=given.truth, box_format="xywh")
-    for i in given.truth.images.ids[::-1].tolist():
-        found = given.part([i])[1]
-        batch: dict[str, Any] = {"image_id": i, "boxes": found.boxes, "scores": found.score}
-        batch["labels"] = given.truth.categories.ids[found.label]
-        if isinstance(found.shapes, Keypoints):
-            batch["keypoints"] = found.shapes.points
-        elif isinstance(found.shapes, RotatedBoxes):
-            batch["polygons"] = found.shapes.values
-        elif found.shapes is not None:
-            x, y, w, h = found.boxes.T
-            corners = np.stack([x, y, x + w, y, x + w, y + h, x, y + h], axis=1).tolist()
-            batch |= {"segmentation": [[each] for each in corners], "orig_size": (400, 400)}
-        evaluator.update([batch])
+    for at in reversed(range(len(given.truth.images))):
+        evaluator.update([batch(given.truth, given.detections, at)])
     return evaluator.compute().metrics, given.whole.metrics
 
 

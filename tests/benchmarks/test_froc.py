@@ -154,9 +154,7 @@ def test_each_key_moves_a_number() -> None:
         ("stable", [0.5, 0.5, 0.4], 0),
     ],
 )
-def test_an_order_that_the_reference_leaves_open_has_a_note(
-    sort: str, scores: list[float], n: int
-) -> None:
+def test_an_order_that_is_left_open_has_a_note(sort: str, scores: list[float], n: int) -> None:
     truth = detmap.truth_from_arrays([1], [1], [A])
     found = detmap.detections_from_arrays(truth, [1] * 3, [1] * 3, [A, FAR, FAR], scores)
     result = detmap.evaluate(truth, found, "froc-boxes", settings={"ranking.sort": sort})

@@ -7,38 +7,9 @@ import pytest
 import detmap
 from detmap.core.output import formats
 from tests.benchmarks import goldens
+from tests.benchmarks.test_command_table import CASES
 
-FILES = {
-    "openimages-v2": ("openimages", "boxes.csv", "predictions.csv"),
-    "openimages-challenge": ("openimages", "boxes.csv", "predictions.csv"),
-    "widerface": ("widerface", "gt", "pred"),
-    "crowdhuman": ("crowdhuman", "annotation.odgt", "results.odgt"),
-    "citypersons": ("citypersons", "truth.json", "dets.json"),
-    "caltech": ("caltech", "annotations", "results"),
-    "kitti": ("kitti", "label_2", "results"),
-    "visdrone": ("visdrone", "annotations", "results"),
-    "uavdt": ("uavdt", ".", "."),
-    "dota": ("dota", "labelTxt", "results"),
-    "dota-1.5": ("dota15", "labelTxt", "merged"),
-    "dior-r": ("mmrotate", "truth.csv", "dets.csv"),
-    "hrsc2016": ("mmrotate", "truth.csv", "dets.csv"),
-    "ultralytics-obb": ("ultralytics-obb", "truth.csv", "dets.csv"),
-    "imagenet-det": ("imagenet-det", "xml", "predictions.txt"),
-    "imagenet-vid": ("imagenet-vid", "Annotations", "dets.txt"),
-    "bdd100k": ("bdd100k", "truth.json", "predictions.json"),
-    "lvis": ("lvis-fixed-ap", "truth.json", "dets.json"),
-    "lvis-fixed": ("lvis-fixed-ap", "truth.json", "dets.json"),
-    "aitod": ("aitod", "truth.json", "dets.json"),
-    "sodad": ("sodad", "truth.json", "dets.json"),
-    "tinyperson": ("tinyperson", "truth.json", "dets.json"),
-    "crowdpose": ("crowdpose", "truth.json", "dets.json"),
-    "wholebody": ("coco-wholebody", "truth.json", "dets.json"),
-    "ov-coco": ("ov-coco", "truth.json", "dets.json"),
-    "froc-luna16": ("luna16-froc", "annotations.csv", "results.csv"),
-    "froc-boxes": ("deeplesion-froc", "truth.json", "dets.json"),
-    "cgf1": ("cgf1", "truth_1.json", "dets.json"),
-}
-"""Folder of the goldens, truth and detections, by protocol."""
+FILES = CASES | {"lvis": CASES["lvis-fixed"]}
 
 
 @pytest.mark.parametrize("protocol", FILES)

@@ -29,10 +29,8 @@ def read(folder: Path, **other: str) -> tuple[detmap.Truth, detmap.Detections]:
 def test_notes_name_the_nodules_and_the_excluded_findings(tmp_path: Path) -> None:
     line = "s.9,1,1,1,3\n"
     truth, _ = read(tmp_path, annotations_excluded_csv=FILES["annotations_excluded.csv"] + line)
-    assert [str(note)[:22] for note in truth.notes] == [
-        "1 nodule is of scans t",
-        "1 excluded finding is ",
-    ]
+    begins = [str(note)[:17] for note in truth.notes]
+    assert begins == ["1 nodule is of sc", "1 excluded findin"]
 
 
 def test_spheres(tmp_path: Path) -> None:
@@ -59,11 +57,7 @@ def test_a_header_in_the_list_and_lists_without_findings(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "file, text, message",
     [
-        (
-            "annotations.csv",
-            f"{HEAD}diameter_mm\ns.2,1,x,3,4\n",
-            "line 2, column coordY: 'x' is not",
-        ),
+        ("annotations.csv", f"{HEAD}diameter_mm\ns.2,1,x,3,4\n", "line 2, column coordY: 'x'"),
         ("annotations.csv", f"{HEAD}diameter_mm\ns.2,1,inf,3,4\n", "line 2, column coordY"),
         ("annotations.csv", f"{HEAD}d\ns.2,1,2,3,4\n", "line 1: no column diameter_mm; there"),
         ("annotations_excluded.csv", f"{HEAD}diameter_mm\n,1,2,3,4\n", "is empty"),

@@ -1,22 +1,14 @@
 """Goldens of Open Images, ImageNet DET and VID, BDD100K, VisDrone and UAVDT by their own code."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import detmap
+from tests.benchmarks.goldens import of_case
 from tests.benchmarks.small_cases import UAVDT
 from tests.support.real_data import data_path
-
-
-def golden(folder: str, case: int) -> Any:
-    files = sorted(data_path("benchmarks", folder).glob("goldens*.json"))
-    trees = [json.loads(file.read_text()) for file in files]
-    return next(
-        each[str(case)] for each in (tree.get("cases", tree) for tree in trees) if str(case) in each
-    )
 
 
 def evaluated(folder: str, case: int, files: str, protocol: str) -> detmap.Result:
@@ -40,7 +32,7 @@ def near(value: float | str | None) -> Any:
     ],
 )
 def test_open_images(case: int, protocol: str, key: str, metric: str) -> None:
-    want = golden("openimages", case)[key]
+    want = of_case("openimages", case)[key]
     result = evaluated("openimages", case, "boxes.csv predictions.csv", protocol)
     (mean,) = (value for name, value in want.items() if "mAP" in name)
     assert result.metrics[metric] == near(mean)
@@ -52,7 +44,7 @@ def test_open_images(case: int, protocol: str, key: str, metric: str) -> None:
 
 @pytest.mark.parametrize("case", [1, 2, 3])
 def test_imagenet_det(case: int) -> None:
-    want = golden("imagenet-det", case)
+    want = of_case("imagenet-det", case)
     result = evaluated("imagenet-det", case, "xml predictions.txt", "imagenet-det")
     assert result.metrics["mAP"] == near(want["mAP"])
     assert [row["AP"] for row in result.per_class] == [near(ap) for ap in want["per_class_AP"]]
@@ -63,7 +55,7 @@ def test_imagenet_det(case: int) -> None:
 def test_imagenet_vid(case: int) -> None:
     result = evaluated("imagenet-vid", case, "Annotations dets.txt", "imagenet-vid")
     classes = {row["name"]: row for row in result.per_class}
-    for key, want in golden("imagenet-vid", case).items():
+    for key, want in of_case("imagenet-vid", case).items():
         motion, area = (part.split()[1] for part in key.split(", "))
         name = "" if motion == area == "all" else "-".join([motion] + [area] * (area != "all"))
         suffix = f"-{name}" if name else ""
@@ -75,7 +67,7 @@ def test_imagenet_vid(case: int) -> None:
 @pytest.mark.parametrize("case", [1, 2])
 def test_bdd100k(case: int) -> None:
     result = evaluated("bdd100k", case, "truth.json predictions.json", "bdd100k")
-    want = golden("bdd100k", case)["stats_percent"]
+    want = of_case("bdd100k", case)["stats_percent"]
     assert [100 * value for value in result.metrics.values()] == [
         pytest.approx(value, abs=1e-11, rel=0) for value in want
     ]
@@ -84,7 +76,7 @@ def test_bdd100k(case: int) -> None:
 @pytest.mark.parametrize("case", [1, 2])
 def test_visdrone(case: int) -> None:
     result = evaluated("visdrone", case, "annotations results", "visdrone")
-    want = golden("visdrone", case)
+    want = of_case("visdrone", case)
     n_objects, n_detections, _ = map(int, want.pop("n_gt_dets_ignored_after_regions"))
     for name, value in result.metrics.items():
         assert 100 * value == pytest.approx(want[name], abs=1e-11, rel=0), name
@@ -96,16 +88,14 @@ def test_visdrone(case: int) -> None:
 @pytest.mark.parametrize("case", [1, 2])
 def test_uavdt(case: int) -> None:
     result = evaluated("uavdt", case, ". .", "uavdt")
-    want, counts = golden("uavdt", case), result.counts()
+    want, counts = of_case("uavdt", case), result.counts()
     assert 100 * result.metrics["mAP"] == pytest.approx(want["AP70"], abs=1e-11, rel=0)
     assert (counts["tp"], counts["fp"]) == (want["n_tp"], want["n_fp"])
     assert counts["objects"] == want["n_objects"]
 
 
 @pytest.mark.parametrize(("name", "fp"), [("M0203", 2), ("M0209", 3), ("M0801", 3)])
-def test_uavdt_reads_regions_of_the_sequences_that_the_toolkit_lists(
-    name: str, fp: int, tmp_path: Path
-) -> None:
+def test_uavdt_reads_regions_of_listed_sequences(name: str, fp: int, tmp_path: Path) -> None:
     """CalculateDetectionPR_overall.m, pass."""
     for file, content in UAVDT.items():
         (tmp_path / file.replace("M1", name)).write_text(str(content))

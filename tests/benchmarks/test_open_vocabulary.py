@@ -1,16 +1,12 @@
 """OV-COCO: base and novel classes, and SAM 3's positive split."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import detmap
-from detmap.core.matching.scope import scope_notes
-from detmap.core.protocol import load
-from detmap.core.tables import ABSENT, Scope
 from tests.benchmarks import goldens
 
 GROUPS = {"base_ap": "AP-base", "novel_ap": "AP-novel", "base_ap50": "AP50-base",
@@ -85,49 +81,9 @@ def tables() -> tuple[detmap.Truth, detmap.Detections]:
     )
 
 
-def test_no_mean_asks_the_classes_of_the_group_alone() -> None:
-    groups = {"cats": ["cat"], "dogs": ["dog", "cat"]}
-    settings = {"mean.undefined": "no_mean", "metrics": ["AP", "AP@group"], "groups": groups}
-    metrics = detmap.evaluate(*tables(), "coco-bbox", settings=settings).metrics
-    assert metrics["AP-cats"] == 1.0
-    assert np.isnan(metrics["AP-dogs"])
-    assert np.isnan(metrics["AP"])
-
-
-def test_own_groups_need_all_their_classes() -> None:
-    settings = {"groups": {"pets": ["cat", "cow"]}, "metrics": ["AP@group"]}
-    with pytest.raises(detmap.ProtocolError, match="unknown class 'cow'"):
-        _ = detmap.evaluate(*tables(), "coco-bbox", settings=settings).metrics
-
-
-def test_the_positive_split_drops_classes_without_an_object_on_the_image() -> None:
-    from dataclasses import replace
-
-    truth, detections = tables()
-    listed = Scope(np.array([0, 1, 1]), np.array([1], np.int32), np.array([ABSENT], np.uint8))
-    for each in (truth, replace(truth, scope=listed)):
-        counts = {
-            unlisted: detmap.evaluate(
-                each, detections, "coco-bbox", settings={"scope.unlisted": unlisted}
-            ).counts()["fp"]
-            for unlisted in ("judge", "positive")
-        }
-        assert counts == {"judge": 1, "positive": 0}
-
-
 def test_selected_classes_reduce_the_groups() -> None:
     groups = {"seen": ["cat", "bird"], "new": ["dog"]}
     settings = {"metrics": ["AP", "AP@group"], "groups": groups}
     result = detmap.evaluate(*tables(), "coco-bbox", settings=settings, classes=["cat"])
     assert result.metrics == {"AP": 1.0, "AP-seen": 1.0}
     assert [n.count for n in result.notes if n.code == "groups-part"] == [2]
-
-
-def test_a_part_without_partial_pairs_is_not_a_truth_of_some_classes() -> None:
-    truth, _ = tables()
-    none = np.zeros(0, dtype=np.int32)
-    scope = Scope(np.zeros(3, dtype=np.int64), none, np.zeros(0, dtype=np.uint8))
-    partly = replace(truth, scope=scope)
-    notes = [scope_notes(partly, load(p)) for p in ("imagenet-det", "coco-bbox")]
-    codes = [[note.code for note in each if note.is_shown] for each in notes]
-    assert codes == [[], ["scope-unused"]]

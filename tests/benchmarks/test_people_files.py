@@ -1,8 +1,6 @@
 """Files of CrowdHuman, WIDER FACE and Caltech: good ones, and each kind of bad one."""
 
 import json
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +8,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.benchmarks.shared.mat_file import read_variables
-from tests.support.mat import HEADER, array, cells, element, mat, text
+from tests.support.mat import array, cells, mat, text
 
 PERSON = {"tag": "person", "fbox": [0, 0, 10, 20], "extra": {"ignore": 1}}
 FOUND = {"box": [0, 0, 10, 20], "score": 0.5, "tag": 1}
@@ -92,66 +89,7 @@ def test_bad_odgt_files(tmp_path: Path) -> None:
     fails(lambda: detmap.read_detections(found, truth), "dtboxes[0].score", "not a finite number")
 
 
-# ---- MAT files and WIDER FACE
-
-
-@pytest.mark.parametrize("order", "<>")
-@pytest.mark.parametrize("packed", [False, True])
-def test_values_of_a_mat_file(tmp_path: Path, order: str, packed: bool) -> None:
-    table = np.arange(6.0).reshape(2, 3)
-    path = tmp_path / "a.mat"
-    path.write_bytes(
-        mat(
-            array("table", table, order),
-            cells("list", [text("", "Straße", order), array("", np.zeros((0, 0)), order)], order),
-            packed=packed,
-            order=order,
-        )
-    )
-    numbers, listed = read_variables(path, ("table", "list"))
-    assert (numbers == table).all()
-    name, nothing = listed.ravel()
-    assert name == "Straße"
-    assert nothing.size == 0
-
-
-BROKEN = [
-    (b"", "not a MAT file of level 5"),
-    (b"MATLAB 7.3 MAT-file".ljust(HEADER), "HDF5"),
-    (mat(b"\0" * 5), "ends in the middle"),
-    (mat(element(14, b"\0" * 8)), "element of type 0"),
-    (mat(element(15, b"no zlib")), "cannot be decompressed"),
-    (mat(element(15, zlib.compress(b"\0" * 5))), "ends in the middle"),
-    (mat(element(15, zlib.compress(b"\0" * 5)[:-3])), "ends in the middle"),
-    (
-        mat(array("a", np.zeros((2, 2)))).replace(
-            struct.pack("<II", 2, 2), struct.pack("<II", 2, 9)
-        ),
-        "4 numbers",
-    ),
-    (mat(array("s", np.zeros((1, 1)), of=2)), "class 2"),
-    (mat(text("s", "ab").replace("ab".encode("utf-16-le"), b"\0\xd8a\0")), "not utf-16-le"),
-    (
-        mat(array("s", np.zeros((1, 1))).replace(struct.pack("<I", 5), struct.pack("<I", 9), 1)),
-        "type 9",
-    ),
-    (mat(array("s", np.zeros((1, 1)), of=0x806)), "complex"),
-]
-
-
-@pytest.mark.parametrize("content, says", BROKEN)
-def test_a_broken_mat_file(tmp_path: Path, content: bytes, says: str) -> None:
-    path = tmp_path / "a.mat"
-    path.write_bytes(content)
-    fails(lambda: read_variables(path, ("a", "s")), "a.mat", says)
-
-
-def test_cells_are_not_nested_without_end(tmp_path: Path) -> None:
-    inner = array("", np.zeros((1, 1)))
-    for _ in range(20):
-        inner = cells("", [inner])
-    (tmp_path / "a.mat").write_bytes(mat(inner))
-    fails(lambda: read_variables(tmp_path / "a.mat", ("",)), "cell array")
+# ---- WIDER FACE
 
 
 def write_wider(folder: Path, **changes: Any) -> Path:

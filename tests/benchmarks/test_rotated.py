@@ -1,6 +1,5 @@
 """Rotated boxes: the numbers of DOTA_devkit, mmrotate and Ultralytics, and files of their kinds."""
 
-import json
 import math
 import os
 import re
@@ -12,16 +11,9 @@ from typing import Any
 import pytest
 
 import detmap
-from tests.benchmarks.goldens import folder
+from tests.benchmarks.goldens import CASES, folder, of_case
 
-CASES = ("1", "2")
 TEN = [round(0.5 + 0.05 * i, 2) for i in range(10)]
-
-
-def goldens(name: str, case: str) -> Any:
-    (file,) = (folder(name)).glob("goldens*.json")
-    found = json.loads(file.read_text())
-    return found.get("cases", found)[case]
 
 
 def classes(result: Any) -> dict[str, float]:
@@ -36,7 +28,7 @@ def close(value: float, wanted: float) -> bool:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(("integrator", "name"), [("eleven_point", "11"), ("all_points", "all")])
 def test_dota(case: str, integrator: str, name: str) -> None:
-    wanted = goldens("dota", case)[f"{name}-point"]
+    wanted = of_case("dota", case)[f"{name}-point"]
     files = folder("dota") / case / "labelTxt", folder("dota") / case / "results"
     settings = {"ap.integrator": integrator}
     if integrator == "all_points":
@@ -50,7 +42,7 @@ def test_dota(case: str, integrator: str, name: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("merged", ["patches", "merged"])
 def test_dota_15_from_patches_and_merged_by_the_devkit(case: str, merged: str) -> None:
-    wanted = goldens("dota15", case)
+    wanted = of_case("dota15", case)
     place = folder("dota15") / case
     truth = detmap.read_truth(place / "labelTxt")
     found = detmap.read_detections(place / merged, truth, protocol_unknown="classes")
@@ -76,7 +68,7 @@ def test_dota_15_from_patches_and_merged_by_the_devkit(case: str, merged: str) -
     ],
 )
 def test_mmrotate(case: str, protocol: str, settings: dict[str, Any], name: str) -> None:
-    golden = goldens("mmrotate", case)[name]
+    golden = of_case("mmrotate", case)[name]
     files = folder("mmrotate") / case / "truth.csv", folder("mmrotate") / case / "dets.csv"
     values = []
     for threshold in TEN:
@@ -92,7 +84,7 @@ def test_mmrotate(case: str, protocol: str, settings: dict[str, Any], name: str)
 
 @pytest.mark.parametrize("case", CASES)
 def test_ultralytics(case: str) -> None:
-    golden = goldens("ultralytics-obb", case)
+    golden = of_case("ultralytics-obb", case)
     place = folder("ultralytics-obb") / case
     result = detmap.evaluate(place / "truth.csv", place / "dets.csv", "ultralytics-obb")
     for name in ("mAP50-95", "mAP50", "P", "R"):
@@ -105,15 +97,6 @@ def test_ultralytics(case: str) -> None:
     assert counts["tp"] == golden["true positives at .5"]
     assert counts["tp"] + counts["missed"] == golden["objects"]
     assert counts["tp"] + counts["fp"] == golden["detections"]
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_mean_over_ten_thresholds(case: str) -> None:
-    files = folder("mmrotate") / case / "truth.csv", folder("mmrotate") / case / "dets.csv"
-    settings = {"iou.thresholds": "0.5:0.05:0.95", "metrics": ["AP"]}
-    wanted = goldens("mmrotate", case)["difficult as any other (HRSC2016); AP07"]
-    found = detmap.evaluate(*files, "hrsc2016", settings=settings).metrics["AP"]
-    assert found == pytest.approx(wanted["mean of the ten mAP"], abs=1e-7)  # a float32 mean here
 
 
 @pytest.mark.slow

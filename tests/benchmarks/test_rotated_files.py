@@ -198,9 +198,7 @@ def test_patches_are_merged_as_the_devkit_does(tmp_path: Path) -> None:
     assert len(kept) == 2
 
 
-def test_merging_many_patches_is_that_of_the_plain_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patches_merge_as_in_a_plain_loop(tmp_path: Path, monkeypatch: Any) -> None:
     from detmap.benchmarks.dota import patches
     from tests.benchmarks.test_rotated_overlaps import iou
 

@@ -93,6 +93,12 @@ def load(
     return truth, empty
 
 
+def from_files(classes: Classes, folder: Path, instances: Any, results: Any) -> tuple[Any, Any]:
+    """Truth and detections of files in this folder."""
+    truth = classes.coco(written(str(folder), instances))
+    return truth, truth.loadRes(written(str(folder), results))
+
+
 def written(folder: str, content: Any) -> str:
     """The path of a file with this content."""
     path = Path(folder, f"{len(os.listdir(folder))}.json")

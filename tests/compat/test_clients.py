@@ -141,23 +141,6 @@ def detr(folder: Path) -> Iterator[Any]:
 
 
 @client
-def rf_detr(folder: Path) -> Iterator[Any]:
-    """500 detections an image, precision and recall of each class read from ``eval``."""
-    truth = coco.COCO(str(folder / "truth.json"))
-    yield
-    made = cocoeval.COCOeval(truth, truth.loadRes(read(folder / "results.json")), "bbox")
-    made.params.maxDets = [1, 10, 500]
-    made.evaluate()
-    made.accumulate()
-    precision = made.eval["precision"][0, :, :, 0, -1]
-    recall = made.params.recThrs[:, None]
-    f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-9)
-    best = f1.argmax(axis=0)
-    names = [truth.cats[k]["name"] for k in made.params.catIds]
-    yield [precision, best, names, made.eval["recall"], made.eval["scores"], made.evalImgs]
-
-
-@client
 def yolox(folder: Path) -> Iterator[Any]:
     """Results by way of a file; tables of each class; the summary caught."""
     truth = coco.COCO(str(folder / "truth.json"))
@@ -177,32 +160,6 @@ def yolox(folder: Path) -> Iterator[Any]:
         precision[name] = np.mean(of_class[of_class > -1]) if (of_class > -1).any() else -1
     recall = made.eval["recall"][:, :, 0, -1]
     yield [printed.getvalue(), precision, recall, made.stats[0], made.stats[1]]
-
-
-@client
-def effdet(folder: Path) -> Iterator[Any]:
-    truth = coco.COCO(str(folder / "truth.json"))
-    yield
-    results = read(folder / "results.json")
-    image_ids = sorted({result["image_id"] for result in results})
-    made = cocoeval.COCOeval(truth, truth.loadRes(str(folder / "results.json")), "bbox")
-    made.params.imgIds = image_ids
-    made.evaluate()
-    yield [*finish(made), made.stats[0].item()]
-
-
-@client
-def numpy_rows(folder: Path) -> Iterator[Any]:
-    """As EfficientDet and others: an (N, 7) array."""
-    truth = coco.COCO(str(folder / "truth.json"))
-    yield
-    rows = [
-        [row["image_id"], *row["bbox"], row["score"], row["category_id"]]
-        for row in read(folder / "results.json")
-    ]
-    made = cocoeval.COCOeval(truth, truth.loadRes(np.array(rows, dtype=float)), iouType="bbox")
-    made.evaluate()
-    yield finish(made)
 
 
 @client
@@ -310,19 +267,6 @@ def mmdet(folder: Path) -> Iterator[Any]:
         made.evaluate()
         outcome.append(finish(made))
     yield outcome
-
-
-@client
-def ultralytics(folder: Path) -> Iterator[Any]:
-    truth = coco.COCO(str(folder / "truth.json"))
-    yield
-    found = truth.loadRes(str(folder / "results.json"))
-    made = cocoeval.COCOeval(truth, found, "bbox")
-    files = [Path(image["file_name"]) for image in truth.imgs.values()]
-    made.params.imgIds = [int(file.stem) for file in files]
-    made.evaluate()
-    finish(made)
-    yield [dict(zip(["map", "map50"], made.stats[:2], strict=True)), made.stats]
 
 
 @client

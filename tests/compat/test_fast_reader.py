@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from detmap.compat import annotation_sources as sources
-from tests.compat.both import Classes, assert_same, evaluation, run_both, same, written
+from tests.compat.both import Classes, assert_same, evaluation, from_files, run_both, same, written
 from tests.compat.test_cocoeval import finish, records
 from tests.reference import official
 from tests.support.drawing import draw_coco
@@ -96,15 +96,12 @@ EDITS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("index", [False, True])
 @pytest.mark.parametrize("side", [0, 1])
-def test_edits_count_where_pycocotools_looks(
-    edit: str, index: bool, side: int, tmp_path: Path
-) -> None:
+def test_edits_count_as_in_pycocotools(edit: str, index: bool, side: int, tmp_path: Path) -> None:
     """Review, 4D: without createIndex() the index is what is evaluated."""
     instances, results = records()
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         changed = (truth, found)[side]
         EDITS[edit](changed)
         if index:
@@ -157,8 +154,7 @@ def test_further_keys_of_results(keys: str, every: int, tmp_path: Path) -> None:
         result.update(KEYS[keys])
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         rows = [dict(row) for row in found.loadAnns(found.getAnnIds())]
         return rows, finish(evaluation(classes, (truth, found), {}))
 

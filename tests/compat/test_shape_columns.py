@@ -11,7 +11,7 @@ import pytest
 
 from detmap.compat import COCO, COCOeval
 from detmap.compat import annotation_sources as sources
-from tests.compat.both import OURS, Classes, assert_same, evaluation, run_both, same, written
+from tests.compat.both import OURS, Classes, assert_same, evaluation, from_files, run_both, same
 from tests.compat.test_cocoeval import finish, masks_and_keypoints
 from tests.reference import official
 from tests.support import builders as make
@@ -65,8 +65,7 @@ def test_dicts_after_an_evaluation(kind: str, seed: int, tmp_path: Path) -> None
     data = DRAW[kind](np.random.default_rng(seed))
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), official.complete(data[0])))
-        found = truth.loadRes(written(str(tmp_path), data[1]))
+        truth, found = from_files(classes, tmp_path, official.complete(data[0]), data[1])
         made = finish(evaluation(classes, (truth, found), {}, kind))
         if classes is OURS and data[0]["annotations"]:
             assert are_columns(truth, scored=False)
@@ -106,8 +105,7 @@ def test_edits_after_an_evaluation_count(edit: str, kind: str, tmp_path: Path) -
     some = sorted({each["category_id"] for each in instances["annotations"]})[:1]
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         first = finish(evaluation(classes, (truth, found), {"catIds": some}, kind))
         EDITS[edit](truth, found)
         return first.stats, finish(evaluation(classes, (truth, found), {}, kind))
@@ -124,8 +122,7 @@ def test_edits_before_an_evaluation_count(edit: str, kind: str, tmp_path: Path) 
     instances, results = with_results(kind)
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         EDITS[edit](truth, found)
         return finish(evaluation(classes, (truth, found), {}, kind))
 
@@ -140,8 +137,7 @@ def test_edits_between_evaluations_count(kind: str, tmp_path: Path) -> None:
     instances, results = with_results(kind)
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         made = [finish(evaluation(classes, (truth, found), {}, each)) for each in ("bbox", kind)]
         part = evaluation(classes, (truth, found), {"imgIds": [0], "useCats": 0}, kind)
         truth.imgs[1]["height"] = 10  # after the run lengths were made
@@ -196,8 +192,7 @@ def test_results_of_other_forms(change: str, kind: str, tmp_path: Path) -> None:
     CHANGES[change](results)
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         made = finish(evaluation(classes, (truth, found), {}, kind))
         return made, [records(each) for each in (truth, found)]
 
@@ -214,8 +209,7 @@ def test_a_missing_key_is_the_same_error(kind: str, missing: str, tmp_path: Path
     del instances["annotations"][3][missing]
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         return finish(evaluation(classes, (truth, found), {}, kind)).stats
 
     assert same(*run_both(script))
@@ -226,8 +220,7 @@ def test_copies_share_what_an_evaluation_changes(kind: str, tmp_path: Path) -> N
     instances, results = with_results(kind)
 
     def script(classes: Classes) -> Any:
-        truth = classes.coco(written(str(tmp_path), instances))
-        found = truth.loadRes(written(str(tmp_path), results))
+        truth, found = from_files(classes, tmp_path, instances, results)
         deep, shallow = copy.deepcopy(truth), copy.copy(truth)
         finish(evaluation(classes, (truth, found), {}, kind))
         return [json.dumps(records(each), default=str) for each in (deep, shallow, truth)]

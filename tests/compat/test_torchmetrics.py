@@ -136,11 +136,8 @@ def test_masks_are_equal_with_and_without() -> None:
 
     rng = np.random.default_rng(1)
     masks = torch.tensor(rng.random((3, 20, 20)) < 0.5)
-    prediction = {
-        "masks": masks,
-        "scores": torch.tensor([0.9, 0.5, 0.7]),
-        "labels": torch.tensor([0, 1, 1]),
-    }
+    prediction = {"masks": masks, "scores": torch.tensor([0.9, 0.5, 0.7])}
+    prediction["labels"] = torch.tensor([0, 1, 1])
 
     def compute_masks() -> Any:
         metric = MeanAveragePrecision(iou_type="segm")

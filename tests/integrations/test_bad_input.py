@@ -171,7 +171,6 @@ def detectron2(predictions: Images, targets: Images, folder: Path) -> float:
         found.to = lambda _, found=found: found
         run.process([{"image_id": image}], [{"instances": found}])
     metrics = run.evaluate()
-    assert metrics is not None
     return metrics["bbox"]["AP"] / 100
 
 
@@ -273,9 +272,7 @@ def test_images_without_objects_and_detections_are_evaluated(host: str, tmp_path
     "host, change",
     [(host, change) for host in HOSTS for change in BAD if change not in HOSTS[host][2]],
 )
-def test_bad_images_have_place_cause_and_fix_in_the_type_of_the_host(
-    host: str, change: str, tmp_path: Path
-) -> None:
+def test_bad_images_have_place_cause_and_fix(host: str, change: str, tmp_path: Path) -> None:
     feed, error, _ = HOSTS[host]
     with pytest.raises(error, match=HOSTS_OWN.get((host, change), THREE_PARTS)):
         feed([GOOD, {**GOOD, **BAD[change]}], [GOOD, GOOD], tmp_path)

@@ -23,9 +23,7 @@ PAGE = (ROOT / "docs" / "integrations.md").read_text()
 RECIPE = re.search(r"In Lightning,.*?```text\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_recipe_logs_the_numbers_of_the_epoch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_recipe_logs_the_numbers_of_the_epoch(tmp_path: Path, monkeypatch: Any) -> None:
     stand_ins.torchvision(monkeypatch)
     from torchmetrics.detection.mean_ap import MeanAveragePrecision as Original
 

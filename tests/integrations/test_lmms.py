@@ -16,9 +16,7 @@ UNITS_OF_TEXT = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS_OF_TEXT)
-def test_a_repeated_text_is_read_a_bounded_number_of_times(
-    unit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repeated_text_is_read_a_bounded_number_of_times(unit: str, monkeypatch: Any) -> None:
     read = 0
     decoded = json_boxes._decoded
 

@@ -34,9 +34,7 @@ def run(text: str, **given: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_blocks_of_servers_print_what_the_page_shows(
-    desk: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_blocks_of_servers_print_what_the_page_shows(desk: Path, capsys: Any) -> None:
     blocks = BLOCKS.findall((PAGES / "servers.md").read_text())
     pairs = [(a, b) for (kind, a), (_, b) in itertools.pairwise(blocks) if kind == "python"]
     assert len(pairs) == 2
@@ -46,9 +44,7 @@ def test_blocks_of_servers_print_what_the_page_shows(
 
 
 @pytest.mark.slow
-def test_the_command_of_the_page_of_differences_prints_what_it_shows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_command_of_the_page_of_differences_prints_what_it_shows(monkeypatch: Any) -> None:
     (_, command), (_, shown) = BLOCKS.findall((PAGES / "differences.md").read_text())
     files = {"TRUTH": str(sample.TRUTH), "DETECTIONS": str(sample.FOUND)}
     words = [files.get(word, word) for word in command.split()]
@@ -134,7 +130,6 @@ HOSTS = {
 def test_the_table_of_hosts_has_the_lines_of_their_modules(host: str) -> None:
     page = (make.ROOT / "docs" / "integrations.md").read_text()
     row = re.search(rf"^\| \[{re.escape(host)}\].*\| *(\d+) \|$", page, re.MULTILINE)
-    assert row is not None
     modules = (make.ROOT / "detmap" / "integrations").rglob(HOSTS[host])
     lines = sum(each.read_text().count("\n") for each in modules)
     assert int(row[1]) == pytest.approx(lines, rel=0.1), lines

@@ -113,7 +113,7 @@ def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
         ({"max_drop": {}, "at_least": {"AP": 0.4}}, "max_drop without baseline"),
     ],
 )
-def test_limits_that_are_refused(
+def test_bad_limits_of_a_gate(
     detection_gate: Callable[..., Any], limits: dict[str, Any], message: str
 ) -> None:
     """Before the files are read: these do not exist."""

@@ -91,9 +91,7 @@ def without_torch(folder: str) -> Any:
 
 
 @pytest.mark.parametrize("writer", [with_torch, without_torch])
-def test_tensorboard_keeps_every_number(
-    tmp_path: Path, numbers: dict[str, float], writer: Any
-) -> None:
+def test_tensorboard_keeps_numbers(tmp_path: Path, numbers: dict[str, float], writer: Any) -> None:
     pytest.importorskip("tensorboard", reason="needs detmap-eval[tensorboard]")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.util.tensor_util import make_ndarray

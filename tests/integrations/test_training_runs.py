@@ -141,9 +141,7 @@ def test_a_failure_outside_of_a_training_run_is_raised(
     assert not logged
 
 
-def test_a_failure_of_another_rank_is_a_warning(
-    monkeypatch: pytest.MonkeyPatch, logged: list[str]
-) -> None:
+def test_a_failure_of_another_rank_is_a_warning(monkeypatch: Any, logged: list[str]) -> None:
     first, second = MMEngine(monkeypatch, logged), Detectron2(monkeypatch, logged)
     run = stand_ins.training_run("mmengine")
     metrics = run(lambda: first.metric.compute_metrics([None]))
@@ -155,9 +153,7 @@ def test_a_failure_of_another_rank_is_a_warning(
     assert all("a rank failed (see its warning)" in each for each in logged)
 
 
-def test_the_trainer_of_transformers_continues(
-    monkeypatch: pytest.MonkeyPatch, logged: list[str]
-) -> None:
+def test_the_trainer_of_transformers_continues(monkeypatch: Any, logged: list[str]) -> None:
     torch = ModuleType("torch")
     torch.tensor = np.asarray  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", torch)

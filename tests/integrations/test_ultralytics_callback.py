@@ -91,9 +91,7 @@ class Validator:
 
 
 @pytest.mark.parametrize("task", KINDS)
-def test_every_task_has_its_numbers(
-    tmp_path: Path, task: str, host: Any, logged: list[str]
-) -> None:
+def test_each_task_has_its_numbers(tmp_path: Path, task: str, host: Any, logged: list[str]) -> None:
     validator: Any = Validator(tmp_path, task)
     host.callback(intervals=False, report=None)(validator)
     assert [*validator.detmap_results] == [*KINDS[task]]

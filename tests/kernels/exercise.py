@@ -63,11 +63,8 @@ def outcomes() -> list[object]:
         truth, detections = read_coco(*data)
         result = detmap.evaluate(truth, detections, threads=1)
         arrays = coco_arrays(result.matches)
-        found += [
-            result.signature,
-            *(float(array.sum()) for array in arrays.values()),
-            result.integrators(),
-        ]
+        found += [result.signature, *(float(array.sum()) for array in arrays.values())]
+        found.append(result.integrators())
         found.append(detmap.evaluate(truth, detections, "voc2012", threads=1).per_class)
         result = detmap.evaluate(
             *voc_tables(*draw_voc(rng, **VOC_CROWDED if seed < 3 else {})),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from detmap.kernels import match as kernels
 from detmap.kernels.cells import Verdicts
@@ -11,9 +11,7 @@ from tests.reference import judging as twin
 from tests.support.drawing import SEEDS
 from tests.support.tier import drawn
 
-relaxed = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=drawn(150)
-)
+relaxed = settings(max_examples=drawn(150))
 OVERLAPS = (0.5, 0.5, 0.55, 0.6, 0.75, 0.75, 0.9, 1.0, float("inf"))
 RULES = {"best_free": twin.best_free, "best_any": twin.best_any}
 

@@ -103,7 +103,7 @@ def overlaps(found: Runs, truth: Runs, crowd: Any, lowest: float = 0.0) -> Any:
     return table
 
 
-@settings(deadline=None, max_examples=drawn(80))
+@settings(max_examples=drawn(80))
 @given(SEEDS)
 def test_runs_boxes_and_pixels(seed: int) -> None:
     shape, runs, packed = draw_masks(seed)
@@ -135,7 +135,7 @@ def test_long_runs_have_three_entries() -> None:
         unpacked(np.array([0, 1, 3]), np.array([4, 65535, 1], dtype=np.uint16))
 
 
-@settings(deadline=None, max_examples=drawn(80))
+@settings(max_examples=drawn(80))
 @given(SEEDS)
 def test_overlaps_of_runs_are_those_of_pixels(seed: int) -> None:
     shape, runs, packed = draw_masks(seed)

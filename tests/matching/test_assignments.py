@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import detmap
 from detmap.core.matching.assignments import ARRAYS, Assignments
@@ -20,9 +20,7 @@ from tests.support.drawing import SEEDS, draw_coco
 from tests.support.drawn_tables import read_coco
 from tests.support.tier import drawn
 
-relaxed = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=drawn(60)
-)
+relaxed = settings(max_examples=drawn(60))
 COCO = detmap.load_protocol("coco-bbox")
 
 
@@ -32,8 +30,6 @@ def drawn(seed: int) -> Matches:
 
 
 def assert_same(a: Assignments | None, b: Assignments | None) -> None:
-    assert a is not None
-    assert b is not None
     for name in ARRAYS:
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
 
@@ -44,7 +40,6 @@ def test_the_overlap_is_that_of_the_object_which_was_taken(seed: int) -> None:
     truth, detections = read_coco(*draw_coco(np.random.default_rng(seed)))
     matches = match(truth, detections, COCO, threads=1, taken=True)
     taken = matches.taken
-    assert taken is not None
     rows = taken.detection()
     for i, d in enumerate(rows.tolist()):
         label = int(np.searchsorted(matches.off, d, side="right")) - 1
@@ -108,7 +103,6 @@ FORGERIES: dict[str, Callable[[Assignments], Assignments]] = {
 @pytest.mark.parametrize("name", FORGERIES)
 def test_matches_that_contradict_themselves_are_refused(name: str, tmp_path: Path) -> None:
     whole = drawn(3)
-    assert whole.taken is not None
     assert len(whole.taken) > 1
     forged = FORGERIES[name](whole.taken)
     with pytest.raises(DataError):

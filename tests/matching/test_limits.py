@@ -28,9 +28,7 @@ def test_excluded_detections_are_not_counted_as_beyond_the_limit(engine: dict[st
 
 @pytest.mark.parametrize(("scope", "kept"), [("class", [0, 1]), ("image", [0])])
 @pytest.mark.parametrize("order", ["class", "image", "ranking", "input"])
-def test_a_limit_counts_in_its_own_lists_whatever_the_order_of_matching(
-    order: str, scope: str, kept: list[int]
-) -> None:
+def test_a_limit_counts_in_its_own_lists(order: str, scope: str, kept: list[int]) -> None:
     """One detection of each of two classes: both are the first of their class."""
     tables = data([A], [A, FAR], label=[1, 2], **TWO)
     rules = {"matching.order": order, "limits.scope": scope, "limits.max_dets": [1]}

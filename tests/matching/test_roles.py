@@ -13,9 +13,7 @@ from detmap.errors import DataError
 
 @pytest.mark.parametrize("refuses", [False, True])
 @pytest.mark.parametrize("reversed_box", [False, True])
-def test_reversed_boxes_are_refused_where_the_protocol_says_so(
-    refuses: bool, reversed_box: bool
-) -> None:
+def test_reversed_boxes_are_refused_by_protocol(refuses: bool, reversed_box: bool) -> None:
     truth = detmap.truth_from_arrays([1], [1], [[0, 0, 9, 9]], categories={1: "a"})
     boxes = np.array([[0, 0, 9, 9], [1, 1, 4, 4.0]])
     found = detmap.detections_from_arrays(truth, [1, 1], [1, 1], boxes, [0.9, 0.8])

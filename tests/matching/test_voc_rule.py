@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import detmap
@@ -14,7 +14,6 @@ from tests.support.drawing import VocDetections, VocObjects, draw_voc, voc_data
 from tests.support.drawn_tables import voc_tables
 from tests.support.tier import drawn
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 POINTS = Grid("arange 0:0.1:1").values().tolist()
 
 
@@ -35,7 +34,7 @@ RULES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
-@settings(relaxed, max_examples=drawn(150))
+@settings(max_examples=drawn(150))
 @given(data=voc_data(), threshold=st.sampled_from([0.5, 0.3, 1 / 3, 0.7]))
 def test_verdicts_are_those_of_the_devkits_rule(
     name: str, data: tuple[VocObjects, VocDetections], threshold: float
@@ -89,21 +88,6 @@ def verdicts(result: detmap.Result) -> dict[str, list[str]]:
         name: words[matches.off[k] : matches.off[k + 1]].tolist()
         for k, name in enumerate(matches.categories.names)
     }
-
-
-@pytest.mark.slow
-@settings(relaxed, max_examples=drawn(50))
-@given(data=voc_data())
-def test_all_thresholds_at_once_are_each_alone(data: tuple[VocObjects, VocDetections]) -> None:
-    truth, detections = voc_tables(*data)
-    together = detmap.evaluate(
-        truth, detections, "voc2007", settings={"iou.thresholds": "0.5:0.05:0.95"}
-    )
-    for t, threshold in enumerate(together.protocol.thresholds()):
-        alone = detmap.evaluate(
-            truth, detections, "voc2007", settings={"iou.thresholds": [float(threshold)]}
-        )
-        assert np.array_equal(together.scores.terms[:, t], alone.scores.terms[:, 0], equal_nan=True)
 
 
 def test_exactly_half_is_a_match_for_the_devkit_and_none_for_the_ports() -> None:

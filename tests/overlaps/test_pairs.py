@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
@@ -28,7 +28,6 @@ from tests.support.drawing import SEEDS, CocoData, build_instances, draw_coco, v
 from tests.support.drawn_tables import read_coco, voc_tables
 from tests.support.tier import drawn
 
-relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 WAYS = {"sorted": 1, "plain": boxes.NEVER}  # from how many objects on a cell is sorted
 CROWDED: dict[str, Any] = {"n_images": 2, "n_classes": 1, "max_objects": 70, "max_detections": 80}
 
@@ -67,7 +66,7 @@ def pairs_of(
     return found
 
 
-@settings(relaxed, max_examples=drawn(60))
+@settings(max_examples=drawn(60))
 @given(SEEDS, st.sampled_from([0.5, 0.05, 1e-9, 0.0]), st.sampled_from(sorted(WAYS.values())))
 def test_pairs_are_those_of_the_naive_twin(seed: int, lowest: float, crowded: int) -> None:
     instances, results = draw_coco(np.random.default_rng(seed), n_images=1, max_objects=30)
@@ -88,7 +87,7 @@ def test_pairs_are_those_of_the_naive_twin(seed: int, lowest: float, crowded: in
 
 
 @pytest.mark.slow
-@settings(relaxed, max_examples=drawn(60))
+@settings(max_examples=drawn(60))
 @given(SEEDS, st.sampled_from(sorted(WAYS.values())))
 def test_crowded_or_not_the_arrays_are_those_of_pycocotools(seed: int, crowded: int) -> None:
     data = draw_coco(np.random.default_rng(seed), **(CROWDED if seed % 2 else {}))
@@ -100,7 +99,7 @@ def test_crowded_or_not_the_arrays_are_those_of_pycocotools(seed: int, crowded: 
         assert np.array_equal(array, expected[name]), name
 
 
-@settings(relaxed, max_examples=drawn(60))
+@settings(max_examples=drawn(60))
 @given(voc_data())
 def test_crowded_or_not_the_verdicts_of_voc_are_the_same(data: Any) -> None:
     tables, words = voc_tables(*data), []
@@ -135,7 +134,7 @@ def stacked(
     )
 
 
-@settings(relaxed, max_examples=drawn(120))
+@settings(max_examples=drawn(120))
 @given(SEEDS, st.sampled_from([0.0, 2.0**52, 2.0**53, 2.0**55, 1e17]))
 def test_every_way_to_the_best_object_gives_the_same_matches(seed: int, far: float) -> None:
     tables, found = crowd(np.random.default_rng(seed), far), {}
@@ -147,7 +146,6 @@ def test_every_way_to_the_best_object_gives_the_same_matches(seed: int, far: flo
                     patch.setattr(boxes, "CROWDED", crowded)
                     patch.setattr(boxes, "ONLY_BEST", best)
                     matches = matching.match(*tables, rules, threads=1, taken=True)
-                assert matches.taken is not None
                 row = (matches.tp.tolist(), matches.taken.object.tolist())
                 found[equal, crowded, best] = row
         kinds = [row for (which, *_), row in found.items() if which == equal]

@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from detmap.core.overlaps import masks, polygons
 from detmap.errors import DataError
@@ -58,26 +56,6 @@ def test_single_polygons_on_large_images(height: int) -> None:
     for width, x, y in ((640, 300, 10), (3, 1, 0), (2, 0, height - 3), (5, 4, height // 2)):
         ring = [x, y, x + 1, y, x + 1, height - y // 2]
         assert runs([[ring]], height, width).counts.tolist() == list(theirs([ring], height, width))
-
-
-corner = st.one_of(st.integers(-4, 14), st.floats(-4, 14), st.sampled_from([2.5, 1e-9, 0.1, 9.9]))
-
-
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(
-    st.lists(
-        st.lists(corner, min_size=6, max_size=12).filter(lambda p: not len(p) % 2),
-        min_size=1,
-        max_size=3,
-    ),
-    st.integers(1, 12),
-    st.integers(1, 12),
-)
-def test_drawn_runs_are_those_of_pycocotools(
-    rings: list[list[float]], height: int, width: int
-) -> None:
-    assert runs([rings], height, width).counts.tolist() == list(theirs(rings, height, width))
 
 
 def test_masks_are_drawn_apart_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

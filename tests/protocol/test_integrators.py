@@ -204,9 +204,7 @@ def test_trapezoids_under_sampled_points(tail: str, area: float) -> None:
 
 
 @pytest.mark.parametrize(("tail", "area"), [("ramp", 0.6171875), ("drop", 0.40625)])
-def test_a_trapezoid_rule_reads_a_point_just_below_the_highest_recall(
-    tail: str, area: float
-) -> None:
+def test_trapezoids_read_a_point_below_the_highest_recall(tail: str, area: float) -> None:
     """At recall 0.4375 the curve is 0.75, at 0.5 it is 0.75 or has dropped to 0."""
     curve = integrators.Curve(
         np.array([0.125, 0.25, 0.375, 0.5]),
@@ -359,15 +357,6 @@ def test_an_area_is_summed_as_the_protocol_says(kind: str, add: Any) -> None:
     assert np.sum(parts) != add_in_order(parts)
     curve = integrators.Curve(recall, heights, GRID, sum=kind)
     assert curve.area(heights) == add(parts)
-
-
-def test_rules_of_every_rank_by_hand() -> None:
-    recall, precision = np.array([0.25, 0.5, 1.0]), np.array([1.0, 0.8, 0.5])
-    curve = integrators.Curve(recall, precision, GRID)
-    left = integrators.integrator("left_envelope").at_ranks(curve)
-    assert left == pytest.approx(0.25 * 1 + 0.25 * 1 + 0.5 * 0.8)
-    level = integrators.Curve(recall, np.ones(3), GRID)
-    assert integrators.integrator("trapezoid").at_ranks(level) == pytest.approx(1, abs=0.006)
 
 
 def test_a_curve_sampled_at_scores_begins_with_the_first_rank() -> None:

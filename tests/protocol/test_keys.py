@@ -10,6 +10,8 @@ import pytest
 
 import detmap
 from detmap.core import protocol
+from detmap.core.protocol import keys as known_keys
+from detmap.core.protocol.protocol_digest import protocol_digest
 from detmap.core.tables import ABSENT, NOT_EXHAUSTIVE, Categories, Scope
 
 Boxes = list[tuple[float, float, float, float]]
@@ -282,11 +284,8 @@ def test_groups_and_metric_rows() -> None:
     }
     found = detmap.evaluate(*tables, "coco-bbox", settings=PLAIN | settings).metrics
     assert list(found) == ["AP", "APr", "APf", "AP-pets", "AR@100"]
-    assert [round(x, 6) for x in (found["AP"], found["APr"], found["AP-pets"])] == [
-        round(2 / 3, 6),
-        0.5,
-        1.0,
-    ]
+    values = [found[name] for name in ("AP", "APr", "AP-pets")]
+    assert values == pytest.approx([2 / 3, 0.5, 1.0], abs=1e-6)
     assert np.isnan(found["APf"])  # no class is labelled f
     with pytest.raises(detmap.ProtocolError, match=r"groups\.pets: unknown class 'cow'"):
         _ = detmap.evaluate(
@@ -294,21 +293,51 @@ def test_groups_and_metric_rows() -> None:
         ).metrics
 
 
-def test_no_key_is_left_out() -> None:
-    from tests.protocol.test_people_keys import KEYS as PEOPLE
-    from tests.protocol.test_tool_keys import KEYS
+ELSEWHERE: dict[str, Any] = {
+    "iou.of": "masks",  # overlaps/test_shapes.py
+    "iou.sigmas": [0.1],
+    "iou.dilation": 0.005,  # benchmarks/test_boundary.py
+    "boxes.reversed": "refuse",  # adapters/test_voc_reversed.py
+    "scope.unknown": "add",  # benchmarks/test_rotated_files.py
+    "groups": {"pets": ["cat", "dog"]},
+    "metrics": ["AP"],
+    "name": "other",
+    "version": 3,
+}
+"""Another value of each key whose example is in another file."""
+UNSIGNED = {"summary", "source", "files.truth", "files.detections"}
+BENCHMARKS = {"evaluation.rule", "evaluation.extra"}
+BENCHMARKS |= {key for key in known_keys() if key.startswith(("kitti.", "froc.", "cgf1."))}
+"""Their examples, and their part in the digest, are in tests/benchmarks/test_own_rules.py."""
 
-    elsewhere = KEYS | {"iou.of", "iou.sigmas"}  # test_shapes.py
-    elsewhere |= {"iou.dilation"}  # benchmarks/test_boundary.py
-    elsewhere |= {"boxes.reversed"}  # adapters/test_voc_reversed.py
-    elsewhere |= {"evaluation.rule", "evaluation.extra"}  # benchmarks/
-    elsewhere |= {"files.truth", "files.detections"}  # benchmarks/
-    elsewhere |= {"scope.unknown"}  # adapters/test_rotated.py
-    elsewhere |= PEOPLE
-    elsewhere |= {"kitti.height", "kitti.neighbors", "cgf1.score"}  # benchmarks/
-    elsewhere |= {"froc.rates", "froc.mean_up_to", "froc.lookup", "froc.most_marks"}
-    elsewhere |= {"boxes.extent", "groups", "metrics", "name", "version", "summary", "source"}
-    assert set(protocol.keys()) == {*VERDICTS, *NUMBERS, *elsewhere}
+
+def test_every_key_has_an_example_and_is_in_the_digest() -> None:
+    from tests.protocol import test_people_keys as people
+    from tests.protocol import test_tool_keys as tools
+
+    tree = detmap.load_protocol("coco-bbox").override({"limits.max_dets": [100]}).to_dict()
+    digests = {protocol_digest(protocol.from_dict(tree, "test"))}
+    for key, value in ELSEWHERE.items():
+        *path, last = key.split(".")
+        changed = {name: dict(it) if isinstance(it, dict) else it for name, it in tree.items()}
+        (changed[path[0]] if path else changed)[last] = value
+        digests.add(protocol_digest(protocol.from_dict(changed, "test")))
+    assert len(digests) == len(ELSEWHERE) + 1
+    known = {*ELSEWHERE, *UNSIGNED, *BENCHMARKS}
+    for row in (VERDICTS, NUMBERS, people.NUMBERS, tools.VERDICTS, tools.NUMBERS, tools.POINTS):
+        for key, example in row.items():
+            settings, values = (part for part in example if isinstance(part, dict))
+            assert len({digest(settings, key, value) for value in values}) == len(values), key
+            known.add(key)
+    for key, (settings, values) in (tools.OVERLAPS | tools.OTHERS).items():
+        assert len({digest(settings, key, value) for value in values}) == len(values), key
+        known.add(key)
+    assert set(known_keys()) == known
+
+
+def digest(settings: dict[str, Any], key: str, value: Any) -> str:
+    rules = detmap.load_protocol("coco-bbox").override(PLAIN | settings | {key: value})
+    return protocol_digest(rules)
 
 
 def test_an_attribute_that_the_truth_lacks_is_an_error_that_names_it() -> None:

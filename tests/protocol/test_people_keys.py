@@ -55,7 +55,6 @@ NUMBERS: dict[str, tuple[Data, dict[str, Any], dict[str, float]]] = {
     ),
     "miss_rate.before": (LATE, MR, {"zero": 1.0, "last": 0.0}),
 }
-KEYS = set(NUMBERS)
 
 
 def result(tables: Data, settings: dict[str, Any]) -> detmap.Result:

@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,3 +44,17 @@ def mat(*variables: bytes, packed: bool = False, order: str = "<") -> bytes:
         variables = tuple(element(15, zlib.compress(each), order) for each in variables)
     mark = b"IM" if order == "<" else b"MI"
     return b"MATLAB 5.0".ljust(124) + struct.pack(f"{order}H", 0x100) + mark + b"".join(variables)
+
+
+def value(name: str, given: Any) -> bytes:
+    """Numbers, a text in UTF-8, or a list as a column of cells."""
+    if isinstance(given, list):
+        return cells(name, [value("", each) for each in given])
+    if isinstance(given, str):
+        return matrix(name, 4, (1, len(given)), element(16, given.encode()), "<")
+    return array(name, np.atleast_2d(given))
+
+
+def saved(variables: Mapping[str, Any], packed: bool = True) -> bytes:
+    """A file of variables by name."""
+    return mat(*(value(name, each) for name, each in variables.items()), packed=packed)

@@ -2,7 +2,6 @@
 all of their subsets, against slow twins, on any small data.
 """
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import detmap
@@ -18,13 +17,10 @@ from tests.benchmarks.twins.test_video import tables, things
 from tests.reference import coco_family as twin
 from tests.reference import ilsvrc_visdrone, people
 from tests.reference.coco_family import Thing
+from tests.support import builders as make
 from tests.support.tier import drawn
 
-relaxed = settings(
-    max_examples=drawn(30),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+relaxed = settings(max_examples=drawn(30))
 seeds = st.integers(0, 10**6)
 SETUPS = {
     "citypersons": {
@@ -109,12 +105,9 @@ def test_people_in_every_setup(seed: int, rules: str) -> None:
 
 def write(folder: Path, images: Any, objects: Any, found: Any, categories: Any) -> Any:
     """Writes COCO files."""
-    truth, dets = folder / "truth.json", folder / "dets.json"
     rows = [{"id": k, **each} for k, each in enumerate(objects, 1)]
     tree = {"images": images, "annotations": rows, "categories": categories}
-    truth.write_text(json.dumps(tree))
-    dets.write_text(json.dumps(found))
-    return truth, dets
+    return make.write(folder / "truth.json", tree), make.write(folder / "dets.json", found)
 
 
 def draw(seed: int, n_classes: int, side: float = 12.0) -> tuple[list[Any], list[Any]]:

@@ -1,25 +1,20 @@
 """CrowdPose and COCO-WholeBody against their slow twins, on any small data."""
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import detmap
+from tests.benchmarks.twins.test_coco_family import write
 from tests.reference import keypoints as twin
 from tests.reference.keypoints import Person
 from tests.support.tier import drawn
 
-relaxed = settings(
-    max_examples=drawn(25),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+relaxed = settings(max_examples=drawn(25))
 seeds = st.integers(0, 10**6)
 PARTS = {
     "body": ("keypoints", 17, "score"),
@@ -30,6 +25,7 @@ PARTS = {
 }
 SIZES = {"": (0, 1e10), "m": (1024, 9216), "l": (9216, 1e10)}
 IMAGES = (1, 2, 3, 4)
+PERSON = [{"id": 1, "name": "person"}]
 
 
 def draw(seed: int, fields: dict[str, int]) -> tuple[list[Any], list[Any]]:
@@ -68,17 +64,6 @@ def draw(seed: int, fields: dict[str, int]) -> tuple[list[Any], list[Any]]:
     return objects, found
 
 
-def write(folder: Path, images: Any, objects: Any, found: Any) -> tuple[Path, Path]:
-    """Writes COCO files."""
-    truth, dets = folder / "truth.json", folder / "dets.json"
-    rows = [{"id": k, **each} for k, each in enumerate(objects, 1)]
-    classes = [{"id": 1, "name": "person"}]
-    tree = {"images": images, "annotations": rows, "categories": classes}
-    truth.write_text(json.dumps(tree))
-    dets.write_text(json.dumps(found))
-    return truth, dets
-
-
 def points(record: Any, fields: list[str]) -> list[twin.Point]:
     flat = [value for field in fields for value in record[field]]
     return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
@@ -109,7 +94,7 @@ def test_crowdpose(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
         zip(IMAGES, rng.choice([0.0, 0.1, 0.2, 0.5, 0.8, 1.0], 4).tolist(), strict=True)
     )
     images = [{"id": i, "crowdIndex": crowding[i]} for i in IMAGES]
-    files = write(tmp_path_factory.mktemp("files"), images, objects, found)
+    files = write(tmp_path_factory.mktemp("files"), images, objects, found, PERSON)
     metrics = detmap.evaluate(*files, "crowdpose").metrics
     people = [
         person(one, ["keypoints"], 0.53 * one["bbox"][2] * one["bbox"][3], one["num_keypoints"] > 0)
@@ -146,7 +131,7 @@ def test_wholebody(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
             if rng.random() < 0.7:
                 one[name] = float(rng.integers(1, 9)) / 10
     images = [{"id": i, "width": 300, "height": 300} for i in IMAGES]
-    files = write(tmp_path_factory.mktemp("files"), images, objects, found)
+    files = write(tmp_path_factory.mktemp("files"), images, objects, found, PERSON)
     result = detmap.evaluate(*files, "wholebody")
     sigmas = iter(result.protocol.iou.sigmas)
     every: list[float] = []

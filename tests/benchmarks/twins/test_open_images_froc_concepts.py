@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import detmap
@@ -15,11 +15,7 @@ from tests.reference import open_images, own_rules
 from tests.reference.open_images import Row
 from tests.support.tier import drawn
 
-relaxed = settings(
-    max_examples=drawn(40),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+relaxed = settings(max_examples=drawn(40))
 places = st.integers(0, 7)
 boxes = st.tuples(places, places, st.integers(1, 8), st.integers(1, 8)).map(
     lambda b: (b[0], b[1], b[0] + b[2], b[1] + b[3])

@@ -15,7 +15,7 @@ from tests.reference import scoreless as twin
 from tests.reference.coco_family import Thing
 from tests.support.tier import drawn
 
-relaxed = settings(max_examples=drawn(30), deadline=None)
+relaxed = settings(max_examples=drawn(30))
 MOST = (4, 3)  # detections of the two classes: 24 times 6 orders
 IMAGES = (1, 2, 3)
 
