@@ -219,9 +219,8 @@ def test_numbers_are_read_to_the_nearest_double(tmp_path: Path, text: str) -> No
     ]
 
 
-# Not "ID": at the top of a file that is the key of a CrowdHuman record.
 extra = st.dictionaries(
-    st.sampled_from(["note", "segmentation", "x", "ident", "Id", "Score"]),
+    st.sampled_from(["note", "segmentation", "x", "ident", "ID", "Id", "Score"]),
     st.sampled_from([None, True, 3, -0.5, 'ü \\ " {[', [[1.5, 2]], {"id": 4, "deep": [{}]}]),
 )
 

@@ -23,10 +23,13 @@ def scalabel(path: Path) -> int:
 
 
 def odgt(path: Path) -> int:
-    """Matches the suffix, or a first record with an ID."""
+    """Matches the suffix, or a first record with an ID that is not the object of COCO."""
     if not open_files.is_file(path):
         return 0
     if path.suffix.lower() == ".odgt":
         return 2
     begin = open_files.head(path, len(ODGT) + 8).replace(b" ", b"")
-    return 2 * begin.startswith(ODGT + b':"')
+    if not begin.startswith(ODGT + b':"'):
+        return 0
+    whole = open_files.plain_head(path)
+    return 2 * (b'"images"' not in whole and b'"annotations"' not in whole)
