@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap import DataError, DetmapError, MergeError
+from detmap import DataError, DetmapError
 from detmap.core.base.suggestions import FUNCTIONS, metric_key, suggestions, words
 from detmap.core.output import SUFFIXES
 from detmap.core.output.formats import text
@@ -440,18 +440,6 @@ def test_detectors_are_compared_from_lists_of_their_outputs(result: detmap.Resul
     plain = detmap.compare(TRUTH, A, B)
     assert detmap.compare(truth, found).values == plain.values
     assert detmap.compare([result, detmap.evaluate(TRUTH, B)]).values == plain.values
-
-
-def test_an_evaluator_is_not_merged_with_itself() -> None:
-    one = detmap.Evaluator(classes=["a"])
-    one.update(
-        [{"boxes": [[0, 0, 9, 9]], "labels": [0], "scores": [0.5]}],
-        [{"boxes": [[0, 0, 9, 9]], "labels": [0]}],
-    )
-    for merge in (lambda: one.merge(one), lambda: one + one):
-        with pytest.raises(MergeError, match="the same evaluator twice"):
-            merge()
-    assert len(one) == 1
 
 
 def test_an_empty_path_is_refused() -> None:
