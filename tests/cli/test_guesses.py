@@ -24,15 +24,6 @@ def advice(text: str) -> str:
     return text.partition("did you mean '")[2].partition("'")[0]
 
 
-def test_the_bare_command_prints_the_commonest_jobs() -> None:
-    outcome = run()
-    assert outcome.code == 0
-    commands = re.findall(r"^  detmap (\w+)", outcome.out, re.MULTILINE)
-    assert len(commands) == 5
-    assert {*commands} <= {*dispatch.COMMANDS}
-    assert {"eval", "compare", "report"} <= {*commands}
-
-
 @pytest.mark.parametrize(
     ("word", "right"),
     [

@@ -100,14 +100,6 @@ def test_an_input_is_never_overwritten(tmp_path: Path) -> None:
     assert truth.read_bytes() == before
 
 
-def test_a_file_of_an_input_folder_is_never_overwritten(tmp_path: Path) -> None:
-    folder = make.write_voc(tmp_path / "VOC2007")
-    text = make.write_voc_text(tmp_path / "text")
-    for output in (*folder.rglob("*.xml"), *text.rglob("*.txt")):
-        assert "is an input" in run("eval", folder, text, "-o", output).err
-    assert run("eval", folder, text, "-o", text / "result.csv", "--format", "csv").code == 0
-
-
 def test_parts_protocols_and_lists_are_inputs_too(tmp_path: Path) -> None:
     part, own = tmp_path / "part.npz", tmp_path / "own.toml"
     shutil.copy(make.ROOT / "configs" / "coco-bbox.toml", own)

@@ -144,7 +144,9 @@ def test_a_terminal_that_cannot_encode(tmp_path: Path) -> None:
     for environment in environments:
         outcome = shell("detmap eval gt.json dt.json --per-class", tmp_path, **environment)
         assert outcome.code == 0
-        assert "cafe" in outcome.out
+        assert "cafe\\u0301" in outcome.out
+        as_json = shell("detmap eval gt.json dt.json --format json", tmp_path, **environment)
+        assert json.loads(as_json.out)["per_class"][0]["name"] == "cafe\u0301"
 
 
 @pytest.mark.parametrize("format", ["table", "csv", "markdown", "json"])
