@@ -72,9 +72,9 @@ def detmap_of(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
     return python(folder, "-m", "detmap", *argv)
 
 
-def python(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
+def python(folder: Path, *argv: Any, **changes: str) -> subprocess.CompletedProcess[str]:
     """A Python process that imports the copy."""
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(folder)}
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(folder)} | changes
     return subprocess.run(
         [sys.executable, *map(str, argv)],
         cwd=folder,
@@ -321,13 +321,5 @@ def test_who_follows_all_recipes_has_green_tests(tmp_path: Path) -> None:
     for page in ("extend.md", "add-a-format.md", "add-an-overlap.md"):
         applied(page, folder, 10)
     words = ("-n", "2", "-p", "no:cacheprovider", "-m", "not slow", *TESTED)
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python(folder, "-m", "pytest", *words, NUMBA_DISABLE_JIT="0")
     assert done.returncode == 0, done.stdout[-5000:]

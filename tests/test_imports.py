@@ -12,67 +12,40 @@ from detmap.kernels import native
 SAMPLE = folder("datasets") / "shapes"
 PATHS = [str(SAMPLE / "instances_test.json"), str(SAMPLE / "detections" / "contours.json")]
 ELSEWHERE = (
-    *(
-        "detmap.compat",
-        "detmap.analysis.diagnosis",
-        "detmap.analysis.doctor.examine",
-        "detmap.analysis.doctor.fixes",
-    ),
-    *(
-        "detmap.reproducibility.explaining",
-        "detmap.analysis.html_report",
-        "detmap.reproducibility.parity",
-        "detmap.ranking",
-    ),
-    *(
-        "detmap.reproducibility.reproducing",
-        "detmap.core.statistics.comparison",
-        "detmap.core.statistics.intervals",
-        "detmap.core.streaming",
-        "detmap.warmup",
-    ),
-    *("detmap.annotation_tools.cvat", "detmap.benchmarks.bdd100k.files"),
-    *(
-        "detmap.benchmarks.crowdhuman.files",
-        "detmap.benchmarks.sa_co.files",
-        "detmap.benchmarks.suites",
-    ),
-    *(
-        "detmap.benchmarks.shared.image_pairs",
-        "detmap.benchmarks.kitti.rules",
-        "detmap.benchmarks.warmup",
-    ),
-    *(f"detmap.core.base.{name}" for name in ("npz_archive", "unique_keys")),
-    *(f"detmap.core.bounded.{name}" for name in ("evaluation", "spill")),
-    *("detmap.core.tables.regions", "detmap.core.curves.operating_points"),
-    *(f"detmap.core.matching.{name}" for name in ("assignments", "matches_file", "matches_header")),
-    *("detmap.core.matching.selected_classes", "detmap.benchmarks.shared.own_rules"),
-    *(f"detmap.core.results.{name}" for name in ("curve_plots", "json_content", "slices")),
-    *(f"detmap.core.adapters.{name}" for name in ("in_memory", "tabular", "text_per_image", "voc")),
-    *(f"detmap.core.adapters.{name}" for name in ("pieces", "text_fields")),
+    *(f"detmap.{name}" for name in ("compat", "ranking", "warmup")),
+    *(f"detmap.analysis.{name}" for name in ("diagnosis", "html_report")),
+    *(f"detmap.analysis.commands.{name}" for name in ("diagnose", "doctor", "report")),
+    "detmap.analysis.commands.doctor_consultation",
+    *(f"detmap.analysis.doctor.{name}" for name in ("examine", "fixes")),
+    "detmap.annotation_tools.cvat",
+    *(f"detmap.benchmarks.{name}" for name in ("suites", "warmup")),
+    "detmap.benchmarks.bdd100k.files",
+    "detmap.benchmarks.crowdhuman.files",
+    "detmap.benchmarks.kitti.rules",
+    "detmap.benchmarks.sa_co.files",
+    *(f"detmap.benchmarks.shared.{name}" for name in ("image_pairs", "own_rules")),
+    "detmap.cli.commands.compare",
+    "detmap.core.streaming",
+    *(f"detmap.core.adapters.{name}" for name in ("in_memory", "tabular", "text_per_image")),
+    *(f"detmap.core.adapters.{name}" for name in ("voc", "pieces", "text_fields")),
     *(f"detmap.core.adapters.coco.{name}" for name in ("named_columns", "records")),
     *(f"detmap.core.adapters.joining.{name}" for name in ("additions", "image_sizes")),
-    *(
-        f"detmap.core.overlaps.{name}"
-        for name in ("dense_pairs", "keypoints", "masks", "mask_errors")
-    ),
-    *(
-        f"detmap.core.overlaps.{name}"
-        for name in ("mask_reader", "polygon_iou", "polygons", "probiou")
-    ),
-    *(f"detmap.core.overlaps.{name}" for name in ("ragged_runs", "rotated_boxes", "rotated_pairs")),
-    "detmap.core.overlaps.shape_records",
-    *(
-        "detmap.cli.commands.compare",
-        "detmap.analysis.commands.diagnose",
-        "detmap.analysis.commands.doctor",
-    ),
-    *(
-        "detmap.analysis.commands.report",
-        "detmap.analysis.commands.doctor_consultation",
-        "detmap.reproducibility.receipt_files",
-    ),
+    *(f"detmap.core.base.{name}" for name in ("npz_archive", "unique_keys")),
+    *(f"detmap.core.bounded.{name}" for name in ("evaluation", "spill")),
+    "detmap.core.curves.operating_points",
+    *(f"detmap.core.matching.{name}" for name in ("selected_classes", "assignments")),
+    *(f"detmap.core.matching.{name}" for name in ("matches_file", "matches_header")),
     *(f"detmap.core.output.{name}" for name in ("data_frames", "plot_panels", "plots")),
+    *(f"detmap.core.overlaps.{name}" for name in ("shape_records", "dense_pairs", "keypoints")),
+    *(f"detmap.core.overlaps.{name}" for name in ("masks", "mask_errors", "mask_reader")),
+    *(f"detmap.core.overlaps.{name}" for name in ("polygon_iou", "polygons", "probiou")),
+    *(f"detmap.core.overlaps.{name}" for name in ("ragged_runs", "rotated_boxes")),
+    "detmap.core.overlaps.rotated_pairs",
+    *(f"detmap.core.results.{name}" for name in ("curve_plots", "json_content", "slices")),
+    *(f"detmap.core.statistics.{name}" for name in ("comparison", "intervals")),
+    "detmap.core.tables.regions",
+    *(f"detmap.reproducibility.{name}" for name in ("explaining", "parity", "reproducing")),
+    "detmap.reproducibility.receipt_files",
 )
 """Parts of detmap that other commands, options and formats use."""
 SHOWN = (

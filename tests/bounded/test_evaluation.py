@@ -322,10 +322,7 @@ BAD: dict[str, tuple[Callable[[list[dict[str, Any]]], Any], str]] = {
     "side": (lambda rows: {**rows[-1], "bbox": [1, 2, -3, 4]}, r"\[{last}\]"),
     "image": (lambda rows: {**rows[-1], "image_id": 10**9}, r"\[{last}\].image_id"),
     "class": (lambda rows: {**rows[-1], "category_id": 10**6}, r"\[{last}\].category_id"),
-    "no score": (
-        lambda rows: {k: v for k, v in rows[-1].items() if k != "score"},
-        r"\[{last}\].score",
-    ),
+    "no score": (lambda rows: builders.without(rows[-1], "score"), r"\[{last}\].score"),
 }
 
 

@@ -128,10 +128,7 @@ ODD = {
     "more detections than the limit": (None, [make.detection(score=i / 200) for i in range(150)]),
     "names of any kind": (
         make.instances(
-            categories=[
-                {"id": 0, "name": 'a/b \N{SNOWMAN} "x" \\ ,%s{}'},
-                {"id": 7, "name": "all"},
-            ],
+            categories=[{"id": 0, "name": ODD_NAME}, {"id": 7, "name": "all"}],
             annotations=[make.annotation(category_id=0), make.annotation(id=2, category_id=7)],
         ),
         [make.detection(category_id=0), make.detection(category_id=7)],
@@ -235,9 +232,7 @@ def test_a_tool_that_raises(error: BaseException, monkeypatch: pytest.MonkeyPatc
     assert outcome.code == 2
     assert outcome.out == ""
     first, fix = outcome.err.splitlines()
-    assert first.startswith(
-        f"detmap: error: stopping: stops on these files ({type(error).__name__}"
-    )
+    assert f"stopping: stops on these files ({type(error).__name__}" in first
     assert "detmap eval -p coco-bbox" in fix
 
 
@@ -283,9 +278,8 @@ def test_several_tools_and_one_that_is_not_here(monkeypatch: pytest.MonkeyPatch)
     assert outcome.code == 2  # nothing differs, but not all was seen
     content = json.loads(outcome.out)
     assert [row["tool"] for row in content["tools"]] == ["pycocotools"]
-    assert [(row["tool"], row["fix"]) for row in content["failed"]] == [
-        ("vernier", "pip install vernier")
-    ]
+    (lost,) = content["failed"]
+    assert (lost["tool"], lost["fix"]) == ("vernier", "pip install vernier")
     put(monkeypatch, "off", stats=lambda run: [0.0, *run.stats[1:]])
     assert run("parity", *COCO, *words, "--with", "off").code == 1
 
