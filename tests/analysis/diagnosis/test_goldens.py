@@ -24,12 +24,10 @@ MATRICES = {
         *("supervision", 0.3, 0.5),
     ),
     "supervision-0.31.2 conf>=.25 iou>.45": ("supervision", 0.25, 0.45),
-    "ultralytics-8.0.200 conf>.25 iou>.45 (row predicted, col true)": (
-        *("ultralytics-8.0", 0.25, 0.45),
-    ),
-    "ultralytics-8.4.190 conf>.25 iou>.45 (row predicted, col true)": (
-        *("ultralytics-8.4", 0.25, 0.45),
-    ),
+    **{
+        f"ultralytics-{version} conf>.25 iou>.45 (row predicted, col true)": (rule, 0.25, 0.45)
+        for version, rule in (("8.0.200", "ultralytics-8.0"), ("8.4.190", "ultralytics-8.4"))
+    },
     "mmdet-3.3.0 score>=.3 iou>=.5 many-to-many (row true, col predicted)": ("mmdet", 0.3, 0.5),
 }
 

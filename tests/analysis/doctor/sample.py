@@ -1,5 +1,7 @@
 """The bundled sample with mistakes of the battery (`tools.doctor_kinds`), as files and columns."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,14 @@ def with_mistakes(*kinds: str) -> Set:
     for kind in kinds:
         given = KINDS[kind].make(given, np.random.default_rng(5)) or given
     return given
+
+
+def write(place: Path, given: Set) -> tuple[Path, Path]:
+    """The files of a set."""
+    files = place / "truth.json", place / "found.json"
+    for file, content in zip(files, given[:2], strict=True):
+        file.write_text(json.dumps(content, default=float))
+    return files
 
 
 def columns(rows: list[dict[str, Any]]) -> Columns:

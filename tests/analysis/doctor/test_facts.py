@@ -15,17 +15,7 @@ from detmap.analysis.doctor.known_benchmarks import VOC, differences
 from detmap.analysis.doctor.trial import trial_of
 from detmap.core.protocol import load
 from detmap.core.results.findings import Finding
-from tests.analysis.doctor.sample import RIGHT, TRUTH, Columns, columns, take, with_mistakes
-
-
-@pytest.fixture(scope="module")
-def truth() -> detmap.Truth:
-    return detmap.read_truth(TRUTH)
-
-
-@pytest.fixture(scope="module")
-def right() -> Columns:
-    return columns(with_mistakes().rows)
+from tests.analysis.doctor.sample import RIGHT, TRUTH, Columns, take
 
 
 def perfect(truth: detmap.Truth, seed: int = 0) -> Columns:

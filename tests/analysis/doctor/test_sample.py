@@ -12,16 +12,6 @@ from tests.support import builders
 from tools.doctor_kinds import KINDS
 
 
-@pytest.fixture(scope="module")
-def truth() -> detmap.Truth:
-    return detmap.read_truth(TRUTH)
-
-
-@pytest.fixture(scope="module")
-def right() -> Columns:
-    return columns(with_mistakes().rows)
-
-
 def named(findings: list[Finding]) -> list[str]:
     return [finding.name for finding in findings]
 

@@ -9,6 +9,7 @@ import pytest
 
 import detmap
 from detmap.analysis.doctor.shaped_rows import along_columns, decoded, encoded, transposed
+from tests.analysis.doctor.sample import write
 from tests.support.running import run
 from tools.doctor_kinds import KINDS, dense, run_text, sizes
 from tools.doctor_sets import PROTOCOLS, Set, generated
@@ -22,13 +23,6 @@ CASES = [
     ("keypoints", "image ids as text"),
     ("keypoints", "letterboxed to 640"),
 ]
-
-
-def write(place: Path, given: Set) -> tuple[Path, Path]:
-    files = place / "truth.json", place / "found.json"
-    for file, content in zip(files, given[:2], strict=True):
-        file.write_text(json.dumps(content, default=float))
-    return files
 
 
 def wrong(shape: str, kind: str) -> tuple[Set, Set]:
