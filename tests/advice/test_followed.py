@@ -3,8 +3,6 @@
 import ast
 import contextlib
 import io
-import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -58,13 +56,6 @@ def test_the_tests_that_follow_an_advice_exist() -> None:
         file, _, name = place.partition("::")
         tree = ast.parse((make.ROOT / file).read_text())
         assert name in {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}, place
-
-
-def test_extras_in_messages_exist() -> None:
-    tree = tomllib.loads((make.ROOT / "pyproject.toml").read_text())
-    extras = re.findall(r"detmap-eval\[([\w-]+)\]", " ".join(advices().values()))
-    assert len(extras) > 3
-    assert {*extras} <= {*tree["project"]["optional-dependencies"]}
 
 
 def test_the_right_number_is_that_of_pycocotools() -> None:

@@ -46,8 +46,9 @@ def test_stdout_that_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_stderr_that_is_closed(tmp_path: Path) -> None:
-    outcome = shell(f"detmap {EVAL} 2>&-", tmp_path)
+@pytest.mark.parametrize("target", ["&-", "/dev/full"])
+def test_stderr_that_is_closed_or_full(tmp_path: Path, target: str) -> None:
+    outcome = shell(f"detmap {EVAL} 2>{target}", tmp_path)
     assert outcome == (0, run(*WORDS).out, "")
 
 
@@ -75,12 +76,6 @@ def test_the_answer_of_verify_is_a_result(tmp_path: Path) -> None:
     words = ("verify", "run.json", "--truth", str(COCO), "--detections", str(RESULTS))
     command = f"detmap {shlex.join(words)}"
     assert shell(f"{command} > /dev/full", tmp_path) == (2, "", FULL)
-
-
-@pytest.mark.slow
-def test_stderr_that_is_full(tmp_path: Path) -> None:
-    outcome = shell(f"detmap {EVAL} 2>/dev/full", tmp_path)
-    assert outcome == (0, run(*WORDS).out, "")
 
 
 @pytest.mark.slow
