@@ -6,7 +6,7 @@ import numpy as np
 
 import detmap
 from tests.advice import wrong_files as wrong
-from tests.advice.situations import Place, Row, answer
+from tests.advice.situations import Place, Row, answer, ways
 from tests.support.running import run
 
 READ = "core/adapters/"
@@ -140,17 +140,17 @@ ROWS = (
         "give --class-names FILE",
         "class_names=p.names()",
     ),
-    Row(
+    *ways(
         f"{READ}text_per_image/yolo: give --class-names FILE, read the ground",
         lambda p: lambda: detmap.evaluate(*wrong.read(p.truth, wrong.yolo(p))),
-        r"read the ground truth from the (data\.yaml)",
-        lambda p, name: answer(["eval", wrong.labels(p) / name, p.folder / "dt"]),
-    ),
-    Row(
-        f"{READ}text_per_image/yolo: give --class-names FILE, read the ground",
-        lambda p: lambda: detmap.evaluate(*wrong.read(p.truth, wrong.yolo(p))),
-        r"names to (\S+) in this folder",
-        lambda p, name: p.write(f"dt/{name}", p.names().read_text()) and p.made(),
+        (
+            r"read the ground truth from the (data\.yaml)",
+            lambda p, name: answer(["eval", wrong.labels(p) / name, p.folder / "dt"]),
+        ),
+        (
+            r"names to (\S+) in this folder",
+            lambda p, name: p.write(f"dt/{name}", p.names().read_text()) and p.made(),
+        ),
     ),
     Row(
         f"{READ}text_per_image/yolo: a row is: class x_center y_center",
@@ -185,35 +185,35 @@ ROWS = (
         lambda p, content: answer(["eval", p.truth, p.write("none.json", content)]),
         0.0,
     ),
-    Row(
+    *ways(
         f"{READ}text_per_image/predictions_json: write [{{...}}, ...], or give --class-names",
         lambda p: [wrong.labels(p), wrong.predictions(p, "\n"), "--detections-format", "yolo"],
-        NAMES,
-        lambda p, option: answer([*p.made, option, p.write("names.json", wrong.from_one(p))]),
-        two_classes,
-    ),
-    Row(
-        f"{READ}text_per_image/predictions_json: write [{{...}}, ...], or give --class-names",
-        lambda p: [wrong.labels(p), wrong.predictions(p, "\n"), "--detections-format", "yolo"],
-        r"write \[\{\.\.\.\}, \.\.\.\]",
-        lambda p, _: answer(["eval", wrong.numbered(p, 1), wrong.predictions(p)]),
-        two_classes,
-    ),
-    Row(
-        f"{READ}text_per_image/predictions_json: give the labels that save_txt=True save_conf=True",
-        lambda p: lambda: detmap.evaluate(*wrong.read(wrong.labels(p), wrong.predictions(p))),
-        "save_txt=True save_conf=True",
-        lambda p, _: answer(
-            ["eval", p.folder / "labels", wrong.yolo(p, name="right", rows=wrong.two(p))]
+        (
+            NAMES,
+            lambda p, option: answer([*p.made, option, p.write("names.json", wrong.from_one(p))]),
+            two_classes,
         ),
-        two_classes,
+        (
+            r"write \[\{\.\.\.\}, \.\.\.\]",
+            lambda p, _: answer(["eval", wrong.numbered(p, 1), wrong.predictions(p)]),
+            two_classes,
+        ),
     ),
-    Row(
+    *ways(
         f"{READ}text_per_image/predictions_json: give the labels that save_txt=True save_conf=True",
         lambda p: lambda: detmap.evaluate(*wrong.read(wrong.labels(p), wrong.predictions(p))),
-        "or the ground truth as COCO JSON",
-        lambda p, _: answer(["eval", wrong.numbered(p, 1), p.folder / "predictions.json"]),
-        two_classes,
+        (
+            "save_txt=True save_conf=True",
+            lambda p, _: answer(
+                ["eval", p.folder / "labels", wrong.yolo(p, name="right", rows=wrong.two(p))]
+            ),
+            two_classes,
+        ),
+        (
+            "or the ground truth as COCO JSON",
+            lambda p, _: answer(["eval", wrong.numbered(p, 1), p.folder / "predictions.json"]),
+            two_classes,
+        ),
     ),
     Row(
         f"{READ}tabular/box_columns: give the box format (--truth-box-format, --detections-box-fo",
@@ -399,18 +399,15 @@ ROWS = (
         lambda p: answer(["eval", p.truth, wrong.voc_text(p, p.right.rows), *COCO]),
     ),
     # --- other files
-    Row(
+    *ways(
         f"{READ}recognition: use `detmap merge FILE`, or `detmap",
         lambda p: [p.truth, wrong.matched(p)],
-        "use `detmap (merge) FILE`",
-        lambda p, command: answer([command, p.made[2]]),
-    ),
-    Row(
-        f"{READ}recognition: use `detmap merge FILE`, or `detmap",
-        lambda p: [p.truth, wrong.matched(p)],
-        "or `detmap (compare)` with a second",
-        lambda p, command: answer([command, p.truth, p.found, p.made[2]]),
-        0,
+        ("use `detmap (merge) FILE`", lambda p, command: answer([command, p.made[2]])),
+        (
+            "or `detmap (compare)` with a second",
+            lambda p, command: answer([command, p.truth, p.found, p.made[2]]),
+            0,
+        ),
     ),
     Row(
         f"{READ}recognition: load it and give detmap.detections_from_arrays arrays",
