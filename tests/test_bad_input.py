@@ -78,9 +78,7 @@ NOT_JSON = {
 
 @pytest.mark.parametrize("file", ["gt.json", "dt.json"])
 @pytest.mark.parametrize("content, place, what, fix", NOT_JSON.values(), ids=NOT_JSON)
-def test_a_file_that_is_not_json(
-    file: str, content: bytes, place: str, what: str, fix: str
-) -> None:
+def test_a_file_that_is_no_json(file: str, content: bytes, place: str, what: str, fix: str) -> None:
     make.write(Path(file), content)
     assert_refused(run("eval", "gt.json", "dt.json"), f"{file}{place}", what, fix)
 
@@ -116,6 +114,9 @@ def test_a_single_value_is_cut_in_every_message(folder: Path, length: int) -> No
         assert isinstance(error, DetmapError), (call, arguments)
         assert "x" * 201 not in str(error), str(error)
         assert len(str(error)) < 2000
+    error = detmap.errors.DataError("w" * 9999, f"begin{long * 20}end", "f" * 9999)
+    assert len(str(error)) < 2000
+    assert (error.what[:5], error.what[-3:]) == ("begin", "end")
 
 
 def test_json_nested_too_deeply_for_readers_of_clients(folder: Path) -> None:
@@ -230,9 +231,7 @@ def test_a_bad_field_of_a_result_is_refused(field: str, value: Any, what: str, f
 
 @pytest.mark.slow
 @pytest.mark.parametrize("content, place, what, fix", RESULTS.values(), ids=RESULTS)
-def test_bad_results_are_refused_with_their_place(
-    content: Any, place: str, what: str, fix: str
-) -> None:
+def test_bad_results_are_refused_by_place(content: Any, place: str, what: str, fix: str) -> None:
     make.write(Path("dt.json"), content)
     assert_refused(run("eval", "gt.json", "dt.json"), f"dt.json{place}", what, fix)
 
@@ -423,9 +422,7 @@ CORNERS = [
 
 
 @pytest.mark.parametrize("box, place, what, fix", CORNERS)
-def test_bad_corners_are_refused_with_their_place(
-    box: tuple[Any, ...], place: str, what: str, fix: str
-) -> None:
+def test_bad_corners_are_refused(box: tuple[Any, ...], place: str, what: str, fix: str) -> None:
     content, place = obj(f"{CAT}{make.bndbox(*box)}"), f": object[1].bndbox{place}"
     test_bad_annotations_are_refused_with_their_place(content, place, what, fix)
 
@@ -542,9 +539,7 @@ def test_bad_voc_text_is_refused_with_its_line(
 
 
 @pytest.mark.parametrize("text, line, what, fix", TEXT_LINES)
-def test_a_bad_line_of_voc_text_is_refused(
-    text: str | bytes, line: str, what: str, fix: str
-) -> None:
+def test_a_bad_line_of_text_is_refused(text: str | bytes, line: str, what: str, fix: str) -> None:
     place = f"/comp4_det_test_cat.txt: line {line}"
     test_bad_voc_text_is_refused_with_its_line({"test_cat": text}, place, what, fix)
 
@@ -715,6 +710,7 @@ EVAL = "eval gt.json dt.json"
 USAGE = [
     ("nonsense", "no command 'nonsense'"),
     ("eval gt.json", "DETECTIONS is missing"),
+    ("doctor", "TRUTH is missing"),
     (f"{EVAL} --fast", "no option --fast"),
     (f"{EVAL} --format none", "no value 'none'"),
     (f"{EVAL} --truth-format none", "no value 'none'"),

@@ -61,9 +61,8 @@ def feed(evaluator: Evaluator, pairs: list[tuple[Fields, Fields]], sizes: list[i
     begin, turn = 0, 0
     while begin < len(pairs):
         batch = pairs[begin : begin + sizes[turn % len(sizes)]]
-        evaluator.update(
-            [p for p, _ in batch], [t for _, t in batch] if evaluator.truth is None else None
-        )
+        targets = [t for _, t in batch] if evaluator.truth is None else None
+        evaluator.update([p for p, _ in batch], targets)
         begin, turn = begin + len(batch), turn + 1
     return evaluator
 
@@ -216,19 +215,15 @@ def test_box_formats_are_exact_on_halves_of_pixels(kind: str) -> None:
     rng = np.random.default_rng(1)
     size = (512, 1024)
     xywh = rng.integers(0, 200, (30, 4)) / 2
-    annotated = {
-        "labels": np.arange(30) % 3,
-        "orig_size": size,
-        "boxes": boxes_in(kind, xywh, size),
-    }
+    annotated = {"labels": np.arange(30) % 3, "orig_size": size}
+    annotated["boxes"] = boxes_in(kind, xywh, size)
     shifted = xywh + np.array([1, 0, 0, 0])
     found = {**annotated, "boxes": boxes_in(kind, shifted, size), "scores": rng.random(30)}
     stream = Evaluator(classes=[0, 1, 2], box_format=kind)
     stream.update([found], [annotated])
-    truth = detmap.truth_from_arrays(np.zeros(30, int), np.arange(30) % 3, xywh)
-    detections = detmap.detections_from_arrays(
-        truth, np.zeros(30, int), np.arange(30) % 3, shifted, found["scores"]
-    )
+    image, label = np.zeros(30, int), np.arange(30) % 3
+    truth = detmap.truth_from_arrays(image, label, xywh)
+    detections = detmap.detections_from_arrays(truth, image, label, shifted, found["scores"])
     assert_same(stream.matches, detmap.match(truth, detections, stream.protocol), but=("position",))
 
 
@@ -247,12 +242,7 @@ def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
     wide = corners.astype(np.float64)
     assert (rows.boxes[:, :2] == wide[:, :2]).all()
     assert (rows.boxes[:, :2] + rows.boxes[:, 2:] == wide[:, 2:]).all()
-    fractions = {
-        "boxes": (corners / 1024).astype(dtype),
-        "orig_size": (600, 800),
-        "labels": np.zeros(20, int),
-        "scores": np.zeros(20),
-    }
+    fractions = found | {"boxes": (corners / 1024).astype(dtype), "orig_size": (600, 800)}
     reader = Reader(truth.categories, "normalized xyxy", truth=known)
     rows = reader.read(ids, [fractions], []).found
     exact = fractions["boxes"].astype(np.float64) * (800, 600, 800, 600)
@@ -521,9 +511,7 @@ def test_a_computation_in_the_background_is_that_of_its_moment() -> None:
     assert begun[-1].result().to_dict() == stream.compute().to_dict()
 
 
-def test_what_fails_in_the_background_is_raised_by_the_result(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_fails_in_the_background_is_raised_later(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Evaluator(classes=["a"])
     stream.update(*one(1))
     monkeypatch.setattr(Evaluator, "compute", lambda self: 1 // 0)
@@ -660,9 +648,7 @@ def test_a_size_is_needed_for_normalized_boxes() -> None:
             )
 
 
-def test_updates_are_matched_together_and_the_buffer_is_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_updates_are_matched_together_in_a_bounded_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are matched when enough are buffered, and merged when asked for."""
     monkeypatch.setattr("detmap.core.streaming.evaluator.BUFFERED", 40)
     stream = Evaluator(classes=["a", "b"])

@@ -170,9 +170,7 @@ def test_an_earlier_report_is_replaced_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_crowds_that_cannot_be_listed_leave_the_one_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_crowds_leave_the_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_limits, "MOST_LISTED", 0)
     monkeypatch.setattr(pair_limits, "LISTED_PER_ROW", 0)
     truth, found, _ = small(tmp_path)
@@ -203,6 +201,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     [
         (["--link"], "--link needs a report folder"),
         (["--image-size", "300"], "--image-size needs a report folder"),
+        (["--image-size", "300", "--link", "-o", "out"], "has no effect with --link"),
         (["--image-size", "10", "-o", "out"], "a whole number from 64 to 8192"),
     ],
 )
