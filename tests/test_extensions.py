@@ -176,9 +176,8 @@ def test_a_shape_gives_its_own_area_to_objects_and_detections(
     own = [pytest.approx(math.pi * 17**2)]
     truth = coco_shapes.read_truth(paths[0], "circles")
     assert truth.area.tolist() == 3 * own
-    assert [note.text for note in truth.notes if note.code == "area-missing"] == [
-        "annotations have no area: the area of their circle is used"
-    ]
+    wanted = ["annotations have no area: the area of their circle is used"]
+    assert [note.text for note in truth.notes if note.code == "area-missing"] == wanted
     detections = coco_shapes.read_detections(paths[1], truth)
     assert detections.shapes.area.tolist() == 2 * own  # type: ignore[union-attr]
     given = json.loads(paths[0].read_text())

@@ -50,12 +50,10 @@ def test_csv_is_the_errors(tmp_path: Path) -> None:
     assert file.read_bytes() == again.read_bytes()
     with file.open() as text:
         rows = list(csv.DictReader(text))
-    assert {row["kind"] for row in rows} == {
-        *("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss", "missed (Cls)", "missed (Loc)")
-    }
-    assert list(rows[0]) == [
-        *("kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row")
-    ]
+    wanted = {*("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss", "missed (Cls)", "missed (Loc)")}
+    assert {row["kind"] for row in rows} == wanted
+    expected = [*("kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row")]
+    assert list(rows[0]) == expected
 
 
 def test_suspects_are_written(tmp_path: Path) -> None:
@@ -127,9 +125,8 @@ def test_options_give_the_numbers_of_the_original_codes(name: str, goldens: dict
                 golden = netcal[f"D-ECE conf,cx,cy,w,h bins=5 min {least} {rows}"]
                 assert own["d_ece"] == pytest.approx(golden, abs=1e-12, rel=0)
     tide = told("--pos-threshold", ".5", "--background-threshold", ".1", name=name)["tide"]
-    assert {kind: tide[kind] for kind in wanted["tide"]["main"]} == pytest.approx(
-        wanted["tide"]["main"], abs=1e-12, rel=0
-    )
+    expected = pytest.approx(wanted["tide"]["main"], abs=1e-12, rel=0)
+    assert {kind: tide[kind] for kind in wanted["tide"]["main"]} == expected
 
 
 @pytest.mark.slow
@@ -184,9 +181,8 @@ def test_what_makes_no_sense_is_refused(options: tuple[str, ...]) -> None:
 def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
     assert "is an input" in run("diagnose", COCO, RESULTS, "--errors", RESULTS).err
     both = tmp_path / "a.csv"
-    assert (
-        "used for two outputs" in run("diagnose", COCO, RESULTS, "--errors", both, "-o", both).err
-    )
+    text = run("diagnose", COCO, RESULTS, "--errors", both, "-o", both).err
+    assert "used for two outputs" in text
 
 
 def test_formulas_in_csv_are_texts(tmp_path: Path) -> None:

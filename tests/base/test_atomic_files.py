@@ -84,9 +84,7 @@ def test_a_file_is_replaced_with_its_permissions_and_through_links(tmp_path: Pat
 @pytest.mark.parametrize(
     "error", [ValueError("mine"), OSError(5, "mine"), KeyError("mine"), KeyboardInterrupt("mine")]
 )
-def test_an_error_of_the_block_leaves_the_old_file_and_no_draft(
-    tmp_path: Path, error: BaseException
-) -> None:
+def test_an_error_leaves_the_old_file_and_no_draft(tmp_path: Path, error: BaseException) -> None:
     place = tmp_path / "a.txt"
     files.write_text(place, "old")
 
@@ -101,9 +99,7 @@ def test_an_error_of_the_block_leaves_the_old_file_and_no_draft(
     assert list(tmp_path.iterdir()) == [place]
 
 
-def test_the_mask_of_the_process_is_never_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def changed(_: int) -> int:
         raise AssertionError("another thread makes a file meanwhile")
 
@@ -205,9 +201,7 @@ def test_a_full_device_leaves_the_old_file_whole(matches: Matches, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_writer_that_is_killed_200_times_leaves_a_whole_file(
-    matches: Matches, tmp_path: Path
-) -> None:
+def test_a_writer_killed_200_times_leaves_a_whole_file(matches: Matches, tmp_path: Path) -> None:
     source, place = tmp_path / "source.npz", tmp_path / "place.npz"
     matches.save(source)
     rng = random.Random(0)

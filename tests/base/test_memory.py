@@ -22,9 +22,7 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("least", [1 << 20, 0], ids=["decoded", "scanned"])
-def test_a_file_that_does_not_fit(
-    nothing_left: None, monkeypatch: pytest.MonkeyPatch, least: int
-) -> None:
+def test_a_large_file(nothing_left: None, monkeypatch: pytest.MonkeyPatch, least: int) -> None:
     monkeypatch.setattr(coco_scan, "LEAST_SIZE", least)
     outcome = run("eval", SAMPLE / "instances_test.json", SAMPLE / "detections" / "contours.json")
     assert outcome.code == 2
@@ -70,9 +68,7 @@ def test_large_batches_give_back_and_match_the_same(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("n", [3, 4])
-def test_memory_is_given_back_above_a_number_of_detections(
-    n: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_detections_give_memory_back(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(memory, "give_back", asked.append)
     monkeypatch.setattr(engine, "LARGE", 3)
@@ -126,7 +122,7 @@ def test_pages_that_cache_files_count_as_free(
     assert memory.available() == 9_000_000
 
 
-def test_a_container_without_limit_and_a_plain_host(
+def test_containers_without_limit_and_hosts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "CGROUP", tmp_path)

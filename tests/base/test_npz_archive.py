@@ -128,9 +128,7 @@ FORGED: dict[str, tuple[str, Callable[[Arrays], object]]] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_forged_files_are_refused_by_the_name_of_the_array(
-    matches: Matches, tmp_path: Path, name: str
-) -> None:
+def test_forged_files_are_refused_by_array(matches: Matches, tmp_path: Path, name: str) -> None:
     where, forge = FORGED[name]
     arrays = arrays_of(matches, tmp_path / "good.npz")
     forge(arrays)
@@ -146,9 +144,7 @@ def test_forged_files_are_refused_by_the_name_of_the_array(
 @pytest.mark.parametrize(
     "remark", [{"box_format": "?"}, {"box_format": []}, {"numbered": "yes"}, {"numbered": None}]
 )
-def test_forged_states_of_an_evaluator(
-    matches: Matches, tmp_path: Path, remark: dict[str, Any]
-) -> None:
+def test_forged_evaluators(matches: Matches, tmp_path: Path, remark: dict[str, Any]) -> None:
     path = tmp_path / "forged.npz"
     matches.save(path, **remark)
     with pytest.raises(DataError, match=next(iter(remark))):
@@ -343,9 +339,7 @@ SETTINGS = [{}, {"limits.max_dets": [1, 100, 300]}, {"subsets.tiny.area": [0, 9]
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_what_differs_from_the_shipped_protocol_survives_a_file(
-    settings: dict[str, Any], tmp_path: Path
-) -> None:
+def test_changed_protocols_survive_a_file(settings: dict[str, Any], tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_bytes((folder("configs") / "coco-bbox.toml").read_bytes())
     for name in ("coco-bbox", str(own)):
@@ -357,9 +351,7 @@ def test_what_differs_from_the_shipped_protocol_survives_a_file(
         assert detmap.summarize(again).signature == detmap.summarize(made).signature
 
 
-def test_names_and_notes_of_a_file_write_no_lines_of_their_own(
-    matches: Matches, tmp_path: Path
-) -> None:
+def test_names_and_notes_of_a_file_write_no_lines(matches: Matches, tmp_path: Path) -> None:
     """Once a class name could clear a terminal, or write a row of the table."""
 
     def names(tree: dict[str, Any]) -> None:

@@ -86,9 +86,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 @no_files
 @pytest.mark.parametrize("kind", READERS)
-def test_every_reader_refuses_what_is_no_file(
-    kind: str, make_it, what: str, tmp_path: Path
-) -> None:
+def test_each_reader_refuses_what_is_no_file(kind: str, make_it, what: str, tmp_path: Path) -> None:
     make.write(tmp_path / "gt.json", make.instances())
     path = tmp_path / "file.toml"
     make_it(path)

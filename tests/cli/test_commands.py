@@ -124,9 +124,8 @@ def test_results_go_to_stdout_and_notes_to_stderr() -> None:
     outcome = evaluate("--format", "json")
     notes = [line for line in outcome.err.splitlines() if line.startswith("note: ")]
     assert notes == outcome.err.splitlines()
-    assert [note.split(": ", 1)[1] for note in notes] == [
-        f"{note['count']} {note['text']}" for note in json.loads(outcome.out)["notes"]
-    ]
+    wanted = [f"{note['count']} {note['text']}" for note in json.loads(outcome.out)["notes"]]
+    assert [note.split(": ", 1)[1] for note in notes] == wanted
 
 
 # ---- JSON
@@ -223,9 +222,8 @@ def test_csv_has_all_digits() -> None:
     assert {
         row["metric"]: float(row["value"]) for row in csv.DictReader(io.StringIO(metrics))
     } == result.metrics
-    assert [float(row["AP"]) for row in csv.DictReader(io.StringIO(classes))] == [
-        row["AP"] for row in result.per_class
-    ]
+    wanted = [row["AP"] for row in result.per_class]
+    assert [float(row["AP"]) for row in csv.DictReader(io.StringIO(classes))] == wanted
 
 
 def test_csv_leaves_the_undefined_empty(tmp_path: Path) -> None:
@@ -323,9 +321,7 @@ def test_every_protocol_of_boxes_runs_on_the_sample() -> None:
         ("VOC2006", "voc2012"),
     ],
 )
-def test_the_year_of_a_voc_truth_decides_the_protocol(
-    tmp_path: Path, folder: str, protocol: str
-) -> None:
+def test_the_year_of_voc_decides_the_protocol(tmp_path: Path, folder: str, protocol: str) -> None:
     outcome = run("eval", make.write_voc(tmp_path / folder), make.write_voc_text(tmp_path / "text"))
     assert outcome.out.startswith(f"{protocol}: ")
 
@@ -505,11 +501,8 @@ def test_demo_shows_the_signatures() -> None:
 def test_parity_on_the_sample() -> None:
     outcome = run("parity", COCO, RESULTS)
     assert outcome.code == 0
-    assert re.findall(r"(precision|recall|scores) +(\d+) +(\d+) ", outcome.out) == [
-        ("precision", "72720", "0"),
-        ("recall", "720", "0"),
-        ("scores", "72720", "0"),
-    ]
+    wanted = [("precision", "72720", "0"), ("recall", "720", "0"), ("scores", "72720", "0")]
+    assert re.findall(r"(precision|recall|scores) +(\d+) +(\d+) ", outcome.out) == wanted
     assert re.search(r"^pycocotools +AP +0\.4478 +0\.4478 +0$", outcome.out, re.MULTILINE)
     assert re.fullmatch(r"detmap: pycocotools [\d.]+: identical in every bit\n", outcome.err)
 
@@ -570,9 +563,7 @@ AWKWARD = {
 
 
 @pytest.mark.parametrize("instances, results", AWKWARD.values(), ids=AWKWARD)
-def test_parity_where_pycocotools_has_a_hard_time(
-    tmp_path: Path, instances: Any, results: Any
-) -> None:
+def test_parity_on_awkward_files(tmp_path: Path, instances: Any, results: Any) -> None:
     outcome = run("parity", *small(tmp_path, instances, results), "--unknown", "drop")
     assert outcome.err.splitlines()[-1].endswith(": identical in every bit")
     assert outcome.code == 0

@@ -241,9 +241,7 @@ def test_nothing_heavy_is_imported_before_ctrl_c_is_answered() -> None:
 @pytest.mark.parametrize(
     ("number", "word"), [(signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")]
 )
-def test_other_signals_end_a_command_in_the_same_way(
-    tmp_path: Path, number: signal.Signals, word: str
-) -> None:
+def test_other_signals_end_a_command_too(tmp_path: Path, number: signal.Signals, word: str) -> None:
     process = start("eval", COCO, RESULTS, "-o", tmp_path / "out")
     process.send_signal(number)
     out, err = process.communicate(timeout=120)

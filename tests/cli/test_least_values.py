@@ -125,9 +125,7 @@ def test_the_environment_names_the_packages_of_extras_and_of_every_host() -> Non
         ("aitod", {}, "oLRP"),
     ],
 )
-def test_the_direction_of_a_metric_is_known(
-    protocol: str, changes: dict[str, Any], name: str
-) -> None:
+def test_a_metric_has_its_direction(protocol: str, changes: dict[str, Any], name: str) -> None:
     result = detmap.evaluate(*INPUTS[:2], protocol, settings=changes)
     metric, _, of = name.partition("/")
     rows = {row["name"]: row for row in result.per_class}

@@ -192,9 +192,7 @@ def test_damaged_absent_and_future_files(
         (None, "no such file|cannot be read"),
     ],
 )
-def test_bad_lists_of_images(
-    data: tuple[Path, Path], tmp_path: Path, lines: object, message: str
-) -> None:
+def test_bad_lists(data: tuple[Path, Path], tmp_path: Path, lines: object, message: str) -> None:
     path = tmp_path / "images.txt"
     if lines is not None:
         builders.write(path, lines)

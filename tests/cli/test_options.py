@@ -133,9 +133,7 @@ def test_what_nobody_foresaw_is_one_line_with_its_place(monkeypatch: pytest.Monk
     assert outcome.err.count("\n") == 1
 
 
-def test_a_file_below_another_folder_named_detmap_is_not_the_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_of_another_detmap_is_not_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkout, a plug-in or an environment may be below a folder of this name."""
     code = compile("raise IndexError('x')", "/srv/detmap/detmap/plug_in.py", "exec")
     monkeypatch.setattr(command, "read_truth_and_protocol", lambda *_, **__: exec(code))
@@ -146,9 +144,8 @@ def test_a_file_below_another_folder_named_detmap_is_not_the_place(
 def test_a_path_without_permission_has_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = failing(monkeypatch, PermissionError(13, "Permission denied", "labels"))
     assert outcome.code == 2
-    assert outcome.err == (
-        "detmap: error: labels: Permission denied\n  fix: check the path and its permissions\n"
-    )
+    wanted = "detmap: error: labels: Permission denied\n  fix: check the path and its permissions\n"
+    assert outcome.err == wanted
 
 
 def test_the_traceback_is_shown_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

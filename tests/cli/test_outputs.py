@@ -151,9 +151,8 @@ def test_a_table_alone_keeps_the_signature() -> None:
     ],
 )
 def test_digits_are_as_many_as_asked_for(options: tuple[str, ...], shown: str) -> None:
-    assert shown in {
-        line[-len(shown) :] for line in evaluate(*options).out.replace(" \\\\", "").split("\n")
-    }
+    text = {line[-len(shown) :] for line in evaluate(*options).out.replace(" \\\\", "").split("\n")}
+    assert shown in text
 
 
 @pytest.mark.parametrize("digits", ["-1", "18", "1.5", "x", ""])
@@ -267,9 +266,8 @@ def test_a_folded_table_loses_nothing() -> None:
     rows = tuple((f"name {r}", *(100 * r + c for c in range(30))) for r in range(3))
     text = formats.text([Table("t", header, rows, name="t")])
     assert max(map(len, text.splitlines())) <= 80
-    assert sorted(set(re.findall(r"\b\d+\b", text)) - {"0"}, key=int) == sorted(
-        {str(100 * r + c) for r in range(3) for c in range(30)} - {"0"}, key=int
-    )
+    wanted = sorted({str(100 * r + c) for r in range(3) for c in range(30)} - {"0"}, key=int)
+    assert sorted(set(re.findall(r"\b\d+\b", text)) - {"0"}, key=int) == wanted
     assert text.count("name 2") == text.count("class") > 2
     wide = formats.text([Table("", ("a", "b"), (("x" * 300, 1), ("word " * 90, 2)))])
     assert max(map(len, wide.splitlines())) <= 80
@@ -382,15 +380,11 @@ def test_percent_beside_a_json_file_that_the_suffix_chose(tmp_path: Path) -> Non
     outcome = evaluate("-o", path, "--percent")
     assert outcome.code == 0
     assert "--percent has no effect" in outcome.err
-    assert (
-        json.loads(path.read_text())["metrics"]
-        == json.loads(evaluate("--format=json").out)["metrics"]
-    )
+    wanted = json.loads(evaluate("--format=json").out)["metrics"]
+    assert json.loads(path.read_text())["metrics"] == wanted
 
 
-def test_short_errors_do_not_name_the_truth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_short_errors_never_name_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a challenge server, participants read the errors."""
     secret = tmp_path / "hidden place" / "secret.json"
     secret.parent.mkdir()

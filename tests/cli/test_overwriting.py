@@ -114,9 +114,7 @@ def test_a_file_is_remembered_in_its_block_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["-o", "--errors", "--per-image", "--receipt"])
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".txt.csv", ".md"])
-def test_a_run_can_be_repeated_with_its_outputs_beside_its_inputs(
-    tmp_path: Path, option: str, suffix: str
-) -> None:
+def test_outputs_beside_inputs_are_no_inputs(tmp_path: Path, option: str, suffix: str) -> None:
     """Files of a folder that are only looked at, to recognize its format, are no inputs."""
     found = tmp_path / "found"
     shutil.copytree(make.SHAPES / "detections" / "contours", found)

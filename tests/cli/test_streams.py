@@ -88,9 +88,7 @@ def test_a_message_that_is_lost_is_no_error_where_the_part_is_written(tmp_path: 
 @pytest.mark.slow
 @pytest.mark.parametrize("device", ["/dev/full", "/dev/null", "."])
 @pytest.mark.parametrize("command", ["eval", "match"])
-def test_an_output_that_is_no_file_is_blamed_itself(
-    tmp_path: Path, command: str, device: str
-) -> None:
+def test_an_output_that_is_no_file_is_blamed(tmp_path: Path, command: str, device: str) -> None:
     code, out, err = shell(f"detmap {EVAL.replace('eval', command, 1)} -o {device}", tmp_path)
     assert (code, out) == (2, "")
     assert err.startswith(f"detmap: error: {device}: is ")

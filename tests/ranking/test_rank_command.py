@@ -91,12 +91,10 @@ def test_json_of_a_csv_pair(files: tuple[Path, Path]) -> None:
     )
     truth = np.array([[0, 1, 0], [1, 1, 0], [0, 1, 1], [1, 1, 0]])
     score = np.array([[0.1, 0.8, 0.3], [0.9, 0.7, 0.5], [0.2, 0.1, 0.9], [0.1, 0.8, 0.6]])
-    assert found["metrics"]["mAP"] == pytest.approx(
-        average_precision_score(truth, score), abs=1e-12
-    )
-    assert found["metrics"]["AUC"] == pytest.approx(
-        roc_auc_score(truth[:, [0, 2]], score[:, [0, 2]]), abs=1e-12
-    )
+    wanted = pytest.approx(average_precision_score(truth, score), abs=1e-12)
+    assert found["metrics"]["mAP"] == wanted
+    expected = pytest.approx(roc_auc_score(truth[:, [0, 2]], score[:, [0, 2]]), abs=1e-12)
+    assert found["metrics"]["AUC"] == expected
     names = "mAP AUC accuracy@0.5 precision@0.5 recall@0.5 F1@0.5 P@1 R@1 mAP@1 P@3 R@3 mAP@3"
     assert " ".join(found["metrics"]) == names
     assert found["metrics"]["P@1"] == 1
@@ -133,9 +131,8 @@ def test_the_average_changes_the_number_and_the_signature(
     files: tuple[Path, Path], average: str, value: float
 ) -> None:
     found = json.loads(run("rank", *files, "--average", average, "--format", "json").out)
-    assert found["metrics"]["mAP" if average == "macro" else "AP"] == pytest.approx(
-        value, abs=1e-12
-    )
+    wanted = pytest.approx(value, abs=1e-12)
+    assert found["metrics"]["mAP" if average == "macro" else "AP"] == wanted
     assert found["protocol"]["changes"] == ({} if average == "macro" else {"average": average})
 
 
@@ -214,10 +211,8 @@ def test_counts_at_a_threshold(files: tuple[Path, Path]) -> None:
 
 
 def test_every_output_format_holds_the_numbers(files: tuple[Path, Path], tmp_path: Path) -> None:
-    assert (
-        "| cat | 2 | 4 | 0.7500 | 0.6250 | 0.6667 | 0.9 |"
-        in run("rank", *files, "--format", "markdown").out
-    )
+    text = run("rank", *files, "--format", "markdown").out
+    assert "| cat | 2 | 4 | 0.7500 | 0.6250 | 0.6667 | 0.9 |" in text
     assert "cat,2,4,0.75,0.625,0.6666666666666666,0.9" in run("rank", *files, "--format", "csv").out
     assert "mAP     macro    91.67" in run("rank", *files, "--percent").out
     assert run("rank", *files, "-o", tmp_path / "out.txt").out == ""
@@ -239,10 +234,8 @@ def test_undefined_classes_are_named(files: tuple[Path, Path]) -> None:
     assert "1 class has no prediction and is left out of the mean: dog" in done.err
     assert done.out.splitlines()[8].split() == ["dog", "4", "4", "-", "-", "-", "-"]
     files[0].write_text(TRUTH.replace("b,1,1,0", "b,0,0,0"))
-    assert (
-        "1 sample shows no class: its recall and AP are left out"
-        in run("rank", *files, "--k", "1").err
-    )
+    text = run("rank", *files, "--k", "1").err
+    assert "1 sample shows no class: its recall and AP are left out" in text
 
 
 # ---- VOC
@@ -263,9 +256,8 @@ def test_voc_is_the_devkit(voc: tuple[Path, Path], protocol: str) -> None:
         expected.append(integrate(recall, np.nan_to_num(precision)))
     assert [row["AP"] for row in found["per_class"]] == pytest.approx(expected, abs=1e-12)
     assert found["metrics"]["mAP"] == pytest.approx(np.mean(expected), abs=1e-12)
-    assert [row["positives"] for row in found["per_class"]] == [
-        list(flags_of(name).values()).count(1) for name in CLASSES
-    ]
+    wanted = [list(flags_of(name).values()).count(1) for name in CLASSES]
+    assert [row["positives"] for row in found["per_class"]] == wanted
     notes = {note["code"]: note["count"] for note in found["notes"]}
     assert notes["difficult"] == found["counts"]["left_out"] == 13
     assert notes["without-score"] > 0

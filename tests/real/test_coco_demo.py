@@ -33,9 +33,7 @@ def test_the_official_output_to_its_three_decimals(demo: Path, kind: str, result
     assert [round(value, 3) for value in result.metrics.values()] == official
 
 
-def test_the_demo_is_identical_to_pycocotools(
-    demo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_is_that_of_pycocotools(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parity = compare(demo / TRUTH, demo / RESULTS)
     assert parity.equal
     assert main(["parity", str(demo / TRUTH), str(demo / RESULTS)]) == 0

@@ -46,9 +46,7 @@ def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pee
 
 
 @pytest.mark.parametrize("files", [COCO, VOC], ids=["coco", "voc"])
-def test_a_tool_gives_the_numbers_of_its_protocol(
-    peer: peers.Peer, files: tuple[Path, Path]
-) -> None:
+def test_a_tool_has_the_numbers_of_its_protocol(peer: peers.Peer, files: tuple[Path, Path]) -> None:
     outcome = run("parity", *files, "--with", peer.name, "--format", "json")
     assert outcome.code == 0, outcome.err
     content = json.loads(outcome.out)
@@ -105,9 +103,7 @@ DEVIATIONS = {
 
 
 @pytest.mark.parametrize("name", DEVIATIONS)
-def test_a_stated_deviation_is_there_and_no_other_tool_has_it(
-    peer: peers.Peer, name: str, tmp_path: Path
-) -> None:
+def test_only_who_states_a_deviation_has_it(peer: peers.Peer, name: str, tmp_path: Path) -> None:
     """Those of tools that give pycocotools' numbers are in `test_peers.py`."""
     found = parity.compare(*small(tmp_path, *DEVIATIONS[name]), tool=peer.name)
     assert found.equal == (name not in peer.deviations)
@@ -147,9 +143,7 @@ ODD = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
-def test_odd_files_are_compared_or_the_tool_stops_in_words(
-    peer: peers.Peer, name: str, tmp_path: Path
-) -> None:
+def test_odd_files_are_compared_or_refused(peer: peers.Peer, name: str, tmp_path: Path) -> None:
     files = small(tmp_path, *ODD[name])
     outcome = run("parity", *files, "--unknown", "drop", "--with", peer.name)
     if outcome.code == 2:

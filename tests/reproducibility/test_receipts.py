@@ -130,9 +130,7 @@ def test_every_missing_field_is_found_although_the_digest_fits(known: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [("metrics", "AP50"), ("counts", "tp"), ("inputs", "truth")])
-def test_missing_fields_of_the_evaluation_are_found(
-    known: Path, tmp_path: Path, place: Any
-) -> None:
+def test_lost_fields_of_the_evaluation_are_found(known: Path, tmp_path: Path, place: Any) -> None:
     file = forged(known, tmp_path, lambda content: content[place[0]].pop(place[1]))
     assert verify(file).code in (1, 2)
 
@@ -151,9 +149,7 @@ EVALUATED = ("metrics", "counts", "data", "per_class", "contents", "signature", 
 
 
 @pytest.mark.slow
-def test_every_changed_number_is_found_although_the_digest_fits(
-    known: Path, tmp_path: Path
-) -> None:
+def test_each_changed_number_is_found_although_the_digest_fits(known: Path, tmp_path: Path) -> None:
     whole = json.loads(known.read_text())
     rules = ("protocol", "iou"), ("protocol", "ap"), ("options",)
     file = tmp_path / "run.json"
@@ -212,9 +208,7 @@ def test_the_same_bits_are_found_again(known: Path) -> None:
     assert ": coco-bbox.2|default|" in outcome.out
 
 
-def test_a_receipt_with_the_earlier_word_of_a_signature_is_verified(
-    known: Path, tmp_path: Path
-) -> None:
+def test_a_receipt_with_an_earlier_signature_is_verified(known: Path, tmp_path: Path) -> None:
     content = json.loads(known.read_text())
     earlier = content["signature"].replace("|default|", "|stock|")
     assert verify(forged(known, tmp_path, lambda each: each.update(signature=earlier))).code == 0
@@ -240,9 +234,7 @@ def test_other_detections_are_told(known: Path) -> None:
     assert "the class table has different numbers" in outcome.out
 
 
-def test_a_rewritten_file_with_the_same_content_has_the_same_numbers(
-    known: Path, tmp_path: Path
-) -> None:
+def test_a_rewritten_file_of_the_same_content_is_verified(known: Path, tmp_path: Path) -> None:
     file = tmp_path / "contours.json"
     file.write_text(json.dumps(json.loads(FIRST.read_text()), indent=2))
     outcome = verify(known, COCO, file)
@@ -273,9 +265,7 @@ def test_files_are_found_where_they_were(known: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["signature", "short"])
-def test_a_forged_signature_is_found_and_harms_no_terminal(
-    known: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_forged_signature_is_found_and_harmless(known: Path, tmp_path: Path, name: str) -> None:
     def change(content: Any) -> None:
         content[name] = "\x1b]0;x\x07" + content[name].replace("coco-bbox", "voc2007")
 
@@ -299,9 +289,7 @@ def test_a_protocol_in_another_spelling_is_found(known: Path, limits: list[int])
 OPTIONS = ("--classes", "circle,star", "--unknown=drop", "--set", "limits.max_dets=[100,1]")
 
 
-def test_options_that_contradict_the_command_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_contradicting_options_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "run.json"
     words = ["eval", str(COCO), str(FIRST), *OPTIONS, "--receipt", str(file)]
     monkeypatch.setattr("sys.argv", ["detmap", *words])
@@ -329,9 +317,7 @@ def test_options_that_contradict_the_command_are_found(
         (lambda _: "an official result", 1),
     ],
 )
-def test_other_numbers_in_a_note_are_found(
-    known: Path, tmp_path: Path, change: Any, code: int
-) -> None:
+def test_numbers_in_a_note_are_found(known: Path, tmp_path: Path, change: Any, code: int) -> None:
     def changed_note(content: Any) -> None:
         note = next(each for each in content["notes"] if "0." in each[1])
         note[1] = change(note[1])
@@ -412,9 +398,7 @@ def test_what_is_no_receipt(tmp_path: Path, text: str) -> None:
     }.items(),
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_receipt_that_contradicts_itself(
-    known: Path, tmp_path: Path, part: str, change: Any
-) -> None:
+def test_a_contradictory_receipt(known: Path, tmp_path: Path, part: str, change: Any) -> None:
     file = forged(known, tmp_path, change)
     outcome = verify(file)
     assert outcome.code in (1, 2)

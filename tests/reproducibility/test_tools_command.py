@@ -111,9 +111,7 @@ def test_no_number_has_its_reason() -> None:
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_a_tool_whose_number_type_cannot_hold_an_area_has_no_number(
-    side: float, cause: str, fix: str
-) -> None:
+def test_an_area_beyond_a_tools_type_gives_no_number(side: float, cause: str, fix: str) -> None:
     boxes = [[0, 0, side, side], [0, 0, 50, 50]]
     truth = detmap.truth_from_arrays([1, 1], [1, 1], boxes)
     size = {"width": np.array([640.0]), "height": np.array([480.0])}
@@ -156,9 +154,7 @@ def test_show_prints_the_rule_of_a_tool(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["masks", "keypoints"])
-def test_a_tool_that_is_restated_for_boxes_has_no_number_of_shapes(
-    kind: str, tmp_path: Path
-) -> None:
+def test_a_tool_of_boxes_has_no_number_of_shapes(kind: str, tmp_path: Path) -> None:
     contents = draw_data(np.random.default_rng(2), kind)
     files = [write(tmp_path / f"{k}.json", content) for k, content in enumerate(contents)]
     protocol = PROTOCOLS[kind]

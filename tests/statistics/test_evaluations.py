@@ -155,9 +155,7 @@ def crowd(n: int = 60) -> tuple[detmap.Truth, Any]:
         ("coco-bbox", {"operating.rule": "best_mean_f1", "metrics": ["P", "R", "F1", "AP50"]}),
     ],
 )
-def test_precision_and_recall_at_the_best_f1_have_no_interval(
-    protocol: str, settings: dict[str, Any]
-) -> None:
+def test_rates_at_the_best_f1_have_no_interval(protocol: str, settings: dict[str, Any]) -> None:
     made = detmap.evaluate(*crowd(), protocol, settings=settings).intervals()
     for rows in (made.metrics, made.per_class["1"]):
         for name, one in rows.items():

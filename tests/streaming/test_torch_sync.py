@@ -60,9 +60,7 @@ def test_every_rank_has_the_whole(tmp_path: Path, whole: dict[str, Any], world: 
         assert each["after"] == each["own"]
 
 
-def test_images_without_ids_are_numbered_rank_after_rank(
-    tmp_path: Path, whole: dict[str, Any]
-) -> None:
+def test_images_without_ids_are_numbered_by_rank(tmp_path: Path, whole: dict[str, Any]) -> None:
     ranks = run_ranks(2, tmp_path, "numbered")
     assert ranks[0]["result"] == ranks[1]["result"]
     assert ranks[0]["result"]["metrics"] == whole["metrics"]

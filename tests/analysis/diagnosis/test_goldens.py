@@ -63,9 +63,8 @@ def test_tide_is_that_of_tidecv(
     wanted, found = goldens[name]["tide"], tidecv(*tables[name])
     assert found.counts == wanted["counts"]
     assert found.ap == pytest.approx(wanted["ap50"], abs=1e-12, rel=0)
-    assert found.gain == pytest.approx(
-        {**wanted["raw_unclipped"], **wanted["special"]}, abs=1e-12, rel=0
-    )
+    expected = pytest.approx({**wanted["raw_unclipped"], **wanted["special"]}, abs=1e-12, rel=0)
+    assert found.gain == expected
     assert found.per_class == pytest.approx(wanted["per_class_ap"], abs=1e-12, rel=0)
     printed = found.to_dict()
     assert {kind: printed[kind] for kind in wanted["main"]} == pytest.approx(
@@ -118,9 +117,8 @@ def test_calibration_is_that_of_netcal(
         )
         assert found == pytest.approx(wanted[key], abs=1e-12, rel=0), key
     both = calibration(diagnosis)
-    assert both.d_ece == pytest.approx(
-        wanted["D-ECE conf,cx,cy,w,h bins=5 min 8 all"], abs=1e-12, rel=0
-    )
+    expected = pytest.approx(wanted["D-ECE conf,cx,cy,w,h bins=5 min 8 all"], abs=1e-12, rel=0)
+    assert both.d_ece == expected
 
 
 @pytest.mark.parametrize("name", [name for name in SETS if name != "tiny-yolov2-voc"])

@@ -120,9 +120,7 @@ def test_a_repair_that_makes_no_sense_is_refused(wrong: dict[str, Path]) -> None
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_pages")
-def test_a_report_of_two_shows_which_file_has_the_mistake(
-    wrong: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_report_of_two_shows_which_is_mistaken(wrong: dict[str, Path], tmp_path: Path) -> None:
     """The box is above the summary; a Markdown report quotes the finding first."""
     for name in ("r.html", "r.md"):
         place = tmp_path / name

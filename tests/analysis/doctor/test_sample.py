@@ -81,9 +81,7 @@ def test_no_detections_are_said(truth: detmap.Truth, right: Columns) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["boxes-xyxy", "boxes-xywh"])
-def test_numbers_that_a_reader_took_for_centers(
-    truth: detmap.Truth, right: Columns, wanted: str
-) -> None:
+def test_numbers_taken_for_centers(truth: detmap.Truth, right: Columns, wanted: str) -> None:
     """As in YOLO's labels: the table holds what the reader made of them."""
     boxes = right["boxes"].copy()
     if wanted == "boxes-xyxy":

@@ -49,9 +49,7 @@ NUMBER = r"\+\d+(\.\d+)?"
 
 
 @pytest.mark.parametrize(("found", "letter"), [((40, 90), "B"), ((90, 40), "A")])
-def test_the_better_detector_is_named_with_the_interval(
-    found: tuple[int, int], letter: str
-) -> None:
+def test_the_better_one_is_named_with_the_interval(found: tuple[int, int], letter: str) -> None:
     made = verdict(*map(detector, found))
     text = rf"{letter} is better: {NUMBER} AP, 95 % interval {NUMBER} to {NUMBER}, 120 images\."
     assert re.fullmatch(text, made.sentence), made.sentence

@@ -75,9 +75,7 @@ def test_other_rules_are_told_key_by_key_with_what_each_is_worth(known: Path) ->
     assert (content["before"], content["after"]) == (rules[0]["AP"], rules[1]["mAP"])
 
 
-def test_other_detections_are_told_and_their_rows_counted_where_the_first_are_there(
-    known: Path,
-) -> None:
+def test_other_detections_are_told_and_counted_where_the_first_are_there(known: Path) -> None:
     content = explained(1, COCO, OTHER, "--receipt", known)
     assert content["cause"] == "other detections"
     assert {"detections", "detections file", "data", "AP"} <= differing(content)

@@ -82,9 +82,7 @@ def test_like_is_compared_with_like(start: str, end: str, metric: str, tables: A
 
 
 @pytest.mark.parametrize("start, end", PAIRS)
-def test_the_ends_are_those_of_an_evaluation_and_the_steps_add_up(
-    start: str, end: str, tables: Any
-) -> None:
+def test_the_ends_are_evaluations_and_the_steps_add_up(start: str, end: str, tables: Any) -> None:
     found = detmap.explain(*tables, start, end, metric="first")
     before, after = (headline(detmap.evaluate(*tables, name)) for name in (start, end))
     assert (found.before, found.after) == (before, after)
@@ -120,9 +118,7 @@ def test_a_game_by_hand() -> None:
     assert drawn == 0
 
 
-def test_too_many_switches_are_sampled_with_a_seed_and_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_many_switches_are_sampled_with_seed_and_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shapley, "MOST_EXACT", 1)
     steps = explaining.walk(PARTS, game)
     one, two, other = (shapley.averaged(steps, game, seed)[0] for seed in (1, 1, 2))
@@ -341,9 +337,8 @@ def test_the_command_prints_the_steps() -> None:
     words = ("explain", *FILES, "--from", "voc-devkit-12", "--to", "ultralytics-8.4")
     content = json.loads(run(*words, "--format", "json", "--shapley").out)
     steps = content["steps"]
-    assert sum(Fraction(step["exact_change"]) for step in steps) == Fraction(
-        content["exact_change"]
-    )
+    wanted = Fraction(content["exact_change"])
+    assert sum(Fraction(step["exact_change"]) for step in steps) == wanted
     assert content["after"] == steps[-1]["value"]
 
 
