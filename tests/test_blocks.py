@@ -200,9 +200,7 @@ def test_no_shell_takes_an_argument_for_a_pattern(block: str) -> None:
 
 
 @pytest.mark.parametrize("words", BENCHES, ids=" ".join)
-def test_the_benchmark_takes_the_printed_options(
-    words: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bench_takes_the_printed_options(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     monkeypatch.setattr(sys, "argv", ["bench.py", *words])
     bench = runpy.run_path(str(ROOT / "tools" / "bench.py"), run_name="bench")

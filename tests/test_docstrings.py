@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 import detmap
+from detmap.analysis.diagnosis import Diagnosis
 from tests.support import builders as make
 from tests.support.running import spawn
 
 FUNCTIONS = [name for name in detmap.__all__ if inspect.isfunction(getattr(detmap, name))]
-TYPES = ["Evaluator", "Matches", "Result"]
+TYPES = {name: getattr(detmap, name) for name in ("Evaluator", "Matches", "Result")}
+TYPES["Diagnosis"] = Diagnosis
 NEEDED = {"plot": "matplotlib", "report": "jinja2"}
 
 
@@ -36,7 +38,7 @@ def test_an_example_runs(name: str, shapes: None) -> None:
     if name == "verify":
         sample = ("shapes", "shapes/detections/contours")
         assert spawn("eval", *sample, "--receipt", "run.json").code == 0
-    value = detmap if name == "detmap" else getattr(detmap, name)
+    value = detmap if name == "detmap" else TYPES.get(name) or getattr(detmap, name)
     examples = examples_of(value, name)
     assert examples, f"{name} has no example"
     for example in examples:
@@ -46,7 +48,7 @@ def test_an_example_runs(name: str, shapes: None) -> None:
 def test_examples_skip_nothing_and_stand_before_the_parameters() -> None:
     assert {"evaluate", "match", "compare", "read_truth", "report", "tools"} <= set(FUNCTIONS)
     for name in (*FUNCTIONS, *TYPES):
-        text = getattr(detmap, name).__doc__ or ""
+        text = (TYPES.get(name) or getattr(detmap, name)).__doc__ or ""
         assert "+SKIP" not in text, name
         assert ">>>" in text.partition("Parameters\n")[0], name
 

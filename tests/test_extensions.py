@@ -72,9 +72,9 @@ def detmap_of(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
     return python(folder, "-m", "detmap", *argv)
 
 
-def python(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
+def python(folder: Path, *argv: Any, **changes: str) -> subprocess.CompletedProcess[str]:
     """A Python process that imports the copy."""
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(folder)}
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(folder)} | changes
     return subprocess.run(
         [sys.executable, *map(str, argv)],
         cwd=folder,
@@ -176,9 +176,8 @@ def test_a_shape_gives_its_own_area_to_objects_and_detections(
     own = [pytest.approx(math.pi * 17**2)]
     truth = coco_shapes.read_truth(paths[0], "circles")
     assert truth.area.tolist() == 3 * own
-    assert [note.text for note in truth.notes if note.code == "area-missing"] == [
-        "annotations have no area: the area of their circle is used"
-    ]
+    wanted = ["annotations have no area: the area of their circle is used"]
+    assert [note.text for note in truth.notes if note.code == "area-missing"] == wanted
     detections = coco_shapes.read_detections(paths[1], truth)
     assert detections.shapes.area.tolist() == 2 * own  # type: ignore[union-attr]
     given = json.loads(paths[0].read_text())
@@ -321,13 +320,5 @@ def test_who_follows_all_recipes_has_green_tests(tmp_path: Path) -> None:
     for page in ("extend.md", "add-a-format.md", "add-an-overlap.md"):
         applied(page, folder, 10)
     words = ("-n", "2", "-p", "no:cacheprovider", "-m", "not slow", *TESTED)
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python(folder, "-m", "pytest", *words, NUMBA_DISABLE_JIT="0")
     assert done.returncode == 0, done.stdout[-5000:]

@@ -28,9 +28,7 @@ def test_the_sample_gives_its_pinned_number(protocol: str, detector: str) -> Non
         ("voc2012", "ap.pool", "all", "0x1.11b46654766bep-1"),
     ],
 )
-def test_sums_over_a_curve_have_the_bits_of_python_3_11(
-    protocol: str, key: str, value: str, bits: str
-) -> None:
+def test_sums_have_the_bits_of_python_3_11(protocol: str, key: str, value: str, bits: str) -> None:
     """Later versions add floats with compensation; `tools/same_bits.py` compares more numbers."""
     files = SHAPES, SHAPES / "detections" / "contours"
     found = detmap.evaluate(*files, protocol, settings={key: value}).metrics["mAP"]

@@ -138,9 +138,7 @@ def test_the_api_has_no_prompts_and_every_name(site: Path) -> None:
     assert not [name for name in detmap.__all__ if name not in listed and name[0] != "_"]
 
 
-def test_the_repository_is_linked_where_its_address_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_repository_is_linked_if_its_address_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "site" / "pages.py")
     assert spec is not None
     assert spec.loader is not None

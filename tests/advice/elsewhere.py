@@ -134,7 +134,7 @@ EXEMPT = {
         "warmup: the kernels run as plain Python",
         "cli/doctor_notes: did you mean",
     ),
-    "installs a package; that the extra exists is tested in tests/test_advice.py": (
+    "installs a package; that the extra exists is tested in test_packaging": (
         "analysis/html_report/__init__: pip install 'detmap-eval[report]'",
         "analysis/html_report/paper_figure: pip install 'detmap-eval[plot]'",
         "core/adapters/tabular/csv_parquet: pip install 'detmap-eval[parquet]'",

@@ -8,7 +8,7 @@ import numpy as np
 import detmap
 from detmap.integrations import shards
 from tests.advice import wrong_files as wrong
-from tests.advice.situations import Place, Row, answer
+from tests.advice.situations import Place, Row, answer, ways
 
 TABLES = "core/adapters/in_memory/"
 CLASSES = "core/streaming/"
@@ -106,17 +106,11 @@ ROWS = (
         "or (truth)= to the evaluator",
         "{0}=p.truth",
     ),
-    Row(
+    *ways(
         f"{TABLES}batch_tables: remove them or truth=",
         lambda p: lambda: updated(p, detmap.Evaluator(truth=p.truth)),
-        "remove (them)",
-        lambda p, _: updated(p, detmap.Evaluator(truth=p.truth), known=True),
-    ),
-    Row(
-        f"{TABLES}batch_tables: remove them or truth=",
-        lambda p: lambda: updated(p, detmap.Evaluator(truth=p.truth)),
-        "or (truth)=",
-        lambda p, _: updated(p, detmap.Evaluator(classes=named(p))),
+        ("remove (them)", lambda p, _: updated(p, detmap.Evaluator(truth=p.truth), known=True)),
+        ("or (truth)=", lambda p, _: updated(p, detmap.Evaluator(classes=named(p)))),
     ),
     Row(
         f"{TABLES}batch_tables: update each image once; reset() starts",
@@ -150,17 +144,17 @@ ROWS = (
         "give an open file",
         lambda p, _: detmap.evaluate(p.truth, io.BytesIO(p.found.read_bytes())),
     ),
-    Row(
+    *ways(
         CLASSES + 'evaluator: give classes=["cat", "dog"], or truth=',
         lambda p: lambda: updated(p, detmap.Evaluator(classes=named(p), truth=p.truth)),
-        "give (classes)=.* or (truth)=",
-        lambda p, one, other: updated(p, detmap.Evaluator(**{other: p.truth}), known=True),
-    ),
-    Row(
-        CLASSES + 'evaluator: give classes=["cat", "dog"], or truth=',
-        lambda p: lambda: updated(p, detmap.Evaluator(classes=named(p), truth=p.truth)),
-        "give (classes)=.* or truth=",
-        lambda p, name: updated(p, detmap.Evaluator(**{name: named(p)})),
+        (
+            "give (classes)=.* or (truth)=",
+            lambda p, one, other: updated(p, detmap.Evaluator(**{other: p.truth}), known=True),
+        ),
+        (
+            "give (classes)=.* or truth=",
+            lambda p, name: updated(p, detmap.Evaluator(**{name: named(p)})),
+        ),
     ),
     Row(
         "integrations/shards: give a list of parts: reduce([part])",

@@ -7,7 +7,7 @@ import detmap
 from detmap.core.streaming.merging import merge_files
 from detmap.evaluate import summarize
 from tests.advice import wrong_files as wrong
-from tests.advice.situations import Place, Row, answer
+from tests.advice.situations import Place, Row, answer, ways
 from tests.support import builders as make
 from tests.support.running import run
 
@@ -26,6 +26,10 @@ def report(p: Place) -> list[Any]:
     return ["report", p.truth, p.found]
 
 
+def linked(p: Place) -> list[Any]:
+    return [*report(p), "--link", "--images", wrong.photos(p)]
+
+
 def files_of(p: Place) -> list[Any]:
     return ["--truth", p.truth, "--detections", p.found]
 
@@ -34,6 +38,10 @@ def receipt(p: Place, *options: Any) -> Any:
     file = p.folder / "run.json"
     assert run("eval", p.truth, p.found, "--receipt", file, *options).code == 0
     return file
+
+
+def two_receipts(p: Place) -> list[Any]:
+    return ["--receipt", receipt(p)] * 2
 
 
 def result(p: Place, name: str = "result.json") -> Any:
@@ -137,18 +145,15 @@ ROWS = (
         "remove it, or (--memory)",
         lambda p, option: answer(p.made[:3]),
     ),
-    Row(
+    *ways(
         "cli/options: choose another --format, or remove {}",
         lambda p: [p.truth, p.found, "--format", "json", "--digits", "3"],
-        "or remove (--digits)",
-        lambda p, option: answer(p.made[: p.made.index(option)]),
-    ),
-    Row(
-        "cli/options: choose another --format, or remove {}",
-        lambda p: [p.truth, p.found, "--format", "json", "--digits", "3"],
-        "choose another (--format)",
-        lambda p, option: run(*p.made[:3], option, "csv", "--digits", "3").code,
-        0,
+        ("or remove (--digits)", lambda p, option: answer(p.made[: p.made.index(option)])),
+        (
+            "choose another (--format)",
+            lambda p, option: run(*p.made[:3], option, "csv", "--digits", "3").code,
+            0,
+        ),
     ),
     Row(
         "cli/options: write key=value, as in limits.max_dets=[1,10,300]",
@@ -168,22 +173,18 @@ ROWS = (
         lambda p, _: answer(["verify", receipt(p), p.truth, p.found]),
         0,
     ),
-    Row(
+    *ways(
         "compare: give the detections, or save matches",
         lambda p: ["compare", p.truth, result(p), p.found],
-        "give the detections",
-        lambda p, _: answer(["compare", p.truth, p.found, p.found]),
-        0,
-    ),
-    Row(
-        "compare: give the detections, or save matches",
-        lambda p: ["compare", p.truth, result(p), p.found],
-        r"`(detmap match \.\.\. -o FILE\.npz)`",
-        lambda p, words: (
-            code(p, words.replace("...", "TRUTH DETECTIONS"))
-            or answer(["compare", p.truth, p.folder / "a.npz", p.found])
+        ("give the detections", lambda p, _: answer(["compare", p.truth, p.found, p.found]), 0),
+        (
+            r"`(detmap match \.\.\. -o FILE\.npz)`",
+            lambda p, words: (
+                code(p, words.replace("...", "TRUTH DETECTIONS"))
+                or answer(["compare", p.truth, p.folder / "a.npz", p.found])
+            ),
+            0,
         ),
-        0,
     ),
     Row(
         "core/streaming/merging: give the files that `detmap match`",
@@ -209,19 +210,11 @@ ROWS = (
         0,
     ),
     # --- doctor
-    Row(
+    *ways(
         "analysis/commands/doctor: give TRUTH and DETECTIONS, TRUTH alone,",
         lambda p: ["doctor"],
-        "give (TRUTH) and (DETECTIONS)",
-        lambda p, *_: code(p, "doctor TRUTH DETECTIONS"),
-        0,
-    ),
-    Row(
-        "analysis/commands/doctor: give TRUTH and DETECTIONS, TRUTH alone,",
-        lambda p: ["doctor"],
-        "or (--environment)",
-        lambda p, option: code(p, f"doctor {option}"),
-        0,
+        ("give (TRUTH) and (DETECTIONS)", lambda p, *_: code(p, "doctor TRUTH DETECTIONS"), 0),
+        ("or (--environment)", lambda p, option: code(p, f"doctor {option}"), 0),
     ),
     Row(
         "analysis/commands/doctor: give TRUTH and DETECTIONS, or --each",
@@ -257,40 +250,21 @@ ROWS = (
     ),
     Row(
         "analysis/report: no images were found{}; --images DIR",
-        lambda p: ["report", p.truth, p.found, "-o", p.folder / "r.html"],
+        lambda p: [*report(p), "-o", p.folder / "r.html"],
         "(--images) DIR",
         lambda p, option: answer([*p.made, option, wrong.photos(p)]),
         0,
     ),
     Row(
         "analysis/html_report/image_files: check --images",
-        lambda p: [
-            "report",
-            p.truth,
-            p.found,
-            "-o",
-            p.folder / "r.html",
-            "--images",
-            p.folder / "none",
-        ],
+        lambda p: [*report(p), "-o", p.folder / "r.html", "--images", p.folder / "none"],
         "check (--images)",
         lambda p, option: answer([*p.made[: p.made.index(option) + 1], wrong.photos(p)]),
         0,
     ),
     Row(
         "analysis/report: --image-size has no effect with --link",
-        lambda p: [
-            "report",
-            p.truth,
-            p.found,
-            "--image-size",
-            "300",
-            "--link",
-            "--images",
-            wrong.photos(p),
-            "-o",
-            p.folder / "out",
-        ],
+        lambda p: [*linked(p), "--image-size", "300", "-o", p.folder / "out"],
         "(--image-size) has no effect with (--link)",
         lambda p, one, other: without(p, other),
         0,
@@ -303,33 +277,25 @@ ROWS = (
         0,
     ),
     # --- receipts, explanations
-    Row(
+    *ways(
         "reproducibility/commands/cite: `detmap verify` lists the values; write",
         lambda p: ["cite", changed_receipt(p)],
-        "`(detmap verify)` lists",
-        lambda p, words: run(words.split()[1], p.made[1], p.truth, p.found).code,
-        1,
+        (
+            "`(detmap verify)` lists",
+            lambda p, words: run(words.split()[1], p.made[1], p.truth, p.found).code,
+            1,
+        ),
+        ("write the receipt again", lambda p, _: answer(["cite", receipt(p), *files_of(p)]), 0),
     ),
-    Row(
-        "reproducibility/commands/cite: `detmap verify` lists the values; write",
-        lambda p: ["cite", changed_receipt(p)],
-        "write the receipt again",
-        lambda p, _: answer(["cite", receipt(p), *files_of(p)]),
-        0,
-    ),
-    Row(
+    *ways(
         "reproducibility/commands/cite: `detmap verify` lists the differences; --unverified",
         lambda p: ["cite", stale_receipt(p), *files_of(p)],
-        "`(detmap verify)` lists",
-        lambda p, words: run(words.split()[1], p.made[1], p.truth, p.found).code,
-        1,
-    ),
-    Row(
-        "reproducibility/commands/cite: `detmap verify` lists the differences; --unverified",
-        lambda p: ["cite", stale_receipt(p), *files_of(p)],
-        "(--unverified) cites",
-        lambda p, option: answer([*p.made, option]),
-        0,
+        (
+            "`(detmap verify)` lists",
+            lambda p, words: run(words.split()[1], p.made[1], p.truth, p.found).code,
+            1,
+        ),
+        ("(--unverified) cites", lambda p, option: answer([*p.made, option]), 0),
     ),
     Row(
         "reproducibility/commands/cite: {}; or cite --unverified",
@@ -370,17 +336,7 @@ ROWS = (
     ),
     Row(
         "reproducibility/commands/explained_records: remove -p and --set",
-        lambda p: [
-            "explain",
-            p.truth,
-            p.found,
-            "--receipt",
-            receipt(p),
-            "--receipt",
-            receipt(p),
-            "-p",
-            "voc2012",
-        ],
+        lambda p: ["explain", p.truth, p.found, *two_receipts(p), "-p", "voc2012"],
         "remove (-p) and (--set)",
         lambda p, *_: answer(p.made[:-2]),
         0,

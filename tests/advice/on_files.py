@@ -6,11 +6,11 @@ import numpy as np
 
 import detmap
 from tests.advice import wrong_files as wrong
-from tests.advice.situations import Place, Row, answer
+from tests.advice.situations import Place, Row, answer, ways
 from tests.support.running import run
 
 READ = "core/adapters/"
-PADILLA = "annotation_tools/cartucho_rafaelpadilla: "
+PADILLA = f"{READ}text_per_image/cartucho_rafaelpadilla: "
 UNKNOWN = f"{READ}joining/unknown_policy: "
 SIZES = "(--image-sizes) FILE"
 NAMES = "(--class-names) FILE"
@@ -135,25 +135,25 @@ ROWS = (
         with_file("sizes"),
     ),
     Row(
-        "annotation_tools/yolo/labels: give --class-names FILE, read the ground",
+        f"{READ}text_per_image/yolo: give --class-names FILE, read the ground",
         lambda p: lambda **how: detmap.evaluate(*wrong.read(p.truth, wrong.yolo(p), **how)),
         "give --class-names FILE",
         "class_names=p.names()",
     ),
-    Row(
-        "annotation_tools/yolo/labels: give --class-names FILE, read the ground",
+    *ways(
+        f"{READ}text_per_image/yolo: give --class-names FILE, read the ground",
         lambda p: lambda: detmap.evaluate(*wrong.read(p.truth, wrong.yolo(p))),
-        r"read the ground truth from the (data\.yaml)",
-        lambda p, name: answer(["eval", wrong.labels(p) / name, p.folder / "dt"]),
+        (
+            r"read the ground truth from the (data\.yaml)",
+            lambda p, name: answer(["eval", wrong.labels(p) / name, p.folder / "dt"]),
+        ),
+        (
+            r"names to (\S+) in this folder",
+            lambda p, name: p.write(f"dt/{name}", p.names().read_text()) and p.made(),
+        ),
     ),
     Row(
-        "annotation_tools/yolo/labels: give --class-names FILE, read the ground",
-        lambda p: lambda: detmap.evaluate(*wrong.read(p.truth, wrong.yolo(p))),
-        r"names to (\S+) in this folder",
-        lambda p, name: p.write(f"dt/{name}", p.names().read_text()) and p.made(),
-    ),
-    Row(
-        "annotation_tools/yolo/labels: a row is: class x_center y_center",
+        f"{READ}text_per_image/yolo: a row is: class x_center y_center",
         lambda p: [
             wrong.labels(p),
             wrong.yolo(p, columns="{k} 0.5"),
@@ -164,19 +164,19 @@ ROWS = (
         saved_right,
     ),
     Row(
-        "annotation_tools/yolo/labels: the last column looks like track",
+        f"{READ}text_per_image/yolo: the last column looks like track",
         lambda p: [wrong.labels(p), wrong.yolo(p, columns="{k} {box} {id}")],
         "save_conf=True, and remove the column of ids after the confidence",
         saved_right,
     ),
     Row(
-        "annotation_tools/yolo/labels: save the labels with save_conf=True",
+        f"{READ}text_per_image/yolo: save the labels with save_conf=True",
         lambda p: [wrong.labels(p), wrong.yolo(p, columns="{k} {box}")],
         "save_conf=True",
         saved_right,
     ),
     Row(
-        "annotation_tools/yolo/labels: save them with save_txt=True save_conf=True; {}",
+        f"{READ}text_per_image/yolo: save them with save_txt=True save_conf=True; {{}}",
         lambda p: [
             *(p.truth, p.write("empty/notes.md", "x").parent),
             *("--detections-format", "yolo"),
@@ -185,35 +185,35 @@ ROWS = (
         lambda p, content: answer(["eval", p.truth, p.write("none.json", content)]),
         0.0,
     ),
-    Row(
-        "annotation_tools/yolo/predictions_json: write [{...}, ...], or give --class-names",
+    *ways(
+        f"{READ}text_per_image/predictions_json: write [{{...}}, ...], or give --class-names",
         lambda p: [wrong.labels(p), wrong.predictions(p, "\n"), "--detections-format", "yolo"],
-        NAMES,
-        lambda p, option: answer([*p.made, option, p.write("names.json", wrong.from_one(p))]),
-        two_classes,
-    ),
-    Row(
-        "annotation_tools/yolo/predictions_json: write [{...}, ...], or give --class-names",
-        lambda p: [wrong.labels(p), wrong.predictions(p, "\n"), "--detections-format", "yolo"],
-        r"write \[\{\.\.\.\}, \.\.\.\]",
-        lambda p, _: answer(["eval", wrong.numbered(p, 1), wrong.predictions(p)]),
-        two_classes,
-    ),
-    Row(
-        "annotation_tools/yolo/predictions_json: give the labels that save_txt=True save_conf=True",
-        lambda p: lambda: detmap.evaluate(*wrong.read(wrong.labels(p), wrong.predictions(p))),
-        "save_txt=True save_conf=True",
-        lambda p, _: answer(
-            ["eval", p.folder / "labels", wrong.yolo(p, name="right", rows=wrong.two(p))]
+        (
+            NAMES,
+            lambda p, option: answer([*p.made, option, p.write("names.json", wrong.from_one(p))]),
+            two_classes,
         ),
-        two_classes,
+        (
+            r"write \[\{\.\.\.\}, \.\.\.\]",
+            lambda p, _: answer(["eval", wrong.numbered(p, 1), wrong.predictions(p)]),
+            two_classes,
+        ),
     ),
-    Row(
-        "annotation_tools/yolo/predictions_json: give the labels that save_txt=True save_conf=True",
+    *ways(
+        f"{READ}text_per_image/predictions_json: give the labels that save_txt=True save_conf=True",
         lambda p: lambda: detmap.evaluate(*wrong.read(wrong.labels(p), wrong.predictions(p))),
-        "or the ground truth as COCO JSON",
-        lambda p, _: answer(["eval", wrong.numbered(p, 1), p.folder / "predictions.json"]),
-        two_classes,
+        (
+            "save_txt=True save_conf=True",
+            lambda p, _: answer(
+                ["eval", p.folder / "labels", wrong.yolo(p, name="right", rows=wrong.two(p))]
+            ),
+            two_classes,
+        ),
+        (
+            "or the ground truth as COCO JSON",
+            lambda p, _: answer(["eval", wrong.numbered(p, 1), p.folder / "predictions.json"]),
+            two_classes,
+        ),
     ),
     Row(
         f"{READ}tabular/box_columns: give the box format (--truth-box-format, --detections-box-fo",
@@ -242,19 +242,19 @@ ROWS = (
     ),
     # --- sizes of images
     Row(
-        "annotation_tools/yolo/data_yaml: give the data.yaml, or the sizes:",
+        f"{READ}text_per_image/data_yaml: give the data.yaml, or the sizes:",
         lambda p: [wrong.labels(p) / "labels", wrong.yolo(p), "--truth-format", "yolo"],
         SIZES,
         with_file("sizes"),
     ),
     Row(
-        "annotation_tools/yolo/data_yaml: , or give the image sizes:",
+        f"{READ}text_per_image/data_yaml: , or give the image sizes:",
         lambda p: [wrong.without_images(p), wrong.yolo(p)],
         SIZES,
         with_file("sizes"),
     ),
     Row(
-        "annotation_tools/yolo/darknet_data: give them: --image-sizes FILE (columns image,",
+        f"{READ}text_per_image/darknet_data: give them: --image-sizes FILE (columns image,",
         lambda p: [wrong.darknet(p), wrong.yolo(p)],
         SIZES,
         with_file("sizes"),
@@ -399,18 +399,15 @@ ROWS = (
         lambda p: answer(["eval", p.truth, wrong.voc_text(p, p.right.rows), *COCO]),
     ),
     # --- other files
-    Row(
+    *ways(
         f"{READ}recognition: use `detmap merge FILE`, or `detmap",
         lambda p: [p.truth, wrong.matched(p)],
-        "use `detmap (merge) FILE`",
-        lambda p, command: answer([command, p.made[2]]),
-    ),
-    Row(
-        f"{READ}recognition: use `detmap merge FILE`, or `detmap",
-        lambda p: [p.truth, wrong.matched(p)],
-        "or `detmap (compare)` with a second",
-        lambda p, command: answer([command, p.truth, p.found, p.made[2]]),
-        0,
+        ("use `detmap (merge) FILE`", lambda p, command: answer([command, p.made[2]])),
+        (
+            "or `detmap (compare)` with a second",
+            lambda p, command: answer([command, p.truth, p.found, p.made[2]]),
+            0,
+        ),
     ),
     Row(
         f"{READ}recognition: load it and give detmap.detections_from_arrays arrays",

@@ -6,7 +6,7 @@ import detmap
 from detmap.core.matching.engine import match as match_tables
 from detmap.evaluate import summarize
 from tests.advice import wrong_files as wrong
-from tests.advice.situations import Place, Row, answer
+from tests.advice.situations import Place, Row, answer, ways
 from tests.support.running import run
 
 LOAD = "core/protocol/load_toml: "
@@ -75,19 +75,11 @@ def assigned(p: Place, settings: dict[str, Any]) -> Any:
 UNSORTED = "core/matching/score_rules: images have detections that are not"
 TAKEN_IN_ORDER = f"{UNSORTED} sorted by score; {{}} takes them"
 ROWS = (
-    Row(
+    *ways(
         UNSORTED,
         lambda p: [p.truth, from_lowest(p), "-p", "visdrone"],
-        "sort each",
-        sorted_by_hand,
-        by_file("-p", "visdrone", "--set", "limits.order=score"),
-    ),
-    Row(
-        UNSORTED,
-        lambda p: [p.truth, from_lowest(p), "-p", "visdrone"],
-        SET,
-        "--set {0}",
-        lambda p: sorted_by_hand(p),
+        ("sort each", sorted_by_hand, by_file("-p", "visdrone", "--set", "limits.order=score")),
+        (SET, "--set {0}", lambda p: sorted_by_hand(p)),
     ),
     Row(
         TAKEN_IN_ORDER,
@@ -115,18 +107,15 @@ ROWS = (
         "--set {0}",
         lambda p: answer(["eval", p.truth, p.made[2]]),
     ),
-    Row(
+    *ways(
         "core/matching/scope: give width and height, or set",
         lambda p: [wrong.without_sizes(p), p.found, "--set", "boxes.clip=crowdhuman"],
-        SET,
-        "--set {0}",
-    ),
-    Row(
-        "core/matching/scope: give width and height, or set",
-        lambda p: [wrong.without_sizes(p), p.found, "--set", "boxes.clip=crowdhuman"],
-        "give width and height",
-        lambda p, _: answer(["eval", p.truth, *p.made[2:]]),
-        by_file("--set", "boxes.clip=crowdhuman"),
+        (SET, "--set {0}"),
+        (
+            "give width and height",
+            lambda p, _: answer(["eval", p.truth, *p.made[2:]]),
+            by_file("--set", "boxes.clip=crowdhuman"),
+        ),
     ),
     Row(
         "core/overlaps/box_edges: give width and height, or set",
@@ -216,19 +205,11 @@ ROWS = (
         r"set (boxes\.aspect)=(0) and (detections\.margins)=(\{\})",
         lambda p, a, b, c, d: assigned(p, {a: eval(b), c: eval(d)}),
     ),
-    Row(
+    *ways(
         "core/protocol/features: use {}, or set these keys",
         lambda p: ["diagnose", p.truth, p.found, "-p", "visdrone"],
-        r"use ([\w-]+)[ ,]",
-        lambda p, name: run(*p.made[:3], "-p", name).code,
-        0,
-    ),
-    Row(
-        "core/protocol/features: use {}, or set these keys",
-        lambda p: ["diagnose", p.truth, p.found, "-p", "visdrone"],
-        r"`(detmap show [\w-]+)`",
-        shown,
-        0,
+        (r"use ([\w-]+)[ ,]", lambda p, name: run(*p.made[:3], "-p", name).code, 0),
+        (r"`(detmap show [\w-]+)`", shown, 0),
     ),
     Row(
         LOAD + "add this key; see `detmap show",
@@ -284,19 +265,11 @@ ROWS = (
         r"\(see (--ties)\)",
         right=lambda p: answer(["eval", p.truth, p.made[2]]),
     ),
-    Row(
+    *ways(
         "core/statistics/gate: give a fraction from 0 to",
         lambda p: ["compare", p.truth, p.found, p.found, "--fail-if-drop", "x"],
-        r"(\.\d+), AP50=",
-        lambda p, limit: run(*p.made[:-1], limit).code,
-        0,
-    ),
-    Row(
-        "core/statistics/gate: give a fraction from 0 to",
-        lambda p: ["compare", p.truth, p.found, p.found, "--fail-if-drop", "x"],
-        r", (AP50=\.\d+)",
-        lambda p, limit: run(*p.made[:-1], limit).code,
-        0,
+        (r"(\.\d+), AP50=", lambda p, limit: run(*p.made[:-1], limit).code, 0),
+        (r", (AP50=\.\d+)", lambda p, limit: run(*p.made[:-1], limit).code, 0),
     ),
     Row(
         "core/statistics/gate: give the largest drop to accept,",

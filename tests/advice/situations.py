@@ -114,6 +114,11 @@ class Row(NamedTuple):
     patch: Mapping[str, Any] = MappingProxyType({})
 
 
+def ways(advice: str, make: Make, *each: tuple[Any, ...]) -> list[Row]:
+    """Rows of one situation: of each way out `told`, `then` and `right`."""
+    return [Row(advice, make, *way) for way in each]
+
+
 def answer(words: Words) -> Any:
     """AP of an evaluation; the exit code of another command."""
     if words[0] not in ("eval", "merge"):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import detmap
+from tests.analysis.diagnosis.test_goldens import MATRICES
 from tests.support import builders as make
 from tests.support.running import run
 
@@ -49,12 +50,10 @@ def test_csv_is_the_errors(tmp_path: Path) -> None:
     assert file.read_bytes() == again.read_bytes()
     with file.open() as text:
         rows = list(csv.DictReader(text))
-    assert {row["kind"] for row in rows} == {
-        *("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss", "missed (Cls)", "missed (Loc)")
-    }
-    assert list(rows[0]) == [
-        *("kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row")
-    ]
+    wanted = {*("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss", "missed (Cls)", "missed (Loc)")}
+    assert {row["kind"] for row in rows} == wanted
+    expected = [*("kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row")]
+    assert list(rows[0]) == expected
 
 
 def test_suspects_are_written(tmp_path: Path) -> None:
@@ -78,25 +77,6 @@ def test_one_table_alone(table: str) -> None:
     assert len(list(csv.DictReader(outcome.out.splitlines()))) > 0
 
 
-MATRICES = {
-    "supervision-0.31.2 conf>=.3 iou>.5 (row true, col predicted, last = background)": (
-        *("--confusion-rule", "supervision"),
-    ),
-    "supervision-0.31.2 conf>=.25 iou>.45": (
-        *("--confusion-rule", "supervision", "--confusion-score", ".25", "--confusion-iou", ".45"),
-    ),
-    "ultralytics-8.0.200 conf>.25 iou>.45 (row predicted, col true)": (
-        *("--confusion-rule", "ultralytics-8.0"),
-    ),
-    "ultralytics-8.4.190 conf>.25 iou>.45 (row predicted, col true)": (
-        *("--confusion-rule", "ultralytics-8.4"),
-    ),
-    "mmdet-3.3.0 score>=.3 iou>=.5 many-to-many (row true, col predicted)": (
-        *("--confusion-rule", "mmdet"),
-    ),
-}
-
-
 def told(*options: str, name: str = "contours") -> dict[str, Any]:
     outcome = run("diagnose", COCO, RESULTS.with_stem(name), "--format", "json", *options)
     assert outcome.code == 0, outcome.err
@@ -113,9 +93,11 @@ def goldens(data: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("title", MATRICES)
 def test_confusion_by_the_rule_of_each_code(name: str, title: str, goldens: dict[str, Any]) -> None:
     wanted = np.array(goldens[f"shapes-{name}"]["confusion"]["matrices"][title])
-    found = told(*MATRICES[title], name=name)["confusion"]
+    rule, confidence, iou = MATRICES[title]
+    options = ("--confusion-score", str(confidence), "--confusion-iou", str(iou))
+    found = told("--confusion-rule", rule, *options, name=name)["confusion"]
     assert np.array_equal(found["matrix"], wanted.T if "row predicted" in title else wanted)
-    assert found["rule"] == MATRICES[title][1]
+    assert found["rule"] == rule
 
 
 @pytest.mark.slow
@@ -143,9 +125,8 @@ def test_options_give_the_numbers_of_the_original_codes(name: str, goldens: dict
                 golden = netcal[f"D-ECE conf,cx,cy,w,h bins=5 min {least} {rows}"]
                 assert own["d_ece"] == pytest.approx(golden, abs=1e-12, rel=0)
     tide = told("--pos-threshold", ".5", "--background-threshold", ".1", name=name)["tide"]
-    assert {kind: tide[kind] for kind in wanted["tide"]["main"]} == pytest.approx(
-        wanted["tide"]["main"], abs=1e-12, rel=0
-    )
+    expected = pytest.approx(wanted["tide"]["main"], abs=1e-12, rel=0)
+    assert {kind: tide[kind] for kind in wanted["tide"]["main"]} == expected
 
 
 @pytest.mark.slow
@@ -164,10 +145,9 @@ def test_a_class_without_objects_is_in_tidecvs_mean_alone(tmp_path: Path) -> Non
     star = next(each["id"] for each in truth["categories"] if each["name"] == "star")
     truth["annotations"] = [each for each in truth["annotations"] if each["category_id"] != star]
     file = make.write(tmp_path / "truth.json", json.dumps(truth).encode())
-    aps = [
-        json.loads(run("diagnose", file, RESULTS, "--format", "json", *options).out)["tide"]["AP50"]
-        for options in ((), ("--tide-mean", "objects"))
-    ]
+    words = ("diagnose", file, RESULTS, "--format", "json")
+    done = [run(*words, *options) for options in ((), ("--tide-mean", "objects"))]
+    aps = [json.loads(each.out)["tide"]["AP50"] for each in done]
     assert 6 * aps[0] == pytest.approx(5 * aps[1])
 
 
@@ -201,9 +181,8 @@ def test_what_makes_no_sense_is_refused(options: tuple[str, ...]) -> None:
 def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
     assert "is an input" in run("diagnose", COCO, RESULTS, "--errors", RESULTS).err
     both = tmp_path / "a.csv"
-    assert (
-        "used for two outputs" in run("diagnose", COCO, RESULTS, "--errors", both, "-o", both).err
-    )
+    text = run("diagnose", COCO, RESULTS, "--errors", both, "-o", both).err
+    assert "used for two outputs" in text
 
 
 def test_formulas_in_csv_are_texts(tmp_path: Path) -> None:

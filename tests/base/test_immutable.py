@@ -64,9 +64,7 @@ def holder(array: np.ndarray) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float64, np.uint16, np.bool_])
 @pytest.mark.parametrize("shape", [(0,), (1,), (3,), (5, 4), (0, 4), (1000, 3), (4096, 4)])
-def test_memory_that_was_written_to_is_taken_without_a_copy(
-    shape: Any, dtype: Any, memory: str
-) -> None:
+def test_memory_that_was_written_to_is_not_copied(shape: Any, dtype: Any, memory: str) -> None:
     array = blank(shape, dtype)
     assert array.shape == shape
     assert array.dtype == dtype
@@ -97,9 +95,7 @@ def refuse(*_: Any, **__: Any) -> Any:
 
 
 @pytest.mark.parametrize("without", ["large pages", "advice", "memory"])
-def test_large_arrays_where_the_system_has_no_large_pages(
-    without: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_arrays_without_large_pages(without: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(immutable, "FEW", 64)
     monkeypatch.setattr(immutable, "LARGE_PAGE", 4096)
     if without == "large pages":
@@ -140,9 +136,7 @@ BOX_PROTOCOLS = ["coco-bbox", "voc2007", "voc2012", "lvis"]
 
 @settings(relaxed, max_examples=drawn(60))
 @given(SEEDS, st.sampled_from(BOX_PROTOCOLS), st.booleans())
-def test_what_matching_makes_without_a_look_would_pass_one(
-    seed: int, protocol: str, taken: bool
-) -> None:
+def test_what_matching_makes_unchecked_would_pass(seed: int, protocol: str, taken: bool) -> None:
     tables = read_coco(*draw_coco(np.random.default_rng(seed)))
     try:
         matches = detmap.match(*tables, load(protocol), taken=taken)

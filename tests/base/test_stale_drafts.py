@@ -48,9 +48,7 @@ def look_again(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_drafts_of_a_killed_process_are_removed(
-    tmp_path: Path, writer: subprocess.Popen[str]
-) -> None:
+def test_a_killed_process_leaves_no_draft(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
     before = drafts(tmp_path)
     assert len(before) == 2
     look_again(tmp_path)
@@ -63,9 +61,7 @@ def test_drafts_of_a_killed_process_are_removed(
 
 
 @pytest.mark.slow
-def test_a_folder_is_removed_by_the_next_folder(
-    tmp_path: Path, writer: subprocess.Popen[str]
-) -> None:
+def test_a_folder_is_removed_by_the_next(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
     writer.kill()
     writer.wait()
     files._swept.clear()

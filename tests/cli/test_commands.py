@@ -1,6 +1,5 @@
 """The command line as its users run it."""
 
-import contextlib
 import csv
 import io
 import json
@@ -14,10 +13,9 @@ from typing import Any
 import pytest
 
 import detmap
-from detmap import cli
 from detmap.core import protocol as protocols
 from tests.support import builders as make
-from tests.support.running import Outcome, python, run, spawn
+from tests.support.running import Outcome, on_a_terminal, python, run, spawn
 
 VOC, COCO = make.SHAPES, make.SHAPES / "instances_test.json"
 TEXT, RESULTS = (
@@ -126,85 +124,28 @@ def test_results_go_to_stdout_and_notes_to_stderr() -> None:
     outcome = evaluate("--format", "json")
     notes = [line for line in outcome.err.splitlines() if line.startswith("note: ")]
     assert notes == outcome.err.splitlines()
-    assert [note.split(": ", 1)[1] for note in notes] == [
-        f"{note['count']} {note['text']}" for note in json.loads(outcome.out)["notes"]
-    ]
+    wanted = [f"{note['count']} {note['text']}" for note in json.loads(outcome.out)["notes"]]
+    assert [note.split(": ", 1)[1] for note in notes] == wanted
 
 
 # ---- JSON
 
-TOP = [
-    "schema",
-    "metrics",
-    "per_class",
-    "counts",
-    "lowest_score",
-    "protocol",
-    "signature",
-    "notes",
-    "environment",
-]
+TOP = "schema metrics per_class counts lowest_score protocol signature notes environment"
 METRICS = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
 
 
 def test_the_keys_of_the_json_are_in_a_fixed_order() -> None:
     content = as_json()
-    assert list(content) == TOP
+    assert " ".join(content) == TOP
     assert list(content["metrics"]) == METRICS
-    assert [list(row) for row in content["per_class"]] == [
-        [
-            "name",
-            "id",
-            "AP",
-            "AP50",
-            "AP75",
-            "AR100",
-            "objects",
-            "detections",
-            "tp",
-            "fp",
-            "ignored",
-            "missed",
-        ]
-    ] * 6
-    assert list(content["counts"]) == [
-        "images",
-        "classes",
-        "iou",
-        "objects",
-        "detections",
-        "tp",
-        "fp",
-        "ignored",
-        "missed",
-    ]
-    assert list(content["protocol"]) == [
-        "name",
-        "version",
-        "summary",
-        "source",
-        "boxes",
-        "iou",
-        "matching",
-        "detections",
-        "classes",
-        "scope",
-        "limits",
-        "ranking",
-        "ap",
-        "mean",
-        "operating",
-        "miss_rate",
-        "files",
-        "evaluation",
-        "kitti",
-        "froc",
-        "cgf1",
-        "metrics",
-        "subsets",
-        "groups",
-        "changes",
-    ]
+    counts = "objects detections tp fp ignored missed"
+    row = f"name id AP AP50 AP75 AR100 {counts}"
+    assert [" ".join(each) for each in content["per_class"]] == [row] * 6
+    assert " ".join(content["counts"]) == f"images classes iou {counts}"
+    assert " ".join(content["protocol"]) == (
+        "name version summary source boxes iou matching detections classes scope limits ranking ap"
+        " mean operating miss_rate files evaluation kitti froc cgf1 metrics subsets groups changes"
+    )
     assert [list(note) for note in content["notes"]] == [["code", "count", "text", "source"]] * 3
     assert list(content["environment"]) == ["detmap", "python", "numpy", "numba", "platform"]
 
@@ -281,9 +222,8 @@ def test_csv_has_all_digits() -> None:
     assert {
         row["metric"]: float(row["value"]) for row in csv.DictReader(io.StringIO(metrics))
     } == result.metrics
-    assert [float(row["AP"]) for row in csv.DictReader(io.StringIO(classes))] == [
-        row["AP"] for row in result.per_class
-    ]
+    wanted = [row["AP"] for row in result.per_class]
+    assert [float(row["AP"]) for row in csv.DictReader(io.StringIO(classes))] == wanted
 
 
 def test_csv_leaves_the_undefined_empty(tmp_path: Path) -> None:
@@ -322,20 +262,9 @@ def test_what_is_written_to_a_file_is_what_would_be_printed(tmp_path: Path, form
     assert file.read_text(encoding="utf-8") == evaluate("--format", format).out
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def on_a_terminal(*argv: object) -> tuple[str, str]:
-    out, err = Terminal(), Terminal()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        assert cli.main([str(word) for word in argv]) == 0
-    return out.getvalue(), err.getvalue()
-
-
 def test_a_terminal_gets_a_table_and_progress() -> None:
-    out, err = on_a_terminal("eval", COCO, RESULTS)
+    code, out, err = on_a_terminal("eval", COCO, RESULTS)
+    assert code == 0
     assert "0.4478" in out
     assert re.search(r"^coco-bbox\.2\|default\|", out, re.MULTILINE)
     assert err.startswith("reading ")
@@ -344,7 +273,7 @@ def test_a_terminal_gets_a_table_and_progress() -> None:
 @pytest.mark.parametrize("columns", ["40", "80", "200"])
 def test_a_narrow_terminal_hides_nothing(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    out, _ = on_a_terminal("eval", COCO, RESULTS, "--per-class", "--integrators")
+    out = on_a_terminal("eval", COCO, RESULTS, "--per-class", "--integrators").out
     assert "…" not in out
     for row in detmap.evaluate(COCO, RESULTS).per_class:
         assert str(row["name"]) in out
@@ -353,12 +282,8 @@ def test_a_narrow_terminal_hides_nothing(monkeypatch: pytest.MonkeyPatch, column
 
 @pytest.mark.parametrize("name", ["[bold]", "[/x]", ":smile:"])
 def test_a_terminal_shows_names_as_they_are(tmp_path: Path, name: str) -> None:
-    out, _ = on_a_terminal(
-        "eval",
-        *small(tmp_path, make.instances(categories=[make.category(name=name)])),
-        "--per-class",
-    )
-    assert name in out
+    files = small(tmp_path, make.instances(categories=[make.category(name=name)]))
+    assert name in on_a_terminal("eval", *files, "--per-class").out
 
 
 # ---- protocols
@@ -396,9 +321,7 @@ def test_every_protocol_of_boxes_runs_on_the_sample() -> None:
         ("VOC2006", "voc2012"),
     ],
 )
-def test_the_year_of_a_voc_truth_decides_the_protocol(
-    tmp_path: Path, folder: str, protocol: str
-) -> None:
+def test_the_year_of_voc_decides_the_protocol(tmp_path: Path, folder: str, protocol: str) -> None:
     outcome = run("eval", make.write_voc(tmp_path / folder), make.write_voc_text(tmp_path / "text"))
     assert outcome.out.startswith(f"{protocol}: ")
 
@@ -425,44 +348,33 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
 
 
 SETTINGS = {
-    "limits": (
-        ["limits.max_dets=[1,10,300]"],
-        [*METRICS[:8], "AR300", *METRICS[9:]],
-        "limits.max_dets=[1,10,300]",
-    ),
-    "one limit": (
-        ["limits.max_dets=5"],
-        [*METRICS[:6], "AR5", *METRICS[9:]],
-        "limits.max_dets=[5]",
-    ),
-    "no limit": (["limits.max_dets=[]"], [*METRICS[:6], "AR", *METRICS[9:]], "limits.max_dets=[]"),
+    "limits": (["limits.max_dets=[1,10,300]"], [*METRICS[:8], "AR300", *METRICS[9:]], ""),
+    "one limit": (["limits.max_dets=[5]"], [*METRICS[:6], "AR5", *METRICS[9:]], ""),
+    "no limit": (["limits.max_dets=[]"], [*METRICS[:6], "AR", *METRICS[9:]], ""),
     "one more area": (
-        ["subsets.tiny.area=[0, 100]"],
+        ["subsets.tiny.area=[0,100]"],
         [*METRICS[:6], "AP-tiny", *METRICS[6:], "AR-tiny"],
-        "subsets.tiny.area=[0,100]",
+        "",
     ),
     "other areas": (
         ["subsets={all={area=[0,1e10]}, big={area=[5000,1e10]}}"],
         ["AP", "AP50", "AP75", "AP-big", "AR1", "AR10", "AR100", "AR-big"],
         "subsets.big.area=[5000,10000000000]",
     ),
-    "thresholds": (["iou.thresholds=[0.5,0.75]"], METRICS, "iou.thresholds=[0.5,0.75]"),
-    "one threshold": (
-        ["iou.thresholds=0.5"],
-        [m for m in METRICS if m != "AP75"],
-        "iou.thresholds=[0.5]",
-    ),
+    "thresholds": (["iou.thresholds=[0.5,0.75]"], METRICS, ""),
+    "one threshold": (["iou.thresholds=[0.5]"], [m for m in METRICS if m != "AP75"], ""),
     "thresholds without 0.5": (
         ["iou.thresholds=0.75:0.05:0.95"],
         [m for m in METRICS if m != "AP50"],
         'iou.thresholds="0.75:0.05:0.95"',
     ),
-    "metrics": (['metrics=["AP60", "AR"]'], ["AP60", "AR"], 'metrics=["AP60","AR"]'),
+    "metrics": (['metrics=["AP60","AR"]'], ["AP60", "AR"], ""),
     "two keys": (
         ["ap.integrator=all_points", "mean.undefined=one"],
         METRICS,
         'ap.integrator="all_points";mean.undefined="one"',
     ),
+    "a single value": (["limits.max_dets=5"], [*METRICS[:6], "AR5", *METRICS[9:]], "dets=[5]"),
     "the default value": (["limits.max_dets=[100,10,1]"], METRICS, "default"),
 }
 
@@ -473,18 +385,15 @@ def test_settings_change_the_labels_and_the_signature(
 ) -> None:
     content = as_json(*(word for setting in settings for word in ("--set", setting)))
     assert list(content["metrics"]) == metrics
-    for change in state.split(";"):
+    for change in (state or settings[0]).split(";"):
         assert change in content["signature"].split("|")[1]
 
 
 def test_settings_change_the_numbers_that_they_name() -> None:
     stock = as_json()["metrics"]
-    changed = as_json("--set", "limits.max_dets=[1,2,300]", "--set", "iou.thresholds=[0.5]")[
-        "metrics"
-    ]
-    assert (
-        changed["AP"] == changed["AP50"] == pytest.approx(stock["AP50"], abs=1e-12)
-    )  # no class has 100 in an image
+    options = ("--set", "limits.max_dets=[1,2,300]", "--set", "iou.thresholds=[0.5]")
+    changed = as_json(*options)["metrics"]  # no class has 100 in an image
+    assert changed["AP"] == changed["AP50"] == pytest.approx(stock["AP50"], abs=1e-12)
     assert as_json("--set", "limits.max_dets=[1,2,300]")["metrics"]["AR300"] == stock["AR100"]
     assert stock["AR1"] < as_json("--set", "limits.max_dets=[2]")["metrics"]["AR2"] < stock["AR10"]
     tiny = as_json("--set", "subsets.tiny.area=[0,1024]")["metrics"]
@@ -494,19 +403,14 @@ def test_settings_change_the_numbers_that_they_name() -> None:
 def test_a_metric_at_a_threshold_that_is_not_evaluated_is_left_out_with_a_note() -> None:
     outcome = evaluate("--set", "iou.thresholds=[0.6]")
     assert "AP50" not in outcome.out
-    assert (
-        "note: 2 metrics are not reported: their IoU or limit is not evaluated (AP50, AP75)\n"
-        in outcome.err
-    )
+    assert "note: 2 metrics are not reported: " in outcome.err
+    assert "(AP50, AP75)\n" in outcome.err
     assert "at IoU 0.6: " in outcome.out
 
 
 def test_voc_over_many_thresholds_has_the_names_of_coco() -> None:
-    assert list(as_json("-p", "voc2012", "--set", "iou.thresholds=0.5:0.05:0.95")["metrics"]) == [
-        "AP",
-        "AP50",
-        "AP75",
-    ]
+    content = as_json("-p", "voc2012", "--set", "iou.thresholds=0.5:0.05:0.95")
+    assert list(content["metrics"]) == ["AP", "AP50", "AP75"]
 
 
 def test_counts_at_another_iou() -> None:
@@ -597,11 +501,8 @@ def test_demo_shows_the_signatures() -> None:
 def test_parity_on_the_sample() -> None:
     outcome = run("parity", COCO, RESULTS)
     assert outcome.code == 0
-    assert re.findall(r"(precision|recall|scores) +(\d+) +(\d+) ", outcome.out) == [
-        ("precision", "72720", "0"),
-        ("recall", "720", "0"),
-        ("scores", "72720", "0"),
-    ]
+    wanted = [("precision", "72720", "0"), ("recall", "720", "0"), ("scores", "72720", "0")]
+    assert re.findall(r"(precision|recall|scores) +(\d+) +(\d+) ", outcome.out) == wanted
     assert re.search(r"^pycocotools +AP +0\.4478 +0\.4478 +0$", outcome.out, re.MULTILINE)
     assert re.fullmatch(r"detmap: pycocotools [\d.]+: identical in every bit\n", outcome.err)
 
@@ -614,17 +515,8 @@ def test_parity_on_other_families(truth: Path, detections: Path) -> None:
 
 
 def test_parity_under_other_settings() -> None:
-    outcome = run(
-        "parity",
-        COCO,
-        RESULTS,
-        "--set",
-        "limits.max_dets=[3,300]",
-        "--set",
-        "subsets.tiny.area=[0,100]",
-        "--format",
-        "csv",
-    )
+    settings = ("--set", "limits.max_dets=[3,300]", "--set", "subsets.tiny.area=[0,100]")
+    outcome = run("parity", COCO, RESULTS, *settings, "--format", "csv")
     assert outcome.code == 0
     assert "AP50" not in outcome.out  # pycocotools has no stats under other settings
 
@@ -671,9 +563,7 @@ AWKWARD = {
 
 
 @pytest.mark.parametrize("instances, results", AWKWARD.values(), ids=AWKWARD)
-def test_parity_where_pycocotools_has_a_hard_time(
-    tmp_path: Path, instances: Any, results: Any
-) -> None:
+def test_parity_on_awkward_files(tmp_path: Path, instances: Any, results: Any) -> None:
     outcome = run("parity", *small(tmp_path, instances, results), "--unknown", "drop")
     assert outcome.err.splitlines()[-1].endswith(": identical in every bit")
     assert outcome.code == 0
@@ -697,25 +587,6 @@ def test_help_and_import_are_light() -> None:
         assert "detmap" in outcome.out
 
 
-def test_help_names_every_command_and_option() -> None:
-    assert {"eval", "parity", "show", "demo"} <= set(
-        re.findall(r"^    (\w+) ", run("--help").out, re.MULTILINE)
-    )
-    options = run("eval", "--help").out
-    for option in (
-        "-p",
-        "--split",
-        "--set",
-        "--per-class",
-        "--integrators",
-        "--format",
-        "--percent",
-        "-o",
-        "--iou",
-    ):
-        assert f" {option} " in options or f" {option}," in options
-
-
 @pytest.mark.slow
 def test_it_runs_from_any_folder_and_as_a_module(tmp_path: Path) -> None:
     small(tmp_path)
@@ -734,28 +605,3 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
     process.stdout.close()  # long before anything is written
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, b"")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-def test_a_full_disk_is_an_error_without_traceback() -> None:
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "detmap", "show"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert done.returncode == 2
-    assert done.stderr.startswith(b"detmap: error: stdout: No space left on device\n  fix: ")
-    assert done.stderr.count(b"\n") == 2
-
-
-@pytest.mark.slow
-def test_names_that_the_terminal_cannot_show_are_escaped(tmp_path: Path) -> None:
-    files = small(tmp_path, make.instances(categories=[make.category(name="café")]))
-    shown = spawn("eval", *files, "--per-class", PYTHONIOENCODING="ascii")
-    assert shown.code == 0
-    assert "caf\\xe9" in shown.out
-    as_ascii = spawn("eval", *files, "--format", "json", PYTHONIOENCODING="ascii")
-    assert json.loads(as_ascii.out)["per_class"][0]["name"] == "café"

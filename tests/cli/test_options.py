@@ -100,14 +100,6 @@ def test_an_input_is_never_overwritten(tmp_path: Path) -> None:
     assert truth.read_bytes() == before
 
 
-def test_a_file_of_an_input_folder_is_never_overwritten(tmp_path: Path) -> None:
-    folder = make.write_voc(tmp_path / "VOC2007")
-    text = make.write_voc_text(tmp_path / "text")
-    for output in (*folder.rglob("*.xml"), *text.rglob("*.txt")):
-        assert "is an input" in run("eval", folder, text, "-o", output).err
-    assert run("eval", folder, text, "-o", text / "result.csv", "--format", "csv").code == 0
-
-
 def test_parts_protocols_and_lists_are_inputs_too(tmp_path: Path) -> None:
     part, own = tmp_path / "part.npz", tmp_path / "own.toml"
     shutil.copy(make.ROOT / "configs" / "coco-bbox.toml", own)
@@ -141,9 +133,7 @@ def test_what_nobody_foresaw_is_one_line_with_its_place(monkeypatch: pytest.Monk
     assert outcome.err.count("\n") == 1
 
 
-def test_a_file_below_another_folder_named_detmap_is_not_the_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_of_another_detmap_is_not_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkout, a plug-in or an environment may be below a folder of this name."""
     code = compile("raise IndexError('x')", "/srv/detmap/detmap/plug_in.py", "exec")
     monkeypatch.setattr(command, "read_truth_and_protocol", lambda *_, **__: exec(code))
@@ -154,9 +144,8 @@ def test_a_file_below_another_folder_named_detmap_is_not_the_place(
 def test_a_path_without_permission_has_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = failing(monkeypatch, PermissionError(13, "Permission denied", "labels"))
     assert outcome.code == 2
-    assert outcome.err == (
-        "detmap: error: labels: Permission denied\n  fix: check the path and its permissions\n"
-    )
+    wanted = "detmap: error: labels: Permission denied\n  fix: check the path and its permissions\n"
+    assert outcome.err == wanted
 
 
 def test_the_traceback_is_shown_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Outputs that paste: formats, one table a file, widths, colours, what a shell completes."""
 
 import argparse
-import contextlib
 import io
 import json
 import math
@@ -15,13 +14,13 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap import cli, errors
+from detmap import errors
 from detmap.cli import dispatch
 from detmap.core.output import SUFFIXES, formats
 from detmap.core.output.formats import RENDERERS
 from detmap.core.output.table import PValue, Style, Table
 from tests.support import builders as make
-from tests.support.running import Outcome, run
+from tests.support.running import Outcome, on_a_terminal, run
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 B = make.SHAPES / "detections" / "template.json"
@@ -152,9 +151,8 @@ def test_a_table_alone_keeps_the_signature() -> None:
     ],
 )
 def test_digits_are_as_many_as_asked_for(options: tuple[str, ...], shown: str) -> None:
-    assert shown in {
-        line[-len(shown) :] for line in evaluate(*options).out.replace(" \\\\", "").split("\n")
-    }
+    text = {line[-len(shown) :] for line in evaluate(*options).out.replace(" \\\\", "").split("\n")}
+    assert shown in text
 
 
 @pytest.mark.parametrize("digits", ["-1", "18", "1.5", "x", ""])
@@ -268,9 +266,8 @@ def test_a_folded_table_loses_nothing() -> None:
     rows = tuple((f"name {r}", *(100 * r + c for c in range(30))) for r in range(3))
     text = formats.text([Table("t", header, rows, name="t")])
     assert max(map(len, text.splitlines())) <= 80
-    assert sorted(set(re.findall(r"\b\d+\b", text)) - {"0"}, key=int) == sorted(
-        {str(100 * r + c) for r in range(3) for c in range(30)} - {"0"}, key=int
-    )
+    wanted = sorted({str(100 * r + c) for r in range(3) for c in range(30)} - {"0"}, key=int)
+    assert sorted(set(re.findall(r"\b\d+\b", text)) - {"0"}, key=int) == wanted
     assert text.count("name 2") == text.count("class") > 2
     wide = formats.text([Table("", ("a", "b"), (("x" * 300, 1), ("word " * 90, 2)))])
     assert max(map(len, wide.splitlines())) <= 80
@@ -278,30 +275,18 @@ def test_a_folded_table_loses_nothing() -> None:
     assert wide.count("word") == 90
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def on_a_terminal(*words: object) -> tuple[str, str]:
-    out, err = Terminal(), Terminal()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        cli.main([str(word) for word in words])
-    return out.getvalue(), err.getvalue()
-
-
 def test_colour_where_a_terminal_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    out, err = on_a_terminal("eval", COCO, RESULTS)
-    assert "\x1b[33mnote:\x1b[0m" in err
-    assert "\x1b[1;31mdetmap: error:\x1b[0m" in on_a_terminal("eval", "no", "no")[1]
+    assert "\x1b[33mnote:\x1b[0m" in on_a_terminal("eval", COCO, RESULTS).err
+    assert "\x1b[1;31mdetmap: error:\x1b[0m" in on_a_terminal("eval", "no", "no").err
     monkeypatch.setenv("NO_COLOR", "1")
-    out, err = on_a_terminal("eval", COCO, RESULTS)
-    assert "\x1b" not in out + err
+    outcome = on_a_terminal("eval", COCO, RESULTS)
+    assert "\x1b" not in outcome.out + outcome.err
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
-    assert "\x1b" not in "".join(on_a_terminal("eval", COCO, RESULTS))
+    outcome = on_a_terminal("eval", COCO, RESULTS)
+    assert "\x1b" not in outcome.out + outcome.err
     assert "\x1b" not in evaluate().out + evaluate().err
 
 
@@ -321,6 +306,8 @@ def test_no_words_print_the_commonest_jobs() -> None:
     bare = run()
     assert (bare.code, bare.err) == (0, "")
     assert bare.out == dispatch.JOBS
+    named = re.findall(r"^  detmap (\w+)", bare.out, re.MULTILINE)
+    assert {"eval", "compare", "report"} <= {*named} <= {*dispatch.COMMANDS}
     assert all(name in run("--help").out for name in dispatch.COMMANDS)
 
 
@@ -393,15 +380,11 @@ def test_percent_beside_a_json_file_that_the_suffix_chose(tmp_path: Path) -> Non
     outcome = evaluate("-o", path, "--percent")
     assert outcome.code == 0
     assert "--percent has no effect" in outcome.err
-    assert (
-        json.loads(path.read_text())["metrics"]
-        == json.loads(evaluate("--format=json").out)["metrics"]
-    )
+    wanted = json.loads(evaluate("--format=json").out)["metrics"]
+    assert json.loads(path.read_text())["metrics"] == wanted
 
 
-def test_short_errors_do_not_name_the_truth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_short_errors_never_name_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a challenge server, participants read the errors."""
     secret = tmp_path / "hidden place" / "secret.json"
     secret.parent.mkdir()

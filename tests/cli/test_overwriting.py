@@ -93,17 +93,6 @@ def test_files_that_a_receipt_names_are_kept(tmp_path: Path) -> None:
         assert contents(tmp_path) == before
 
 
-def test_a_label_of_a_data_yaml_is_kept(tmp_path: Path) -> None:
-    truth, found = SAMPLES["yolo"](tmp_path)
-    before = contents(tmp_path)
-    labels = [file for file in before if file.suffix == ".txt"]
-    assert labels
-    for file in labels:
-        outcome = run("eval", truth, found or make.SHAPES, "-o", file)
-        assert outcome.code == 2
-        assert contents(tmp_path) == before
-
-
 def test_a_file_is_remembered_in_its_block_only(tmp_path: Path) -> None:
     file, link = tmp_path / "a.json", tmp_path / "link.json"
     file.write_text(json.dumps([]))
@@ -125,9 +114,7 @@ def test_a_file_is_remembered_in_its_block_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["-o", "--errors", "--per-image", "--receipt"])
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".txt.csv", ".md"])
-def test_a_run_can_be_repeated_with_its_outputs_beside_its_inputs(
-    tmp_path: Path, option: str, suffix: str
-) -> None:
+def test_outputs_beside_inputs_are_no_inputs(tmp_path: Path, option: str, suffix: str) -> None:
     """Files of a folder that are only looked at, to recognize its format, are no inputs."""
     found = tmp_path / "found"
     shutil.copytree(make.SHAPES / "detections" / "contours", found)

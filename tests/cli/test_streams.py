@@ -46,8 +46,9 @@ def test_stdout_that_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_stderr_that_is_closed(tmp_path: Path) -> None:
-    outcome = shell(f"detmap {EVAL} 2>&-", tmp_path)
+@pytest.mark.parametrize("target", ["&-", "/dev/full"])
+def test_stderr_that_is_closed_or_full(tmp_path: Path, target: str) -> None:
+    outcome = shell(f"detmap {EVAL} 2>{target}", tmp_path)
     assert outcome == (0, run(*WORDS).out, "")
 
 
@@ -78,12 +79,6 @@ def test_the_answer_of_verify_is_a_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_stderr_that_is_full(tmp_path: Path) -> None:
-    outcome = shell(f"detmap {EVAL} 2>/dev/full", tmp_path)
-    assert outcome == (0, run(*WORDS).out, "")
-
-
-@pytest.mark.slow
 def test_a_message_that_is_lost_is_no_error_where_the_part_is_written(tmp_path: Path) -> None:
     command = EVAL.replace("eval", "match", 1)
     assert shell(f"detmap {command} -o part.npz > /dev/full", tmp_path) == (0, "", "")
@@ -93,9 +88,7 @@ def test_a_message_that_is_lost_is_no_error_where_the_part_is_written(tmp_path: 
 @pytest.mark.slow
 @pytest.mark.parametrize("device", ["/dev/full", "/dev/null", "."])
 @pytest.mark.parametrize("command", ["eval", "match"])
-def test_an_output_that_is_no_file_is_blamed_itself(
-    tmp_path: Path, command: str, device: str
-) -> None:
+def test_an_output_that_is_no_file_is_blamed(tmp_path: Path, command: str, device: str) -> None:
     code, out, err = shell(f"detmap {EVAL.replace('eval', command, 1)} -o {device}", tmp_path)
     assert (code, out) == (2, "")
     assert err.startswith(f"detmap: error: {device}: is ")
@@ -144,7 +137,9 @@ def test_a_terminal_that_cannot_encode(tmp_path: Path) -> None:
     for environment in environments:
         outcome = shell("detmap eval gt.json dt.json --per-class", tmp_path, **environment)
         assert outcome.code == 0
-        assert "cafe" in outcome.out
+        assert "cafe\\u0301" in outcome.out
+        as_json = shell("detmap eval gt.json dt.json --format json", tmp_path, **environment)
+        assert json.loads(as_json.out)["per_class"][0]["name"] == "cafe\u0301"
 
 
 @pytest.mark.parametrize("format", ["table", "csv", "markdown", "json"])

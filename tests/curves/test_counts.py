@@ -29,12 +29,10 @@ def test_counts_of_each_class(seed: int, weighted: bool) -> None:
         mine = truth.label == k
         images, to_find = truth.image[mine], truth.image[mine & ~truth.crowd]
         assert counting.n_images(matches, weight)[k] == pytest.approx(each[np.unique(images)].sum())
-        assert counting.n_objects(matches, weight, counted=False)[k, 0] == pytest.approx(
-            each[images].sum()
-        )
-        assert counting.n_objects(matches, weight, counted=True)[k, 0] == pytest.approx(
-            each[to_find].sum()
-        )
+        wanted = pytest.approx(each[images].sum())
+        assert counting.n_objects(matches, weight, counted=False)[k, 0] == wanted
+        expected = pytest.approx(each[to_find].sum())
+        assert counting.n_objects(matches, weight, counted=True)[k, 0] == expected
         rows = found.image[found.label == k]
         assert counting.count_per_class(matches.image, matches.off, weight)[k] == pytest.approx(
             each[rows].sum()

@@ -58,9 +58,7 @@ def test_lists_that_are_alike_share_the_terms_they_have_alone(
     assert np.isfinite(alone).all()
 
 
-def test_the_number_of_shared_curves_is_that_of_different_lists(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_as_many_curves_are_shared_as_lists_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[Any] = []
     whole = every_rank.integrate
 

@@ -100,9 +100,7 @@ def rows_of(found: Operating) -> list[Row]:
 
 @relaxed
 @given(coco_data(), PROTOCOLS, st.sampled_from([-2.0, 0.0, 0.25, 0.3, 0.5, 0.9, 1.0, 3.0]))
-def test_counts_at_a_threshold_are_those_of_the_twin(
-    data: CocoData, protocol: str, threshold: float
-) -> None:
+def test_threshold_counts_are_the_twins(data: CocoData, protocol: str, threshold: float) -> None:
     result = detmap.evaluate(*read_coco(*data), protocol)
     score = result.matches.score
     assume(threshold <= 1 or not len(score) or score.min() < 0 or score.max() > 1)  # else refused
@@ -122,9 +120,8 @@ def test_it_is_the_evaluation_of_the_surer_detections_alone(
     alone = detmap.evaluate(truth, kept, protocol).per_class
     rows = detmap.evaluate(truth, found, protocol).operating_point(threshold).per_class
     for row, expected in zip(rows, alone, strict=True):
-        assert {key: row[key] for key in ("tp", "fp", "missed")} == {
-            key: expected[key] for key in ("tp", "fp", "missed")
-        }
+        wanted = {key: expected[key] for key in ("tp", "fp", "missed")}
+        assert {key: row[key] for key in ("tp", "fp", "missed")} == wanted
 
 
 @relaxed
@@ -147,9 +144,7 @@ def test_the_best_f1_is_the_best_of_all(data: CocoData, protocol: str) -> None:
 
 @relaxed
 @given(coco_data(), PROTOCOLS, st.sampled_from([0.0, 0.3, 0.5, 0.75, 1.0]))
-def test_the_threshold_for_a_precision_or_a_recall(
-    data: CocoData, protocol: str, wanted: float
-) -> None:
+def test_a_threshold_for_precision_or_recall(data: CocoData, protocol: str, wanted: float) -> None:
     result = detmap.evaluate(*read_coco(*data), protocol)
     _, parts = judged(result)
     for what, method, pick in (
@@ -184,9 +179,8 @@ def test_detections_of_one_score_enter_together() -> None:
 def test_the_lowest_threshold_has_the_counts_of_the_result(iou: float | None) -> None:
     result = detmap.evaluate(COCO, RESULTS)
     counts, micro = result.counts(iou), result.operating_point(-1.0, iou=iou).micro
-    assert {key: micro[key] for key in ("tp", "fp", "missed")} == {
-        key: counts[key] for key in ("tp", "fp", "missed")
-    }
+    wanted = {key: counts[key] for key in ("tp", "fp", "missed")}
+    assert {key: micro[key] for key in ("tp", "fp", "missed")} == wanted
 
 
 @pytest.mark.parametrize(

@@ -137,9 +137,7 @@ def test_ap_within_a_lower_limit_counts_one_detection_per_image() -> None:
 
 
 @pytest.mark.parametrize("integrator", ["trapezoid", "all_points"])
-def test_rules_of_every_rank_are_made_by_blocks(
-    integrator: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_rank_is_made_by_blocks(integrator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matches = asking(draw(1), {"ap.integrator": integrator})
     kept = curves.scores(matches).terms
     monkeypatch.setattr(terms, "MOST_KEPT", 0)

@@ -105,9 +105,8 @@ def test_the_values_are_those_of_the_result(average: str | None, integrator: str
     made = result.intervals()
     assert {name: one.value for name, one in made.metrics.items()} == result.metrics
     for row, of_class in zip(result.per_class, made.classes, strict=True):
-        assert {name: one.value for name, one in of_class.items()} == {
-            name: value for name, value in row.items() if name in of_class
-        }
+        wanted = {name: value for name, value in row.items() if name in of_class}
+        assert {name: one.value for name, one in of_class.items()} == wanted
         assert list(of_class) == [*OF_CLASS]
     first = [f"{name} " for name in made.metrics][:1]
     assert made.sentence().startswith(*first or ("",))

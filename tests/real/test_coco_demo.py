@@ -1,5 +1,7 @@
 """The official COCO demo: 100 images of val2014 and made-up results, with the official output."""
 
+import json
+import lzma
 import re
 from pathlib import Path
 
@@ -21,27 +23,17 @@ def demo(data: Path) -> Path:
     return data / "coco-val2014-100"
 
 
-def test_the_official_output_to_its_three_decimals(demo: Path) -> None:
+@pytest.mark.parametrize(("kind", "results"), [("bbox", RESULTS), ("segm", MASKS)])
+def test_the_official_output_to_its_three_decimals(demo: Path, kind: str, results: str) -> None:
     printed = (demo / "val2014_fake_eval_res.txt").read_text()
-    block = printed.split("type=bbox")[1].split("type=")[0]
+    block = printed.split(f"type={kind}")[1].split("type=")[0]
     official = [float(number) for number in re.findall(r"= (\d\.\d{3})", block)]
-    result = detmap.evaluate(demo / TRUTH, demo / RESULTS)
+    result = detmap.evaluate(demo / TRUTH, demo / results, f"coco-{kind}")
     assert len(official) == 12
     assert [round(value, 3) for value in result.metrics.values()] == official
 
 
-def test_the_official_output_of_masks_to_its_three_decimals(demo: Path) -> None:
-    printed = (demo / "val2014_fake_eval_res.txt").read_text()
-    block = printed.split("type=segm")[1].split("type=")[0]
-    official = [float(number) for number in re.findall(r"= (\d\.\d{3})", block)]
-    result = detmap.evaluate(demo / TRUTH, demo / MASKS, "coco-segm")
-    assert len(official) == 12
-    assert [round(value, 3) for value in result.metrics.values()] == official
-
-
-def test_the_demo_is_identical_to_pycocotools(
-    demo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_demo_is_that_of_pycocotools(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parity = compare(demo / TRUTH, demo / RESULTS)
     assert parity.equal
     assert main(["parity", str(demo / TRUTH), str(demo / RESULTS)]) == 0
@@ -52,21 +44,10 @@ def test_the_demo_is_identical_to_pycocotools(
 def test_val2017_boxes_against_themselves(data: Path, tmp_path: Path) -> None:
     """36,781 real boxes as their own detections: everything is found, and pycocotools agrees in
     every bit."""
-    import json
-    import lzma
-
-    instances = json.loads(
-        lzma.decompress(
-            (data / "coco-val2017-boxes" / "instances_val2017_integer_boxes.json.xz").read_bytes()
-        )
-    )
+    packed = data / "coco-val2017-boxes" / "instances_val2017_integer_boxes.json.xz"
+    instances = json.loads(lzma.decompress(packed.read_bytes()))
     results = [
-        {
-            "image_id": a["image_id"],
-            "category_id": a["category_id"],
-            "bbox": a["bbox"],
-            "score": (i % 97) / 97,
-        }
+        {key: a[key] for key in ("image_id", "category_id", "bbox")} | {"score": (i % 97) / 97}
         for i, a in enumerate(instances["annotations"])
     ]
     files = tmp_path / "truth.json", tmp_path / "results.json"

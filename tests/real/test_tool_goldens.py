@@ -54,9 +54,7 @@ def test_every_tool_on_a_small_set(name: str, data: Path, goldens: dict[str, Any
 
 @pytest.mark.slow
 @pytest.mark.parametrize("detector", ["detector-8603", "yolov2-voc", "tiny-yolov2-voc"])
-def test_every_tool_on_a_real_detector(
-    detector: str, voc2007: Path, goldens: dict[str, Any]
-) -> None:
+def test_tools_on_a_real_detector(detector: str, voc2007: Path, goldens: dict[str, Any]) -> None:
     truth = detmap.read_truth(voc2007 / "VOCdevkit")
     known = MatchedOnce(truth, detmap.read_detections(voc2007 / detector, truth))
     assert check(detector, known, goldens) == {t for t in TOOLS if detector in goldens[t]}

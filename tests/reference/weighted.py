@@ -43,39 +43,3 @@ def psi(x: float) -> float:
         total -= 1 / x
         x += 1
     return total + math.log(x) - 1 / (2 * x) - 1 / (12 * x * x)
-
-
-def influence(
-    rows: Rows, objects: Sequence[int], n_images: int, own_rank: bool = False
-) -> list[float]:
-    """How much each image moves AP, by section 5.2 of the study; by `step` each true positive is
-    read at its own rank.
-
-    objects : the image of each object to find
-    """
-    n = len(objects)
-    at = [r for r, (_, verdict) in enumerate(rows) if verdict == "T"]
-
-    def counts(r: int, image: int | None = None) -> tuple[int, int]:
-        upto = [v for i, v in rows[: r + 1] if image is None or i == image]
-        return upto.count("T"), upto.count("F")
-
-    precision = {r: counts(r)[0] / sum(counts(r)) for r in at}
-    read = {
-        r: r
-        if own_rank
-        else min(
-            j for j in at if j >= r and precision[j] == max(precision[i] for i in at if i >= r)
-        )
-        for r in at
-    }
-    ap = sum(precision[read[r]] for r in at) / n
-    found = []
-    for image in range(n_images):
-        total = sum(precision[read[r]] for r in at if rows[r][0] == image)
-        for r in at:
-            p = precision[read[r]]
-            true, false = counts(read[r], image)
-            total += ((1 - p) * true - p * false) / sum(counts(read[r]))
-        found.append((total - ap * objects.count(image)) / n)
-    return found

@@ -46,9 +46,7 @@ def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pee
 
 
 @pytest.mark.parametrize("files", [COCO, VOC], ids=["coco", "voc"])
-def test_a_tool_gives_the_numbers_of_its_protocol(
-    peer: peers.Peer, files: tuple[Path, Path]
-) -> None:
+def test_a_tool_has_the_numbers_of_its_protocol(peer: peers.Peer, files: tuple[Path, Path]) -> None:
     outcome = run("parity", *files, "--with", peer.name, "--format", "json")
     assert outcome.code == 0, outcome.err
     content = json.loads(outcome.out)
@@ -105,9 +103,7 @@ DEVIATIONS = {
 
 
 @pytest.mark.parametrize("name", DEVIATIONS)
-def test_a_stated_deviation_is_there_and_no_other_tool_has_it(
-    peer: peers.Peer, name: str, tmp_path: Path
-) -> None:
+def test_only_who_states_a_deviation_has_it(peer: peers.Peer, name: str, tmp_path: Path) -> None:
     """Those of tools that give pycocotools' numbers are in `test_peers.py`."""
     found = parity.compare(*small(tmp_path, *DEVIATIONS[name]), tool=peer.name)
     assert found.equal == (name not in peer.deviations)
@@ -128,10 +124,7 @@ ODD = {
     "more detections than the limit": (None, [make.detection(score=i / 200) for i in range(150)]),
     "names of any kind": (
         make.instances(
-            categories=[
-                {"id": 0, "name": 'a/b \N{SNOWMAN} "x" \\ ,%s{}'},
-                {"id": 7, "name": "all"},
-            ],
+            categories=[{"id": 0, "name": ODD_NAME}, {"id": 7, "name": "all"}],
             annotations=[make.annotation(category_id=0), make.annotation(id=2, category_id=7)],
         ),
         [make.detection(category_id=0), make.detection(category_id=7)],
@@ -150,9 +143,7 @@ ODD = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
-def test_odd_files_are_compared_or_the_tool_stops_in_words(
-    peer: peers.Peer, name: str, tmp_path: Path
-) -> None:
+def test_odd_files_are_compared_or_refused(peer: peers.Peer, name: str, tmp_path: Path) -> None:
     files = small(tmp_path, *ODD[name])
     outcome = run("parity", *files, "--unknown", "drop", "--with", peer.name)
     if outcome.code == 2:
@@ -235,9 +226,7 @@ def test_a_tool_that_raises(error: BaseException, monkeypatch: pytest.MonkeyPatc
     assert outcome.code == 2
     assert outcome.out == ""
     first, fix = outcome.err.splitlines()
-    assert first.startswith(
-        f"detmap: error: stopping: stops on these files ({type(error).__name__}"
-    )
+    assert f"stopping: stops on these files ({type(error).__name__}" in first
     assert "detmap eval -p coco-bbox" in fix
 
 
@@ -283,9 +272,8 @@ def test_several_tools_and_one_that_is_not_here(monkeypatch: pytest.MonkeyPatch)
     assert outcome.code == 2  # nothing differs, but not all was seen
     content = json.loads(outcome.out)
     assert [row["tool"] for row in content["tools"]] == ["pycocotools"]
-    assert [(row["tool"], row["fix"]) for row in content["failed"]] == [
-        ("vernier", "pip install vernier")
-    ]
+    (lost,) = content["failed"]
+    assert (lost["tool"], lost["fix"]) == ("vernier", "pip install vernier")
     put(monkeypatch, "off", stats=lambda run: [0.0, *run.stats[1:]])
     assert run("parity", *COCO, *words, "--with", "off").code == 1
 

@@ -13,6 +13,7 @@ import pytest
 
 import detmap
 from detmap.reproducibility import receipt, receipt_contradictions
+from tests.reproducibility.forging import forged
 from tests.support import builders as make
 from tests.support.running import run
 
@@ -129,22 +130,15 @@ def test_every_missing_field_is_found_although_the_digest_fits(known: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [("metrics", "AP50"), ("counts", "tp"), ("inputs", "truth")])
-def test_missing_fields_of_the_evaluation_are_found(
-    known: Path, tmp_path: Path, place: Any
-) -> None:
-    content = json.loads(known.read_text())
-    del _at(content, place[:-1])[place[-1]]
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+def test_lost_fields_of_the_evaluation_are_found(known: Path, tmp_path: Path, place: Any) -> None:
+    file = forged(known, tmp_path, lambda content: content[place[0]].pop(place[1]))
     assert verify(file).code in (1, 2)
 
 
 def test_a_list_of_files_cannot_be_left_out(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     assert run("eval", VOC, TEXT, "--receipt", file).code == 0
-    content = json.loads(file.read_text())
-    del content["inputs"]["detections"]["members"]
-    file.write_text(json.dumps(receipt.sealed(content)))
+    forged(file, tmp_path, lambda content: content["inputs"]["detections"].pop("members"))
     outcome = verify(file, VOC, TEXT)
     assert outcome.code == 1
     assert "inputs.detections.members: missing" in outcome.out
@@ -155,9 +149,7 @@ EVALUATED = ("metrics", "counts", "data", "per_class", "contents", "signature", 
 
 
 @pytest.mark.slow
-def test_every_changed_number_is_found_although_the_digest_fits(
-    known: Path, tmp_path: Path
-) -> None:
+def test_each_changed_number_is_found_although_the_digest_fits(known: Path, tmp_path: Path) -> None:
     whole = json.loads(known.read_text())
     rules = ("protocol", "iou"), ("protocol", "ap"), ("options",)
     file = tmp_path / "run.json"
@@ -216,16 +208,12 @@ def test_the_same_bits_are_found_again(known: Path) -> None:
     assert ": coco-bbox.2|default|" in outcome.out
 
 
-def test_a_receipt_with_the_earlier_word_of_a_signature_is_verified(
-    known: Path, tmp_path: Path
-) -> None:
+def test_a_receipt_with_an_earlier_signature_is_verified(known: Path, tmp_path: Path) -> None:
     content = json.loads(known.read_text())
-    content["signature"] = content["signature"].replace("|default|", "|stock|")
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
-    assert verify(file, COCO, FIRST).code == 0
-    assert "identical" in run("explain", COCO, FIRST, "--signature", content["signature"]).out
-    assert receipt.short(content["signature"]) == content["short"]
+    earlier = content["signature"].replace("|default|", "|stock|")
+    assert verify(forged(known, tmp_path, lambda each: each.update(signature=earlier))).code == 0
+    assert "identical" in run("explain", COCO, FIRST, "--signature", earlier).out
+    assert receipt.short(earlier) == content["short"]
 
 
 def test_the_same_run_has_the_same_receipt(known: Path, tmp_path: Path) -> None:
@@ -246,9 +234,7 @@ def test_other_detections_are_told(known: Path) -> None:
     assert "the class table has different numbers" in outcome.out
 
 
-def test_a_rewritten_file_with_the_same_content_has_the_same_numbers(
-    known: Path, tmp_path: Path
-) -> None:
+def test_a_rewritten_file_of_the_same_content_is_verified(known: Path, tmp_path: Path) -> None:
     file = tmp_path / "contours.json"
     file.write_text(json.dumps(json.loads(FIRST.read_text()), indent=2))
     outcome = verify(known, COCO, file)
@@ -269,9 +255,8 @@ def test_files_are_found_where_they_were(known: Path, tmp_path: Path) -> None:
     for path in (COCO, FIRST):
         shutil.copy(path, tmp_path)
     truth, found, file = tmp_path / COCO.name, tmp_path / FIRST.name, tmp_path / "run.json"
-    content = json.loads(known.read_text())
-    content["command"] = ["detmap", "eval", str(truth), str(found)]
-    file.write_text(json.dumps(receipt.sealed(content)))
+    words = ["detmap", "eval", str(truth), str(found)]
+    forged(known, tmp_path, lambda content: content.update(command=words))
     assert run("verify", file).code == 0
     found.unlink()
     outcome = run("verify", file)
@@ -279,24 +264,12 @@ def test_files_are_found_where_they_were(known: Path, tmp_path: Path) -> None:
     assert "detections: 'contours.json' does not exist at its old path" in outcome.err
 
 
-def test_a_forged_number_is_found(known: Path, tmp_path: Path) -> None:
-    content = json.loads(known.read_text())
-    content["metrics"]["AP"] += 1e-16 + 1e-12
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
-    outcome = verify(file)
-    assert outcome.code == 1
-    assert "AP: " in outcome.out
-
-
 @pytest.mark.parametrize("name", ["signature", "short"])
-def test_a_forged_signature_is_found_and_harms_no_terminal(
-    known: Path, tmp_path: Path, name: str
-) -> None:
-    content = json.loads(known.read_text())
-    content[name] = "\x1b]0;x\x07" + content[name].replace("coco-bbox", "voc2007")
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+def test_a_forged_signature_is_found_and_harmless(known: Path, tmp_path: Path, name: str) -> None:
+    def change(content: Any) -> None:
+        content[name] = "\x1b]0;x\x07" + content[name].replace("coco-bbox", "voc2007")
+
+    file = forged(known, tmp_path, change)
     outcome = verify(file)
     assert outcome.code == 1
     assert f"{name}: " in outcome.out
@@ -304,28 +277,19 @@ def test_a_forged_signature_is_found_and_harms_no_terminal(
         assert "\x1b" not in each.out
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "name"),
-    [
-        ("limits", {"max_dets": [1, 10, 100, 100]}, "protocol.limits.max_dets"),
-        ("limits", {"max_dets": [100, 10, 1]}, "protocol.limits.max_dets"),
-    ],
-)
-def test_a_protocol_in_another_spelling_is_found(
-    known: Path, key: str, value: Any, name: str
-) -> None:
+@pytest.mark.parametrize("limits", [[1, 10, 100, 100], [100, 10, 1]])
+def test_a_protocol_in_another_spelling_is_found(known: Path, limits: list[int]) -> None:
     content = json.loads(known.read_text())
-    content["protocol"][key].update(value)
-    forged = receipt.parse(json.dumps(receipt.sealed(content)).encode(), "x")
-    assert name in {each for each, *_ in receipt_contradictions.contradictions(forged)}
+    content["protocol"]["limits"]["max_dets"] = limits
+    odd = receipt.parse(json.dumps(receipt.sealed(content)).encode(), "x")
+    names = {each for each, *_ in receipt_contradictions.contradictions(odd)}
+    assert "protocol.limits.max_dets" in names
 
 
 OPTIONS = ("--classes", "circle,star", "--unknown=drop", "--set", "limits.max_dets=[100,1]")
 
 
-def test_options_that_contradict_the_command_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_contradicting_options_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "run.json"
     words = ["eval", str(COCO), str(FIRST), *OPTIONS, "--receipt", str(file)]
     monkeypatch.setattr("sys.argv", ["detmap", *words])
@@ -353,24 +317,18 @@ def test_options_that_contradict_the_command_are_found(
         (lambda _: "an official result", 1),
     ],
 )
-def test_other_numbers_in_a_note_are_found(
-    known: Path, tmp_path: Path, change: Any, code: int
-) -> None:
-    content = json.loads(known.read_text())
-    note = next(each for each in content["notes"] if "0." in each[1])
-    note[1] = change(note[1])
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
-    outcome = verify(file)
+def test_numbers_in_a_note_are_found(known: Path, tmp_path: Path, change: Any, code: int) -> None:
+    def changed_note(content: Any) -> None:
+        note = next(each for each in content["notes"] if "0." in each[1])
+        note[1] = change(note[1])
+
+    outcome = verify(forged(known, tmp_path, changed_note))
     assert outcome.code == code
     assert ("different numbers" in outcome.out) is bool(code)
 
 
 def test_a_citation_needs_its_counts(known: Path, tmp_path: Path) -> None:
-    content = json.loads(known.read_text())
-    del content["counts"]["images"]
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+    file = forged(known, tmp_path, lambda content: content["counts"].pop("images"))
     outcome = run("cite", file)
     assert outcome.code == 2
     assert "counts: no images" in outcome.err
@@ -404,10 +362,7 @@ def test_a_citation_needs_its_counts(known: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_forged_receipt_is_refused_in_words(known: Path, tmp_path: Path, change: Any) -> None:
-    content = json.loads(known.read_text())
-    change(content)
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+    file = forged(known, tmp_path, change)
     for outcome in (verify(file), run("verify", file)):
         assert outcome.code == 2
         assert "detmap's fault" not in outcome.err
@@ -443,13 +398,8 @@ def test_what_is_no_receipt(tmp_path: Path, text: str) -> None:
     }.items(),
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_receipt_that_contradicts_itself(
-    known: Path, tmp_path: Path, part: str, change: Any
-) -> None:
-    content = json.loads(known.read_text())
-    change(content)
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+def test_a_contradictory_receipt(known: Path, tmp_path: Path, part: str, change: Any) -> None:
+    file = forged(known, tmp_path, change)
     outcome = verify(file)
     assert outcome.code in (1, 2)
     assert f"{part}: {part}:" not in outcome.out
@@ -465,23 +415,19 @@ def test_a_receipt_that_contradicts_itself(
 
 def test_a_signature_with_another_digest_of_data(known: Path, tmp_path: Path) -> None:
     """It was told as "the same rows; another order of them"."""
-    content = json.loads(known.read_text())
-    content["signature"] = content["signature"].replace(
-        f"data:{content['data']}", "data:0123456789ab"
-    )
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
-    outcome = verify(file)
+
+    def change(content: Any) -> None:
+        data = f"data:{content['data']}"
+        content["signature"] = content["signature"].replace(data, "data:0123456789ab")
+
+    outcome = verify(forged(known, tmp_path, change))
     assert outcome.code == 1
     assert "the same rows; a digest was changed" in outcome.out
     assert "another order" not in outcome.out
 
 
 def test_what_the_inputs_do_not_give_is_not_cited(known: Path, tmp_path: Path) -> None:
-    content = json.loads(known.read_text())
-    content["metrics"]["AP"] = 0.6
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+    file = forged(known, tmp_path, lambda content: content["metrics"].update(AP=0.6))
     outcome = cite(file)
     assert (outcome.code, outcome.out) == (2, "")
     assert "its inputs give another result: an edit" in outcome.err

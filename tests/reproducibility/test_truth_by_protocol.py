@@ -161,9 +161,8 @@ def test_files_without_such_keys_have_one_table_for_all(tmp_path: Path) -> None:
     path, _ = draw(tmp_path, {})
     first = detmap.load_protocol("coco-bbox")
     truths = truth_by_protocol(path, detmap.read_truth(path), first)
-    assert {id(truths.table(detmap.load_protocol(name))) for name in protocol.tools()} == {
-        id(truths.first)
-    }
+    wanted = {id(truths.first)}
+    assert {id(truths.table(detmap.load_protocol(name))) for name in protocol.tools()} == wanted
 
 
 def test_a_file_that_changes_during_the_run(tmp_path: Path) -> None:

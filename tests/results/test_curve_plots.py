@@ -31,9 +31,8 @@ def test_the_curves_are_those_of_the_result() -> None:
     # The mean over 101 recalls is COCO's AP, but for the order of equal scores.
     for name, curve in (("AP50", classes.curves[-1]), ("AP75", ious.curves[5])):
         assert curve.y.mean() == pytest.approx(result.metrics[name], abs=0.02)
-    assert np.mean([c.y.mean() for c in ious.curves]) == pytest.approx(
-        result.metrics["AP"], abs=0.02
-    )
+    wanted = pytest.approx(result.metrics["AP"], abs=0.02)
+    assert np.mean([c.y.mean() for c in ious.curves]) == wanted
     assert [curve.name for curve in subsets.curves] == ["all", "small", "medium", "large"]
     assert len(ious.curves) == 10
     best = result.best_f_beta()
@@ -83,18 +82,14 @@ def test_a_result_is_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_picture_that_cannot_be_is_refused_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_picture_is_refused_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, words in (("x", "no suffix"), ("x.docx", "name a .png, .svg or .pdf file")):
         outcome = run("eval", "no such file", RESULTS, "--plot", tmp_path / name)
         assert outcome.code == 2
         assert words in outcome.err
     (tmp_path / "x.png").touch()  # a new file of this suffix is refused before
-    assert (
-        "is used for two outputs"
-        in run("eval", COCO, RESULTS, "--plot", tmp_path / "x.png", "-o", tmp_path / "x.png").err
-    )
+    text = run("eval", COCO, RESULTS, "--plot", tmp_path / "x.png", "-o", tmp_path / "x.png").err
+    assert "is used for two outputs" in text
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     outcome = run("eval", COCO, RESULTS, "--plot", tmp_path / "x.png")
     assert outcome.code == 2
@@ -114,9 +109,7 @@ def test_a_name_is_no_formula(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_of_very_many_curves_some_are_drawn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_curves_some_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first, the last and some between them, and what stands for all; the title says so."""
     pytest.importorskip("matplotlib")
     x = np.array([0.0, 1.0])

@@ -26,9 +26,8 @@ def test_flat_has_metrics_classes_and_intervals(result: detmap.Result) -> None:
     intervals = result.intervals()
     found = result.flat("val/", classes=True, intervals=intervals)
     assert found["val/AP50"] == result.metrics["AP50"]
-    assert found["val/per_class/AP/star"] == next(
-        r["AP"] for r in result.per_class if r["name"] == "star"
-    )
+    wanted = next(r["AP"] for r in result.per_class if r["name"] == "star")
+    assert found["val/per_class/AP/star"] == wanted
     assert found["val/AP_low"] == intervals.metrics["AP"].low
     assert result.flat() == result.metrics
 

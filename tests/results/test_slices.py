@@ -14,14 +14,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import detmap
-from detmap.cli import main
 from detmap.core.protocol import names
 from detmap.core.results import slices as slicing
 from detmap.errors import DataError
 from tests.support import builders as make
 from tests.support.drawing import CocoData, coco_data, voc_data
 from tests.support.drawn_tables import read_coco, voc_tables
-from tests.support.running import run
+from tests.support.running import on_a_terminal, run
 from tests.support.tier import drawn
 
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
@@ -55,9 +54,7 @@ def some(truth: detmap.Truth, seed: int) -> Any:
 @pytest.mark.slow
 @relaxed
 @given(coco_data(), st.integers(0, 99), st.sampled_from(["coco-bbox", "voc2012", "lvis"]))
-def test_a_slice_is_what_evaluating_it_alone_gives(
-    data: CocoData, seed: int, protocol: str
-) -> None:
+def test_a_slice_is_what_evaluating_it_gives(data: CocoData, seed: int, protocol: str) -> None:
     truth, found = read_coco(*data)
     whole = detmap.evaluate(truth, found, protocol)
     images = {"a": some(truth, seed), "b": some(truth, seed + 1), "none": truth.images.ids[:0]}
@@ -111,9 +108,8 @@ def test_the_rows_of_images_add_up(data: CocoData, protocol: str, iou: float | N
         assert sum(row[name] for row in rows) == totals[name]
     for row in rows:  # each is what its image alone gives
         single = result.select([row["image"]])
-        assert {name: row[name] for name in slicing.COUNTS} == {
-            name: single.counts(iou)[name] for name in slicing.COUNTS
-        }
+        wanted = {name: single.counts(iou)[name] for name in slicing.COUNTS}
+        assert {name: row[name] for name in slicing.COUNTS} == wanted
         matches = single.matches
         bit = matches.tp.dtype.type(1 << result.protocol.axes().threshold(0.5))
         a = result.protocol.subset()
@@ -138,11 +134,8 @@ def truth() -> detmap.Truth:
 def test_slices_are_read_from_json(tmp_path: Path, truth: detmap.Truth) -> None:
     file = make.write(tmp_path / "s.json", {"night": [3, 1], "day": ["000002"], "none": []})
     found = detmap.read_slices(file, truth)
-    assert {name: ids.tolist() for name, ids in found.items()} == {
-        "night": [1, 3],
-        "day": [2],
-        "none": [],
-    }
+    wanted = {"night": [1, 3], "day": [2], "none": []}
+    assert {name: ids.tolist() for name, ids in found.items()} == wanted
 
 
 def test_slices_without_images_are_a_note(tmp_path: Path) -> None:
@@ -158,12 +151,8 @@ def test_slices_are_made_of_attributes(tmp_path: Path, truth: detmap.Truth) -> N
     )
     file = make.write(tmp_path / "a.csv", text)
     found = detmap.read_slices(file, truth)
-    assert {name: ids.tolist() for name, ids in found.items()} == {
-        "weather=rain": [1],
-        "weather=sun": [3],
-        "hour=day": [1, 3],
-        "hour=night": [2],
-    }
+    wanted = {"weather=rain": [1], "weather=sun": [3], "hour=day": [1, 3], "hour=night": [2]}
+    assert {name: ids.tolist() for name, ids in found.items()} == wanted
 
 
 def test_more_slices_than_anybody_looks_at(tmp_path: Path) -> None:
@@ -237,11 +226,6 @@ def test_parts_that_cannot_be(options: dict[str, Any], what: str) -> None:
 # ---- the command
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_the_command_prints_every_slice(
     tmp_path: Path, truth: detmap.Truth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,9 +242,8 @@ def test_the_command_prints_every_slice(
     frame = pandas.read_csv(io.StringIO(text), dtype=str)  # old readers of floats round
     assert frame["slice"].tolist() == ["low", "high"]
     assert frame["signature"].tolist() == [each["signature"] for each in content["slices"].values()]
-    assert frame["AP"].map(float).tolist() == [
-        each["metrics"]["AP"] for each in content["slices"].values()
-    ]
+    wanted = [each["metrics"]["AP"] for each in content["slices"].values()]
+    assert frame["AP"].map(float).tolist() == wanted
     monkeypatch.setenv("COLUMNS", "1000")  # the default of a pipe is 120
     plain = run("eval", COCO, RESULTS, "--slices", file)
     assert plain.out.splitlines()[-1] == result.signature
@@ -268,31 +251,20 @@ def test_the_command_prints_every_slice(
         (line,) = (row for row in plain.out.splitlines() if row.startswith(f"{name} "))
         assert line.endswith(each.signature)
     monkeypatch.setenv("COLUMNS", "80")
-    with contextlib.redirect_stdout(Terminal()) as terminal:
-        assert main(["eval", str(COCO), str(RESULTS), "--slices", str(file)]) == 0
-    assert max(map(len, terminal.getvalue().splitlines())) <= 80
-    assert terminal.getvalue().splitlines()[-1] == result.signature
+    lines = on_a_terminal("eval", COCO, RESULTS, "--slices", file).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[-1] == result.signature
 
 
 def test_the_command_takes_some_images_and_classes(tmp_path: Path) -> None:
     file = make.write(tmp_path / "list.txt", "000005\n000007\n000009\n")
-    words = (
-        "eval",
-        COCO,
-        RESULTS,
-        "--images",
-        file,
-        "--classes",
-        "star,circle",
-        "--format",
-        "json",
-    )
+    words = ("eval", COCO, RESULTS, "--images", file, "--classes", "star,circle")
+    words = (*words, "--format", "json")
     content = json.loads(run(*words).out)
     expected = detmap.evaluate(COCO, RESULTS, images=[5, 7, 9], classes=["star", "circle"])
     assert content["signature"] == expected.signature
-    assert content["metrics"] == {
-        name: None if np.isnan(value) else value for name, value in expected.metrics.items()
-    }
+    wanted = {name: None if np.isnan(value) else value for name, value in expected.metrics.items()}
+    assert content["metrics"] == wanted
     assert [row["name"] for row in content["per_class"]] == ["circle", "star"]
     mixed = run("eval", COCO, RESULTS, "--classes", "star,1")
     assert mixed.code == 2
@@ -315,9 +287,8 @@ def test_the_file_of_images_adds_up(tmp_path: Path, suffix: str) -> None:
     for name in slicing.COUNTS:
         assert frame[name].sum() == content["counts"][name]
     assert "is an input" in run("eval", RESULTS, RESULTS, "--per-image", RESULTS).err
-    assert (
-        "is used for two outputs" in run("eval", COCO, RESULTS, "-o", file, "--per-image", file).err
-    )
+    text = run("eval", COCO, RESULTS, "-o", file, "--per-image", file).err
+    assert "is used for two outputs" in text
 
 
 TOGETHER = [
@@ -375,14 +346,9 @@ def test_match_rows_in_another_order_have_another_signature() -> None:
     rng = np.random.default_rng(0)
     truth, found = tied(0)
     found = replace(found, score=np.full(24, 0.5))
-    boxes = [
-        truth.boxes[0] if k % 4 == 0 and rng.random() < 0.7 else [50, 50, 5, 5] for k in range(24)
-    ]
-    found = replace(found, boxes=np.array(boxes, dtype=float))
-    rows = detmap.match(truth, found, "bes-dev").select([1, 2, 3])
-    kept, alone_again = (
-        detmap.summarize(rows),
-        detmap.evaluate(truth, found, "bes-dev", images=[1, 2, 3]),
-    )
+    hits = (np.arange(24) % 4 == 0) & (rng.random(24) < 0.7)
+    found = replace(found, boxes=np.where(hits[:, None], truth.boxes[:1], [[50.0, 50, 5, 5]]))
+    kept = detmap.summarize(detmap.match(truth, found, "bes-dev").select([1, 2, 3]))
+    alone_again = detmap.evaluate(truth, found, "bes-dev", images=[1, 2, 3])
     assert kept.metrics != alone_again.metrics
     assert kept.signature != alone_again.signature

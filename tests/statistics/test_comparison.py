@@ -88,16 +88,8 @@ def test_a_detector_against_itself(integrator: str, n_images: int) -> None:
 def test_three_detectors_and_their_groups() -> None:
     first, second = two(2)
     found = detmap.compare(first, second, first, names=["x", "y", "z"])
-    assert [(one.a, one.b) for one in found.pairs if one.metric == "AP"] == [
-        ("x", "y"),
-        ("x", "z"),
-        ("y", "z"),
-    ]
-    assert [(name, letters) for name, _, letters in found.leaderboard] == [
-        ("x", "a"),
-        ("z", "a"),
-        ("y", "b"),
-    ]
+    assert [one.a + one.b for one in found.pairs if one.metric == "AP"] == ["xy", "xz", "yz"]
+    assert [name + letters for name, _, letters in found.leaderboard] == ["xa", "za", "yb"]
     for adjust in ("bh", "none"):
         other = detmap.compare(first, second, first, adjust=adjust)
         assert all(p.p_adjusted >= p.p for p in other.pairs)
@@ -185,13 +177,10 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     [
         ("--fail-if-drop=.005", 1, "FAIL: mAP dropped "),
         ("--fail-if-drop=mAP=.99", 0, "PASS"),
-        ("--fail-if-drop=mAP/circle=.99", 0, "mAP of circle".replace("mAP", "AP")),
+        ("--fail-if-drop=mAP/circle=.99", 0, "AP of circle"),
         ("--require-within=.005", 1, "to detect a drop of 0.005 takes about"),
         ("--require-within=.99", 0, ", to show: a drop smaller than 0.99 ("),
-        ("--require-within=0", 2, "a drop cannot be smaller than 0"),
         ("--fail-if-drop=x", 2, "fraction from 0 to 1"),
-        ("--fail-if-drop=AP99=.01", 2, "there is no AP99"),
-        ("--fail-if-drop=nan", 2, "fraction"),
     ],
 )
 def test_gates_pass_and_fail_as_they_say(option: str, code: int, words: str) -> None:

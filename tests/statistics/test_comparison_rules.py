@@ -56,9 +56,8 @@ def comparison(names: str = "xy", **changes: Any) -> Comparison:
 
 def test_pairs_are_differences_of_the_estimates() -> None:
     of = maker()
-    assert [(one.a, one.b, one.metric) for one in of.pairs()] == [
-        (a, b, metric) for a, b in ("xy", "xz", "yz") for metric in ("AP", "AR")
-    ]
+    wanted = [(a, b, metric) for a, b in ("xy", "xz", "yz") for metric in ("AP", "AR")]
+    assert [(one.a, one.b, one.metric) for one in of.pairs()] == wanted
     for one in of.pairs():
         q = ("AP", "AR").index(one.metric)
         apart = evaluated(one.b).estimates.differences(evaluated(one.a).estimates)[q]
@@ -80,10 +79,8 @@ def test_each_metric_is_adjusted_over_its_pairs(adjust: str) -> None:
 
 def test_classes_are_sorted_by_their_adjusted_p_value() -> None:
     rows = maker("xy").classes()
-    assert [(one.name, one.place, one.metric) for one in rows] == [
-        ("cat", 0, "AP"),
-        ("dog", 1, "AP"),
-    ]
+    wanted = [("cat", 0, "AP"), ("dog", 1, "AP")]
+    assert [(one.name, one.place, one.metric) for one in rows] == wanted
     assert rows[0].difference == pytest.approx(0.2)
     assert (rows[1].difference, rows[1].p) == (0, 1)
     assert rows[0].p_adjusted == pytest.approx(2 * rows[0].p)
@@ -243,9 +240,8 @@ def intervals() -> Intervals:
 
 def test_the_table_of_intervals() -> None:
     (table,) = intervals().tables()
-    assert table.title == (
-        "90 % intervals, 1,234 images: jackknife, corrected for the small-sample bias"
-    )
+    wanted = "90 % intervals, 1,234 images: jackknife, corrected for the small-sample bias"
+    assert table.title == wanted
     assert table.header == ("metric", "value", "SE", "low", "high", "bias")
     assert table.rows[0] == ("AP", 0.5, 0.02, 0.46, 0.54, 0.001)
     assert [row[0] for row in table.rows] == ["AP", "AP50+", "APs*", "APm*", "APl*"]
@@ -254,9 +250,8 @@ def test_the_table_of_intervals() -> None:
         "* no interval: few (and 2 more rows)",
     )
     some = dict(islice(intervals().metrics.items(), 4))
-    assert replace(intervals(), metrics=some).tables()[0].lines[1] == (
-        "* no interval: few (and 1 more row)"
-    )
+    expected = "* no interval: few (and 1 more row)"
+    assert replace(intervals(), metrics=some).tables()[0].lines[1] == expected
     _, classes = intervals().tables(per_class=True)
     assert classes.title == "90 % intervals, 1,234 images, per class"
     assert classes.rows == (("cat", "AP", 0.5, 0.02, 0.46, 0.54, 0.001),)

@@ -126,9 +126,8 @@ def test_errors_are_larger_for_few_classes() -> None:
     assert (ratio.rules[0].wider, ratio.rules[0].rate) == (1.08, 1.0)
     assert ratio.errors()[1][0] < many.errors()[1][0]
     stepped = replace(ratio, rules=(Rule(step=0.3, why_not="few", alone=9),))
-    assert stepped.minus(replace(ratio, rules=(Rule(step=0.4),))).rules == (
-        Rule(step=0.5, why_not="few"),
-    )
+    wanted = (Rule(step=0.5, why_not="few"),)
+    assert stepped.minus(replace(ratio, rules=(Rule(step=0.4),))).rules == wanted
 
 
 def test_the_error_of_a_mean_is_that_of_parts_and_of_halves() -> None:

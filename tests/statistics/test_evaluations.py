@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,6 @@ STEP = 1 / (101 * math.sqrt(12))
 
 def crowded(matches: detmap.Matches) -> detmap.Matches:
     """With 50 more objects of each class on the first image; no detection finds them."""
-    from dataclasses import replace
-
     label = np.repeat(np.arange(3), np.diff(matches.obj_off))
     label = np.append(label, np.repeat(np.arange(3), 50))
     image = np.append(matches.obj_image, np.zeros(150, np.int32))
@@ -46,8 +45,6 @@ def crowded(matches: detmap.Matches) -> detmap.Matches:
 
 
 def smooth(matches: detmap.Matches) -> detmap.Matches:
-    from dataclasses import replace
-
     rules = matches.protocol.override({"ap.integrator": "all_points"})
     return replace(matches, protocol=rules)
 
@@ -110,13 +107,11 @@ def test_crowded_images_lower_the_degrees_of_freedom_of_a_comparison(protocol: s
     first = detmap.compare(truth, found, found, protocol=protocol).pairs[0]
     assert first.df == 24
     crowded_image = np.repeat(np.arange(120), np.where(np.arange(120) < 3, 40, 1))
-    boxes = np.tile([[0.0, 0, 20, 20]], (len(crowded_image), 1)) + np.arange(len(crowded_image))[
-        :, None
-    ] * [30, 0, 0, 0]
-    truth = detmap.truth_from_arrays(crowded_image, np.ones(len(boxes), int), boxes)
-    found = detmap.detections_from_arrays(
-        truth, crowded_image, np.ones(len(boxes), int), boxes, np.linspace(1, 0.5, len(boxes))
-    )
+    n = len(crowded_image)
+    boxes = np.array([[30.0 * k, 0, 20, 20] for k in range(n)])
+    ones, score = np.ones(n, int), np.linspace(1, 0.5, n)
+    truth = detmap.truth_from_arrays(crowded_image, ones, boxes)
+    found = detmap.detections_from_arrays(truth, crowded_image, ones, boxes, score)
     comparison = detmap.compare(truth, found, found, protocol=protocol)
     effective = reference.effective_units([[40]] * 3 + [[1]] * 117)
     assert comparison.pairs[0].df == pytest.approx(max(1, effective / 3))
@@ -160,9 +155,7 @@ def crowd(n: int = 60) -> tuple[detmap.Truth, Any]:
         ("coco-bbox", {"operating.rule": "best_mean_f1", "metrics": ["P", "R", "F1", "AP50"]}),
     ],
 )
-def test_precision_and_recall_at_the_best_f1_have_no_interval(
-    protocol: str, settings: dict[str, Any]
-) -> None:
+def test_rates_at_the_best_f1_have_no_interval(protocol: str, settings: dict[str, Any]) -> None:
     made = detmap.evaluate(*crowd(), protocol, settings=settings).intervals()
     for rows in (made.metrics, made.per_class["1"]):
         for name, one in rows.items():
@@ -265,21 +258,12 @@ def test_any_evaluation_is_read_by_its_metrics_and_rows() -> None:
 
 def test_progress_threads_and_rows() -> None:
     matches = draw(3, 60)
-    scores, told = detmap.summarize(matches).scores, []
+    scores = detmap.summarize(matches).scores
+    told: list[Any] = []
     made = subsets(units(matches.image_ids), 0)
     row = matches.protocol.rows()[0][1]
-    every = [
-        evaluate_matches(
-            matches,
-            scores,
-            made,
-            rows=(row,),
-            classes=False,
-            threads=threads,
-            progress=lambda *now: told.append(now),
-        )
-        for threads in (1, 3)
-    ]
+    how: Any = {"rows": (row,), "classes": False, "progress": lambda *now: told.append(now)}
+    every = [evaluate_matches(matches, scores, made, threads=n, **how) for n in (1, 3)]
     assert told == 2 * [(e, 57) for e in range(1, 58)]
     np.testing.assert_array_equal(every[0].estimates.parts, every[1].estimates.parts)
     assert every[0].metrics == ("AP50",)

@@ -29,9 +29,7 @@ def beta_of_integers(a: int, b: int, x: float) -> float:
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 1), (1, 3), (5, 2), (3, 8), (20, 30), (80, 7)])
 @pytest.mark.parametrize("x", [0.001, 0.1, 0.3, 0.5, 0.9, 0.99])
-def test_the_incomplete_beta_function_of_integers_is_a_binomial_sum(
-    a: int, b: int, x: float
-) -> None:
+def test_the_incomplete_beta_function_of_integers_is_binomial(a: int, b: int, x: float) -> None:
     assert incomplete_beta(a, b, x) == pytest.approx(beta_of_integers(a, b, x), rel=3e-13)
 
 

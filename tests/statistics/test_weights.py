@@ -127,15 +127,13 @@ def test_step_between_whole_weights_is_the_digamma_function(weight: float, fp: f
 def test_what_real_weights_do_to_a_curve() -> None:
     matches = draw(2, integrator="all_points")
     weights = np.linspace(0.1, 2.3, matches.n_images)
-    assert detmap.summarize(matches, weights=weights).metrics == pytest.approx(
-        detmap.summarize(matches, weights=weights * 7).metrics, abs=1e-13
-    )
+    wanted = pytest.approx(detmap.summarize(matches, weights=weights * 7).metrics, abs=1e-13)
+    assert detmap.summarize(matches, weights=weights).metrics == wanted
     result = detmap.summarize(matches, weights=weights)
     assert "|weights:" in result.signature
     recall, precision, _ = result.curve("class 0")
-    assert recall[-1] == pytest.approx(
-        result.classes(0.5)[0]["tp"] / result.classes(0.5)[0]["objects"]
-    )
+    expected = pytest.approx(result.classes(0.5)[0]["tp"] / result.classes(0.5)[0]["objects"])
+    assert recall[-1] == expected
     assert (precision <= 1).all()
     assert result.integrators()["step"]["AP"] < result.integrators()["all-point"]["AP"]
 

@@ -61,9 +61,8 @@ def feed(evaluator: Evaluator, pairs: list[tuple[Fields, Fields]], sizes: list[i
     begin, turn = 0, 0
     while begin < len(pairs):
         batch = pairs[begin : begin + sizes[turn % len(sizes)]]
-        evaluator.update(
-            [p for p, _ in batch], [t for _, t in batch] if evaluator.truth is None else None
-        )
+        targets = [t for _, t in batch] if evaluator.truth is None else None
+        evaluator.update([p for p, _ in batch], targets)
         begin, turn = begin + len(batch), turn + 1
     return evaluator
 
@@ -216,19 +215,15 @@ def test_box_formats_are_exact_on_halves_of_pixels(kind: str) -> None:
     rng = np.random.default_rng(1)
     size = (512, 1024)
     xywh = rng.integers(0, 200, (30, 4)) / 2
-    annotated = {
-        "labels": np.arange(30) % 3,
-        "orig_size": size,
-        "boxes": boxes_in(kind, xywh, size),
-    }
+    annotated = {"labels": np.arange(30) % 3, "orig_size": size}
+    annotated["boxes"] = boxes_in(kind, xywh, size)
     shifted = xywh + np.array([1, 0, 0, 0])
     found = {**annotated, "boxes": boxes_in(kind, shifted, size), "scores": rng.random(30)}
     stream = Evaluator(classes=[0, 1, 2], box_format=kind)
     stream.update([found], [annotated])
-    truth = detmap.truth_from_arrays(np.zeros(30, int), np.arange(30) % 3, xywh)
-    detections = detmap.detections_from_arrays(
-        truth, np.zeros(30, int), np.arange(30) % 3, shifted, found["scores"]
-    )
+    image, label = np.zeros(30, int), np.arange(30) % 3
+    truth = detmap.truth_from_arrays(image, label, xywh)
+    detections = detmap.detections_from_arrays(truth, image, label, shifted, found["scores"])
     assert_same(stream.matches, detmap.match(truth, detections, stream.protocol), but=("position",))
 
 
@@ -247,12 +242,7 @@ def test_short_floats_convert_without_rounding(dtype: type, seed: int) -> None:
     wide = corners.astype(np.float64)
     assert (rows.boxes[:, :2] == wide[:, :2]).all()
     assert (rows.boxes[:, :2] + rows.boxes[:, 2:] == wide[:, 2:]).all()
-    fractions = {
-        "boxes": (corners / 1024).astype(dtype),
-        "orig_size": (600, 800),
-        "labels": np.zeros(20, int),
-        "scores": np.zeros(20),
-    }
+    fractions = found | {"boxes": (corners / 1024).astype(dtype), "orig_size": (600, 800)}
     reader = Reader(truth.categories, "normalized xyxy", truth=known)
     rows = reader.read(ids, [fractions], []).found
     exact = fractions["boxes"].astype(np.float64) * (800, 600, 800, 600)
@@ -368,19 +358,14 @@ def test_area_where_some_images_have_it() -> None:
     predicted, annotated = plain()
     stream = Evaluator(classes=["a", "b"])
     stream.update([predicted, predicted], [annotated, {**annotated, "area": [5000, 7.0]}])
-    assert stream.matches.counted.tolist() == [
-        [True, False, True, False],
-        [True, False, True, False],
-        [True, True, False, False],
-        [True, True, False, False],
-    ] or stream.matches.counted[:, 1].tolist() == [False, False, True, True]
+    assert stream.matches.counted[:, 1].tolist() == [False, False, True, True]
 
 
 def test_classes_as_names_ids_and_both() -> None:
     assert Evaluator(classes=["b", "a"]).categories.names == ("b", "a")
     assert Evaluator(classes=np.array([7, 3])).categories.ids.tolist() == [3, 7]
     assert Evaluator(classes={7: "x", 3: "y"}).categories.names == ("y", "x")
-    for wrong in (["a", "a"], [1, 1], [1.5], "cat", [True]):
+    for wrong in (["a", "a"], [1, 1], [1.5], "cat", [True], [2**70]):
         with pytest.raises(DataError, match="classes"):
             Evaluator(classes=wrong)
     with pytest.raises(DataError, match="its own classes"):
@@ -410,65 +395,35 @@ def changed(side: str, key: str, value: Any) -> tuple[list[Fields], list[Fields]
     return [sides["predictions"][0], pair["predictions"]], [sides["targets"][1], pair["targets"]]
 
 
+FOUND, OBJECTS = "predictions", "targets"
+BEYOND = np.array([[0, 0, 1, 1], [0, np.inf, 1, np.inf]])
+NEGATIVE = np.array([[0, 0, 1, 1], [5, 0, 4, 1.0]])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "side, key, value, message",
     [
-        ("predictions", "scores", None, r"predictions\[1\]: no 'scores'"),
-        ("targets", "boxes", None, r"targets\[1\]: no 'boxes'"),
-        (
-            "predictions",
-            "boxes",
-            np.zeros((2, 5)),
-            r"predictions\[1\]\.boxes: shape \(2, 5\) where \(n, 4\)",
-        ),
-        (
-            "predictions",
-            "boxes",
-            np.zeros((3, 4)),
-            r"predictions\[1\]\.labels: 2 values for 3 boxes",
-        ),
-        ("predictions", "scores", np.zeros(3), r"predictions\[1\]\.scores: 3 values for 2 boxes"),
-        (
-            "predictions",
-            "scores",
-            np.zeros((2, 1)),
-            r"predictions\[1\]\.scores: shape \(2, 1\) where \(n,\)",
-        ),
-        ("predictions", "scores", np.array([0.5, np.nan]), r"predictions\[1\]\.scores\[1\]: nan"),
-        (
-            "predictions",
-            "boxes",
-            np.array([[0, 0, 1, 1], [0, np.inf, 1, np.inf]]),
-            r"predictions\[1\]\.boxes\[1\].*non-finite",
-        ),
-        (
-            "targets",
-            "boxes",
-            np.array([[0, 0, 1, 1], [5, 0, 4, 1.0]]),
-            r"targets\[1\]\.boxes\[1\].*negative.*xyxy",
-        ),
-        (
-            "targets",
-            "labels",
-            np.array([0, 2]),
-            r"targets\[1\]\.labels\[1\]: no class 2 \(the class ids are 0, 1\)",
-        ),
-        ("predictions", "labels", np.array([0.0, 1.0]), r"predictions\[1\]\.labels: dtype float64"),
-        ("predictions", "labels", np.array(["a", "b"]), r"predictions\[1\]\.labels: dtype <U1"),
-        ("predictions", "boxes", "no", r"predictions\[1\]\.boxes: dtype"),
-        (
-            "predictions",
-            "boxes",
-            ByDlpack(np.zeros((2, 4)), device=2),
-            r"predictions\[1\]\.boxes: .*another device.*\.cpu",
-        ),
-        ("targets", "area", np.array([1, -1]), r"targets\[1\]\.area\[1\]: -1"),
-        ("targets", "area", np.array([np.nan, 1]), r"targets\[1\]\.area\[0\]: nan"),
-        ("targets", "iscrowd", np.array([1]), r"targets\[1\]\.iscrowd: 1 values for 2 boxes"),
-        ("targets", "image_id", 5, r"predictions\[1\]\.image_id: only some images have one"),
-        ("targets", "image_id", 1.5, r"targets\[1\]\.image_id: 1.5"),
-        ("targets", "image_id", [1, 2], r"targets\[1\]\.image_id: \[1, 2\]"),
+        (FOUND, "scores", None, r": no 'scores'"),
+        (OBJECTS, "boxes", None, r": no 'boxes'"),
+        (FOUND, "boxes", np.zeros((2, 5)), r"\.boxes: shape \(2, 5\) where \(n, 4\)"),
+        (FOUND, "boxes", np.zeros((3, 4)), r"\.labels: 2 values for 3 boxes"),
+        (FOUND, "scores", np.zeros(3), r"\.scores: 3 values for 2 boxes"),
+        (FOUND, "scores", np.zeros((2, 1)), r"\.scores: shape \(2, 1\) where \(n,\)"),
+        (FOUND, "scores", np.array([0.5, np.nan]), r"\.scores\[1\]: nan"),
+        (FOUND, "boxes", BEYOND, r"\.boxes\[1\].*non-finite"),
+        (OBJECTS, "boxes", NEGATIVE, r"\.boxes\[1\].*negative.*xyxy"),
+        (OBJECTS, "labels", np.array([0, 2]), r"\.labels\[1\]: no class 2 .*ids are 0, 1\)"),
+        (FOUND, "labels", np.array([0.0, 1.0]), r"\.labels: dtype float64"),
+        (FOUND, "labels", np.array(["a", "b"]), r"\.labels: dtype <U1"),
+        (FOUND, "boxes", "no", r"\.boxes: dtype"),
+        (FOUND, "boxes", ByDlpack(np.zeros((2, 4)), device=2), r"\.boxes: .*device.*\.cpu"),
+        (OBJECTS, "area", np.array([1, -1]), r"\.area\[1\]: -1"),
+        (OBJECTS, "area", np.array([np.nan, 1]), r"\.area\[0\]: nan"),
+        (OBJECTS, "iscrowd", np.array([1]), r"\.iscrowd: 1 values for 2 boxes"),
+        (OBJECTS, "image_id", 5, r"\.image_id: only some images have one"),
+        (OBJECTS, "image_id", 1.5, r"\.image_id: 1.5"),
+        (OBJECTS, "image_id", [1, 2], r"\.image_id: \[1, 2\]"),
     ],
 )
 def test_bad_input_is_named_and_leaves_no_trace(
@@ -477,7 +432,8 @@ def test_bad_input_is_named_and_leaves_no_trace(
     stream = Evaluator(classes=["a", "b"])
     predicted, annotated = plain()
     stream.update([predicted], [annotated])
-    with pytest.raises(DataError, match=message):
+    place = FOUND if "only some" in message else side
+    with pytest.raises(DataError, match=rf"{place}\[1\]{message}"):
         stream.update(*changed(side, key, value))
     assert len(stream) == 1
     assert stream.compute().metrics["AP"] == pytest.approx(1)
@@ -497,6 +453,10 @@ def test_an_error_counts_images_as_they_were_given() -> None:
         stream.update(batch[::2], [{**annotated, "boxes": np.zeros(3)}, annotated])
 
 
+def with_ids(*image_ids: Any) -> list[Fields]:
+    return [{**plain()[0], "image_id": each} for each in image_ids]
+
+
 @pytest.mark.parametrize(
     "predictions, targets, message",
     [
@@ -504,18 +464,10 @@ def test_an_error_counts_images_as_they_were_given() -> None:
         ([7], [plain()[1]], r"predictions\[0\]: a int where a dict"),
         ([plain()[0]], [], "targets: 0 images, but 1"),
         ([plain()[0]], None, "targets: missing"),
-        ([{**plain()[0], "image_id": 1}], [{**plain()[1], "image_id": 2}], "1, but 2 in targets"),
-        (
-            [{**plain()[0], "image_id": i} for i in (1, 1)],
-            [plain()[1]] * 2,
-            r"predictions\[1\].image_id: 1 was already added",
-        ),
-        (
-            [{**plain()[0], "image_id": i} for i in (1, "a")],
-            [plain()[1]] * 2,
-            "whole numbers and strings",
-        ),
-        ([{**plain()[0], "image_id": 2**64}], [plain()[1]], "64 bits"),
+        (with_ids(1), [{**plain()[1], "image_id": 2}], "1, but 2 in targets"),
+        (with_ids(1, 1), [plain()[1]] * 2, r"predictions\[1\].image_id: 1 was already added"),
+        (with_ids(1, "a"), [plain()[1]] * 2, "whole numbers and strings"),
+        (with_ids(2**64), [plain()[1]], "64 bits"),
     ],
 )
 def test_batches_that_are_none(predictions: Any, targets: Any, message: str) -> None:
@@ -559,9 +511,7 @@ def test_a_computation_in_the_background_is_that_of_its_moment() -> None:
     assert begun[-1].result().to_dict() == stream.compute().to_dict()
 
 
-def test_what_fails_in_the_background_is_raised_by_the_result(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_fails_in_the_background_is_raised_later(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Evaluator(classes=["a"])
     stream.update(*one(1))
     monkeypatch.setattr(Evaluator, "compute", lambda self: 1 // 0)
@@ -698,9 +648,7 @@ def test_a_size_is_needed_for_normalized_boxes() -> None:
             )
 
 
-def test_updates_are_matched_together_and_the_buffer_is_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_updates_are_matched_together_in_a_bounded_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are matched when enough are buffered, and merged when asked for."""
     monkeypatch.setattr("detmap.core.streaming.evaluator.BUFFERED", 40)
     stream = Evaluator(classes=["a", "b"])
@@ -763,11 +711,6 @@ def test_labels_of_short_and_unsigned_kinds_together() -> None:
         [{**BOX, "labels": each} for each in labels],
     )
     assert stream.compute().counts()["tp"] == 2
-
-
-def test_class_ids_of_70_bits() -> None:
-    with pytest.raises(DataError, match="classes"):
-        Evaluator(classes=[2**70])
 
 
 def test_an_image_of_two_sizes() -> None:

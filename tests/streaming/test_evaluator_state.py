@@ -140,14 +140,12 @@ def test_a_refused_batch_is_counted_wherever_the_images_go(
     stream = new()
     assert note_on_refused(stream) == []
     before = stream.compute().signature
-    assert note_on_refused(refused(stream)) == [
-        "1 update was refused with an error and is not counted"
-    ]
+    wanted = ["1 update was refused with an error and is not counted"]
+    assert note_on_refused(refused(stream)) == wanted
     assert stream.compute().signature == before
     other = refused(Evaluator(classes=classes), 2)  # has no image
-    assert note_on_refused(stream + other) == [
-        "3 updates were refused with an error and are not counted"
-    ]
+    expected = ["3 updates were refused with an error and are not counted"]
+    assert note_on_refused(stream + other) == expected
     assert note_on_refused(stream.merge(other)) == note_on_refused(new() + stream)
     assert note_on_refused(refused(stream))[0].startswith("4 ")
     assert note_on_refused(pickle.loads(pickle.dumps(stream)))[0].startswith("4 ")

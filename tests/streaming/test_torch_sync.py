@@ -23,19 +23,9 @@ TIMEOUT = 10  # seconds, as in tests.streaming.sync_ranks
 
 def run_ranks(world: int, folder: Path, case: str, lost: int = 0) -> list[dict[str, Any]]:
     """What each rank wrote; the `lost` last of them are killed on their way."""
+    command = [sys.executable, "-m", "tests.streaming.sync_ranks"]
     ranks = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "tests.streaming.sync_ranks",
-                str(rank),
-                str(world),
-                str(folder),
-                case,
-            ],
-            cwd=ROOT,
-        )
+        subprocess.Popen([*command, str(rank), str(world), str(folder), case], cwd=ROOT)
         for rank in range(world)
     ]
     try:
@@ -70,9 +60,7 @@ def test_every_rank_has_the_whole(tmp_path: Path, whole: dict[str, Any], world: 
         assert each["after"] == each["own"]
 
 
-def test_images_without_ids_are_numbered_rank_after_rank(
-    tmp_path: Path, whole: dict[str, Any]
-) -> None:
+def test_images_without_ids_are_numbered_by_rank(tmp_path: Path, whole: dict[str, Any]) -> None:
     ranks = run_ranks(2, tmp_path, "numbered")
     assert ranks[0]["result"] == ranks[1]["result"]
     assert ranks[0]["result"]["metrics"] == whole["metrics"]
@@ -115,15 +103,12 @@ def test_tensors_of_any_float(dtype: str, gradients: bool) -> None:
         "image_id": torch.tensor([3]),
     }
     stream = Evaluator(classes=["a", "b"])
-    stream.update(
-        [tensors, {**tensors, "image_id": 5}], [target, {**target, "image_id": torch.tensor(5)}]
-    )
+    other = {**target, "image_id": torch.tensor(5)}
+    stream.update([tensors, {**tensors, "image_id": 5}], [target, other])
     assert stream.compute().metrics["AP"] == pytest.approx(1)
     assert stream.matches.image_ids.tolist() == [3, 5]
     numpy = Evaluator(classes=["a", "b"])
-    numpy.update(
-        [{**predicted, "image_id": 3}, {**predicted, "image_id": 5}], [annotated, annotated]
-    )
+    numpy.update([{**predicted, "image_id": each} for each in (3, 5)], [annotated] * 2)
     assert stream.compute().signature == numpy.compute().signature
 
 

@@ -5,7 +5,7 @@ border.
 and serve any tool. The strategies `coco_data`, `many_detections`, `round_recall` and `voc_data`
 are thin wrappers that hand hypothesis the seed, and the sizes where it should shrink them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -420,23 +420,23 @@ def draw_voc(
 SEEDS = st.integers(0, 2**32 - 1)
 
 
+def sized(
+    draw: Callable[..., T], max_objects: int, max_detections: int, **fixed: Any
+) -> st.SearchStrategy[T]:
+    """Strategy that shrinks towards few images, classes, objects and detections."""
+    return st.builds(
+        lambda seed, **sizes: draw(np.random.default_rng(seed), **sizes, **fixed),
+        SEEDS,
+        n_images=st.integers(1, 4),
+        n_classes=st.integers(1, 3),
+        max_objects=st.integers(0, max_objects),
+        max_detections=st.integers(0, max_detections),
+    )
+
+
 def coco_data(*, zero_id: bool = False) -> st.SearchStrategy[CocoData]:
-    """Strategy of `draw_coco`; shrinks towards few images, classes, objects and detections."""
-
-    def build(
-        seed: int, n_images: int, n_classes: int, max_objects: int, max_detections: int
-    ) -> CocoData:
-        return draw_coco(
-            np.random.default_rng(seed),
-            n_images=n_images,
-            n_classes=n_classes,
-            max_objects=max_objects,
-            max_detections=max_detections,
-            zero_id=zero_id,
-        )
-
-    sizes = st.integers(1, 4), st.integers(1, 3), st.integers(0, 8), st.integers(0, 12)
-    return st.builds(build, SEEDS, *sizes)
+    """Strategy of `draw_coco`."""
+    return sized(draw_coco, 8, 12, zero_id=zero_id)
 
 
 def many_detections() -> st.SearchStrategy[CocoData]:
@@ -450,21 +450,8 @@ def round_recall() -> st.SearchStrategy[CocoData]:
 
 
 def voc_data() -> st.SearchStrategy[tuple[VocObjects, VocDetections]]:
-    """Strategy of `draw_voc`; shrinks towards few images, classes, objects and detections."""
-
-    def build(
-        seed: int, n_images: int, n_classes: int, max_objects: int, max_detections: int
-    ) -> tuple[VocObjects, VocDetections]:
-        return draw_voc(
-            np.random.default_rng(seed),
-            n_images=n_images,
-            n_classes=n_classes,
-            max_objects=max_objects,
-            max_detections=max_detections,
-        )
-
-    sizes = st.integers(1, 4), st.integers(1, 3), st.integers(0, 5), st.integers(0, 8)
-    return st.builds(build, SEEDS, *sizes)
+    """Strategy of `draw_voc`."""
+    return sized(draw_voc, 5, 8)
 
 
 def draw_lvis(rng: np.random.Generator) -> CocoData:

@@ -17,9 +17,19 @@ class Outcome(NamedTuple):
     err: str
 
 
-def run(*argv: object) -> Outcome:
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_a_terminal(*argv: object) -> Outcome:
+    """``detmap ARGV`` in this process, whose streams are those of a terminal."""
+    return run(*argv, stream=Terminal)
+
+
+def run(*argv: object, stream: type[io.StringIO] = io.StringIO) -> Outcome:
     """``detmap ARGV`` in this process."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = stream(), stream()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             code = main([str(word) for word in argv])

@@ -28,9 +28,7 @@ def inputs(folder: Path) -> tuple[Path, Path, Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("first", ["wide", "narrow"])
 @pytest.mark.parametrize("suffix", ["md", "html"])
-def test_a_report_is_of_all_classes_in_either_order(
-    tmp_path: Path, first: str, suffix: str
-) -> None:
+def test_a_report_has_all_classes_in_either_order(tmp_path: Path, first: str, suffix: str) -> None:
     truth, wide, narrow = inputs(tmp_path)
     pair = (wide, narrow) if first == "wide" else (narrow, wide)
     page = tmp_path / f"page.{suffix}"

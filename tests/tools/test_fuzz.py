@@ -102,10 +102,8 @@ def test_a_byte_read_beyond_guarded_pages_ends_the_process() -> None:
 @pytest.mark.slow
 def test_the_scanner_reads_files_of_both_kinds() -> None:
     code, lines = fuzz(FUZZ.parent / "fuzzing" / "alike.py", "--cases", 8, "--limit", 60)
-    assert (code, lines[0].split(" (")[0]) == (
-        0,
-        "alike: 8 cases, 0 crashes, 0 hangs, 0 tracebacks, 0 wrong",
-    )
+    wanted = (0, "alike: 8 cases, 0 crashes, 0 hangs, 0 tracebacks, 0 wrong")
+    assert (code, lines[0].split(" (")[0]) == wanted
     reached = dict(part.rsplit(" ", 1) for part in lines[1].split(": ")[1].split(", "))
     for kind in ("results", "annotations"):
         assert reached[f"{kind} files"] == "80"

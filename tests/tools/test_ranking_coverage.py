@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.tools.test_coverage import PAGE
+from tests.tools.test_coverage import require_shares
 from tools import coverage, ranking_coverage
 
 
@@ -53,9 +53,4 @@ def test_a_run_and_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_page_prints_what_holds() -> None:
     """Nearly all shares of intervals are within 92 and 98 %; none is far below."""
-    text = PAGE.read_text().split(ranking_coverage.MARKS[0])[1]
-    n, low = map(int, re.findall(r"Of (\d+) shares (\d+) are below 92 %", text)[0])
-    assert n > 200
-    assert low <= 0.03 * n
-    below = re.findall(r"Below: (.*)", text)[0]
-    assert min((float(share) for share in re.findall(r"(\d+\.\d)[;.]", below)), default=92) >= 89
+    require_shares(ranking_coverage.MARKS[0])

@@ -137,9 +137,8 @@ def test_numbers_of_the_sample(browser: Any, shapes: Path) -> None:
 def test_numbers_of_crowds_and_ties(browser: Any, tmp_path: Path) -> None:
     for seed in (3, 5, 8):
         truth, found = tables(seed)
-        every = every_shown(
-            truth, {"a": found, "b": found.take(np.arange(len(found) // 2))}, "coco-bbox"
-        )
+        half = found.take(np.arange(len(found) // 2))
+        every = every_shown(truth, {"a": found, "b": half}, "coco-bbox")
         place = written(every, tmp_path / str(seed))
         drive(browser, place, every, [[0.0, 0.5], [0.5, 0.1]])
 
@@ -243,17 +242,15 @@ def test_no_message_and_no_request_outside(browser: Any, shapes: Path) -> None:
 def test_the_address_holds_the_state(browser: Any, shapes: Path) -> None:
     open_page(browser, shapes, "#detector=b&kind=Cls-Bkg&class=2&view=cases&sort=low")
     there = read(browser)
-    assert [each.text for each in browser.find_elements("css selector", ".chip")] == [
-        *("Wrong class ✕", "Background ✕", "pentagon ✕", "Clear filters")
-    ]
+    wanted = [*("Wrong class ✕", "Background ✕", "pentagon ✕", "Clear filters")]
+    assert [each.text for each in browser.find_elements("css selector", ".chip")] == wanted
     press(browser, "clear")
     assert read(browser)["note"] != there["note"]
     browser.back()
     until(browser, "return document.querySelectorAll('.chip').length === 4")
     assert read(browser) == there
-    browser.get(
-        (shapes / "images.html").as_uri() + "#class=99&cell=a-b&open=9999&page=-1&a=x&group=c"
-    )
+    odd = "#class=99&cell=a-b&open=9999&page=-1&a=x&group=c"
+    browser.get((shapes / "images.html").as_uri() + odd)
     until(browser, f"return {READY}")
     assert browser.get_log("browser") == []
 
@@ -319,11 +316,8 @@ def test_cases_are_saved_with_the_columns_of_errors(
             assert row[key] == str(there[key]), row
         assert all(abs(float(row[key]) - there[key]) <= 0.13 for key in "xywh")
         assert of_object or float(row["score"]) == there["score"]
-        assert (
-            row["overlap"] == ""
-            if of_object
-            else abs(float(row["overlap"]) - there["overlap"]) < 0.01
-        )
+        assert of_object == (row["overlap"] == "")
+        assert of_object or abs(float(row["overlap"]) - there["overlap"]) < 0.01
         assert row["kind"] != "Loc" or 0.1 <= float(row["overlap"]) <= 0.5
 
 
@@ -366,10 +360,8 @@ def test_everything_by_keyboard(browser: Any, shapes: Path) -> None:
     key("s")
     until(browser, "return document.querySelectorAll('#viewer canvas').length === 1")
     key("d")
-    until(
-        browser,
-        "return document.querySelector('#viewer figcaption').textContent.startsWith('B template')",
-    )
+    caption = "document.querySelector('#viewer figcaption').textContent"
+    until(browser, f"return {caption}.startsWith('B template')")
     for each in ("g", "+", "-", "0"):
         key(each)
     key("\ue00c")  # escape
@@ -497,18 +489,13 @@ def test_shapes_are_drawn_as_outlines(browser: Any, tmp_path: Path) -> None:
 
 def test_a_missing_file_is_named(browser: Any, tmp_path: Path) -> None:
     place = written(sample(), tmp_path / "report")
+    note = "return document.getElementById('note').textContent"
     (place / "data" / "box000.js").unlink()
     open_page(browser, place)
-    until(
-        browser,
-        "return document.getElementById('note').textContent.includes('data/box000.js is missing')",
-    )
+    until(browser, f"{note}.includes('data/box000.js is missing')")
     (place / "data" / "det1.js").unlink()
     browser.get((place / "images.html").as_uri())
-    until(
-        browser,
-        "return document.getElementById('note').textContent.includes('data/det1.js is missing')",
-    )
+    until(browser, f"{note}.includes('data/det1.js is missing')")
 
 
 def test_without_scripts_it_says_where_to_look(browser: Any, shapes: Path) -> None:
@@ -535,14 +522,10 @@ HOSTILE = (
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     n = len(HOSTILE)
     boxes = np.array([[10.0 * k, 0, 9, 9] for k in range(n)])
-    labels = list(range(1, n + 1))
-    truth = detmap.truth_from_arrays(
-        [*HOSTILE], labels, boxes, categories=dict(enumerate(HOSTILE, 1))
-    )
-    shifted = [k % n + 1 for k in labels]
-    found = detmap.detections_from_arrays(
-        truth, [*HOSTILE], shifted, boxes, np.linspace(0.5, 0.9, n)
-    )
+    labels, names = list(range(1, n + 1)), dict(enumerate(HOSTILE, 1))
+    truth = detmap.truth_from_arrays([*HOSTILE], labels, boxes, categories=names)
+    shifted, score = [k % n + 1 for k in labels], np.linspace(0.5, 0.9, n)
+    found = detmap.detections_from_arrays(truth, [*HOSTILE], shifted, boxes, score)
     every = every_shown(truth, {HOSTILE[0]: found, HOSTILE[4]: found}, "coco-bbox")
     return written(every, tmp_path_factory.mktemp("hostile") / "report")
 
@@ -624,9 +607,7 @@ def test_axe_finds_no_fault(browser: Any, shapes: Path, view: str, scheme: str, 
 @pytest.mark.skipif(not AXE.is_file(), reason="DETMAP_AXE names axe.min.js of axe-core")
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_fault_in_the_links(
-    browser: Any, linked: Path, scheme: str, width: int
-) -> None:
+def test_axe_finds_no_fault_in_links(browser: Any, linked: Path, scheme: str, width: int) -> None:
     browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
     with window(browser, width, scheme):
         browser.get(linked.as_uri())

@@ -70,9 +70,8 @@ def test_the_command_writes_a_folder_the_same_each_time(tmp_path: Path) -> None:
         assert done.out.endswith(f" bytes; open {tmp_path / name / 'index.html'}\n")
     written = digests(tmp_path / "a")
     assert written == digests(tmp_path / "b")
-    assert {"index.html", "images.html", "view/app.js", "data/det1.js", "img/000060.jpg"} <= {
-        *written
-    }
+    wanted = {"index.html", "images.html", "view/app.js", "data/det1.js", "img/000060.jpg"}
+    assert wanted <= {*written}
     mode = stat.S_IMODE((tmp_path / "a").stat().st_mode)
     assert mode == 0o777 & ~atomic_files._umask()
     assert sum(path.stat().st_size for path in (tmp_path / "a").rglob("*.jpg")) < 1_500_000
@@ -92,9 +91,7 @@ def test_the_page_of_the_folder_is_the_page_of_the_file_with_links(tmp_path: Pat
 @pytest.mark.slow
 def test_python_writes_it_too(tmp_path: Path) -> None:
     truth, found, photos = small(tmp_path)
-    with pytest.warns(
-        UserWarning, match=r"images without a file, shown as sketches: photo 3#\.jpg"
-    ):
+    with pytest.warns(UserWarning, match=r"images without a file, .*: photo 3#\.jpg"):
         place = detmap.report(truth, found, output=tmp_path / "out", images=photos, image_size=64)
     assert place == tmp_path / "out"
     assert content(place / "data" / "meta.js")["files"] == [f"photo {k}#.jpg" for k in (1, 2, 3)]
@@ -173,9 +170,7 @@ def test_an_earlier_report_is_replaced_and_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_crowds_that_cannot_be_listed_leave_the_one_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_crowds_leave_the_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_limits, "MOST_LISTED", 0)
     monkeypatch.setattr(pair_limits, "LISTED_PER_ROW", 0)
     truth, found, _ = small(tmp_path)
@@ -206,7 +201,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
     [
         (["--link"], "--link needs a report folder"),
         (["--image-size", "300"], "--image-size needs a report folder"),
-        (["--image-size", "300", "--link", "-o", "out"], "--image-size has no effect with --link"),
+        (["--image-size", "300", "--link", "-o", "out"], "has no effect with --link"),
         (["--image-size", "10", "-o", "out"], "a whole number from 64 to 8192"),
     ],
 )
@@ -253,10 +248,8 @@ def test_hostile_names_are_no_paths_and_no_code(tmp_path: Path) -> None:
 def test_names_are_shown_below_their_common_folder() -> None:
     names = ["/home/me/a/1.jpg", "/home/me/b/c/2.jpg", "/home/me/3.jpg"]
     assert folder.shortened(names) == ["a/1.jpg", "b/c/2.jpg", "3.jpg"]
-    assert folder.shortened(["C:\\data\\img 1.jpg", "C:\\data\\img 2.jpg"]) == [
-        "img 1.jpg",
-        "img 2.jpg",
-    ]
+    windows = [f"C:\\data\\img {k}.jpg" for k in (1, 2)]
+    assert folder.shortened(windows) == ["img 1.jpg", "img 2.jpg"]
     assert folder.shortened(["only.jpg"]) == ["only.jpg"]
     assert folder.shortened([]) == []
 
@@ -268,6 +261,5 @@ def test_the_page_has_a_strict_policy_and_no_code_of_its_own() -> None:
     code = dict(folder.code_files())["view/app.js"].decode()
     for word in ("innerHTML", "insertAdjacentHTML", "eval(", "document.write", "fetch(", "http"):
         assert word not in code, word
-    assert (
-        sum(len(path.read_text("utf-8").splitlines()) for path in folder.VIEW.glob("*.js")) <= 1200
-    )
+    scripts = [path.read_text("utf-8").splitlines() for path in folder.VIEW.glob("*.js")]
+    assert sum(map(len, scripts)) <= 1200

@@ -53,18 +53,15 @@ def test_counts_equal_the_matrix(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_many_classes_have_counts_as_plain_values(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_classes_have_counts_as_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = drawn(seed, 12)
     whole = found.to_dict()
     assert whole["matrix"] == dense(found).tolist()
     monkeypatch.setattr(module, "MOST_DENSE", 11)
     short = found.to_dict()
     assert short.pop("matrix") is None
-    assert short.pop("counts") == [
-        [i, j, int(n)] for (i, j), n in np.ndenumerate(dense(found)) if n
-    ]
+    wanted = [[i, j, int(n)] for (i, j), n in np.ndenumerate(dense(found)) if n]
+    assert short.pop("counts") == wanted
     assert {**short, "matrix": None} == {**whole, "matrix": None}
     tables = [confused_table({"confusion": one}, percent=False) for one in (whole, found.to_dict())]
     assert tables[0].rows == tables[1].rows

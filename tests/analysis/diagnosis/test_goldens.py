@@ -24,12 +24,10 @@ MATRICES = {
         *("supervision", 0.3, 0.5),
     ),
     "supervision-0.31.2 conf>=.25 iou>.45": ("supervision", 0.25, 0.45),
-    "ultralytics-8.0.200 conf>.25 iou>.45 (row predicted, col true)": (
-        *("ultralytics-8.0", 0.25, 0.45),
-    ),
-    "ultralytics-8.4.190 conf>.25 iou>.45 (row predicted, col true)": (
-        *("ultralytics-8.4", 0.25, 0.45),
-    ),
+    **{
+        f"ultralytics-{version} conf>.25 iou>.45 (row predicted, col true)": (rule, 0.25, 0.45)
+        for version, rule in (("8.0.200", "ultralytics-8.0"), ("8.4.190", "ultralytics-8.4"))
+    },
     "mmdet-3.3.0 score>=.3 iou>=.5 many-to-many (row true, col predicted)": ("mmdet", 0.3, 0.5),
 }
 
@@ -65,9 +63,8 @@ def test_tide_is_that_of_tidecv(
     wanted, found = goldens[name]["tide"], tidecv(*tables[name])
     assert found.counts == wanted["counts"]
     assert found.ap == pytest.approx(wanted["ap50"], abs=1e-12, rel=0)
-    assert found.gain == pytest.approx(
-        {**wanted["raw_unclipped"], **wanted["special"]}, abs=1e-12, rel=0
-    )
+    expected = pytest.approx({**wanted["raw_unclipped"], **wanted["special"]}, abs=1e-12, rel=0)
+    assert found.gain == expected
     assert found.per_class == pytest.approx(wanted["per_class_ap"], abs=1e-12, rel=0)
     printed = found.to_dict()
     assert {kind: printed[kind] for kind in wanted["main"]} == pytest.approx(
@@ -120,9 +117,8 @@ def test_calibration_is_that_of_netcal(
         )
         assert found == pytest.approx(wanted[key], abs=1e-12, rel=0), key
     both = calibration(diagnosis)
-    assert both.d_ece == pytest.approx(
-        wanted["D-ECE conf,cx,cy,w,h bins=5 min 8 all"], abs=1e-12, rel=0
-    )
+    expected = pytest.approx(wanted["D-ECE conf,cx,cy,w,h bins=5 min 8 all"], abs=1e-12, rel=0)
+    assert both.d_ece == expected
 
 
 @pytest.mark.parametrize("name", [name for name in SETS if name != "tiny-yolov2-voc"])

@@ -110,9 +110,8 @@ def test_errors_are_all_false_positives_and_missed_objects(seed: int) -> None:
     missed = sum(n for kind, n in kinds.items() if kind.lower().startswith("miss"))
     assert missed == counts["missed"]
     assert kinds["Miss"] == tide(found).counts["Miss"]
-    assert kinds.total() == sum(
-        counts[kind] for kind in ("Cls", "Loc", "Both", "Dupe", "Bkg", "missed")
-    )
+    wanted = sum(counts[kind] for kind in ("Cls", "Loc", "Both", "Dupe", "Bkg", "missed"))
+    assert kinds.total() == wanted
     totals = images(found, confidence=-1.0)
     assert sum(each.fp for each in totals) + counts["missed"] == kinds.total()
     assert sum(each.tp for each in totals) == counts["TP"]
@@ -127,10 +126,8 @@ def test_attributes_are_slices() -> None:
     truth = dataclasses.replace(truth, attributes=occluded)
     detections = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [0.5])
     found = [each for each in slices(diagnose(truth, detections)) if each.by == "occluded"]
-    assert [(each.name, each.objects, each.recall, round(each.ap, 9)) for each in found] == [
-        ("0", 1, 1.0, 1.0),
-        ("1", 1, 0.0, 0.0),
-    ]
+    wanted = [("0", 1, 1.0, 1.0), ("1", 1, 0.0, 0.0)]
+    assert [(each.name, each.objects, each.recall, round(each.ap, 9)) for each in found] == wanted
 
 
 def test_suspects_of_every_kind() -> None:
@@ -156,9 +153,8 @@ def test_suspects_of_every_kind() -> None:
     ]
     assert found[1].other == "2"
     told = [doubt(each) for each in found]
-    assert [(each["label"], each["detected"]) for each in told[:3]] == [
-        *(("", "1"), ("2", "1"), ("1", ""))
-    ]
+    wanted = [*(("", "1"), ("2", "1"), ("1", ""))]
+    assert [(each["label"], each["detected"]) for each in told[:3]] == wanted
     assert told[-1]["reason"] == "a side under 2 pixels"
     assert not any(each["reason"] for each in told[:-1])
 
@@ -234,10 +230,8 @@ def test_classes_that_share_a_name_are_told_apart() -> None:
     detections = detmap.detections_from_arrays(truth, [1], [2], [away], [0.9])
     found = diagnose(truth, detections, "coco-bbox")
     told = ("a (id 1)", "a (id 2)", "(id 3)", "micro (id 4)")
-    assert {name: each.olrp for name, each in olrp(found).items()} == {
-        "": 0.75,
-        **dict(zip(told, (1.0, 0.0, 1.0, 1.0), strict=True)),
-    }
+    wanted = {"": 0.75, **dict(zip(told, (1.0, 0.0, 1.0, 1.0), strict=True))}
+    assert {name: each.olrp for name, each in olrp(found).items()} == wanted
     assert [point.name for point in operating_points(found)] == [*OVERALL, *told]
     assert tuple(tide(found).per_class) == confusion(found).classes == told
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.analysis.doctor.sample import write
 from tests.support.running import run
 from tools.doctor_kinds import KINDS
 from tools.doctor_sets import PROTOCOLS, Look, Set, generated, right
@@ -14,13 +15,6 @@ from tools.doctor_sets import PROTOCOLS, Look, Set, generated, right
 IN_TRUTH = [name for name in KINDS if name.startswith("ground truth: ")]
 NO_NOTE = ("nearly twice", "ids restart", "unlisted", "half the size")
 """What the quick checks of `eval` do not look for, or say in a note of the reader."""
-
-
-def write(place: Path, given: Set) -> tuple[Path, Path]:
-    files = place / "truth.json", place / "found.json"
-    for file, content in zip(files, given[:2], strict=True):
-        file.write_text(json.dumps(content, default=float))
-    return files
 
 
 def made(kind: str, seed: int = 0) -> Set:
@@ -85,9 +79,8 @@ def test_what_nothing_explains_shows_what_was_measured(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for row in given.rows:
         row["bbox"] = [*rng.uniform(0, 300, 2).tolist(), *rng.uniform(20, 150, 2).tolist()]
-    (finding,) = json.loads(run("doctor", *write(tmp_path, given), "--format", "json").out)[
-        "findings"
-    ]
+    done = run("doctor", *write(tmp_path, given), "--format", "json")
+    (finding,) = json.loads(done.out)["findings"]
     assert finding["name"] == "unexplained"
     for words in ("first half", "portrait", "small", "kettle", "Boxes go from", "800 x 640"):
         assert words in finding["sentence"]

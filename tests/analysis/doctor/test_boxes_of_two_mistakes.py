@@ -34,16 +34,14 @@ def drawn(seed: int, n: int, least: float, most: float, *, centered: bool = Fals
         truth["images"].append({"id": i, "width": WIDE, "height": HIGH, "file_name": f"{i}.jpg"})
         for _ in range(1 if centered else int(rng.integers(1, 5))):
             side = rng.uniform(least, most, 2) * [WIDE, HIGH]
-            middle = ([WIDE, HIGH] - side) * (
-                rng.normal(0.5, 0.04, 2) if centered else rng.random(2)
-            )
+            share = rng.normal(0.5, 0.04, 2) if centered else rng.random(2)
+            middle = ([WIDE, HIGH] - side) * share
             box, kind = [*middle.tolist(), *side.tolist()], int(rng.integers(1, 3))
             record = {"image_id": i, "category_id": kind}
             number = len(truth["annotations"]) + 1
             area = float(side.prod())
-            truth["annotations"].append(
-                record | {"id": number, "bbox": box, "area": area, "iscrowd": 0}
-            )
+            whole = {"id": number, "bbox": box, "area": area, "iscrowd": 0}
+            truth["annotations"].append(record | whole)
             noise = 0.02 if centered else 0.05
             if rng.random() < 0.9:
                 found = np.array(box) + rng.normal(0, noise, 4) * np.tile(side, 2)
@@ -51,10 +49,8 @@ def drawn(seed: int, n: int, least: float, most: float, *, centered: bool = Fals
                 rows.append(record | {"bbox": found.tolist(), "score": score})
             if not centered:
                 score = float(rng.uniform(0.1, 0.6))
-                rows.append(
-                    record
-                    | {"bbox": [*rng.uniform(0, 200, 2).tolist(), *side.tolist()], "score": score}
-                )
+                beside = [*rng.uniform(0, 200, 2).tolist(), *side.tolist()]
+                rows.append(record | {"bbox": beside, "score": score})
     return Set(truth, rows)
 
 

@@ -6,27 +6,25 @@ from pathlib import Path
 import pytest
 
 import detmap
-from detmap.core.base.resources import folder
-from tests.analysis.doctor.mistakes import WRONG, columns
+from tests.analysis.doctor.sample import RIGHT, TRUTH, with_mistakes
+from tests.support.builders import write
 from tests.support.running import run
+from tools.doctor_kinds import KINDS
 
-SHAPES = folder("datasets") / "shapes"
-TRUTH = SHAPES / "instances_test.json"
-RIGHT = SHAPES / "detections" / "contours.json"
 AP50 = 0.6059881102688345  # of RIGHT
+KIND = {"xyxy": "corners", "stems": "file stems", "from zero": "classes from 0"}
+KIND |= {"percent": "percent", "first images": "the first half"}
+NAME = {mistake: KINDS[kind].wanted[0] for mistake, kind in KIND.items()}
 
 
 @pytest.fixture(scope="module")
 def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Results files, a mistake each."""
     place = tmp_path_factory.mktemp("wrong")
-    truth = detmap.read_truth(TRUTH)
-    right = columns(truth, detmap.read_detections(RIGHT, truth))
-    files = {}
-    for mistake in ("xyxy", "stems", "from zero", "percent", "first images"):
-        file = files[mistake] = place / f"{mistake}.json"
-        file.write_text(json.dumps(WRONG[mistake][0](right).records()))
-    return files
+    return {
+        mistake: write(place / f"{mistake}.json", with_mistakes(kind).rows)
+        for mistake, kind in KIND.items()
+    }
 
 
 @pytest.mark.slow
@@ -82,7 +80,7 @@ def test_what_nobody_can_read_is_bad_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mistake", ["xyxy", "from zero", "percent", "first images"])
 def test_eval_asks_the_doctor_by_itself(wrong: dict[str, Path], mistake: str) -> None:
     done = run("eval", TRUTH, wrong[mistake])
-    assert f"note: doctor: {WRONG[mistake][1]}: " in done.err
+    assert f"note: doctor: {NAME[mistake]}: " in done.err
 
 
 def test_eval_asks_the_doctor_about_a_file_that_it_refuses(wrong: dict[str, Path]) -> None:
@@ -97,7 +95,7 @@ def test_eval_says_nothing_of_a_good_file() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", ["xyxy", "stems", "from zero", "percent"])
 def test_a_repair_gives_the_right_number_and_says_so(wrong: dict[str, Path], mistake: str) -> None:
-    name = WRONG[mistake][1]
+    name = NAME[mistake]
     done = run("eval", TRUTH, wrong[mistake], "--fix", name, "--format", "json")
     assert done.code == 0
     found = json.loads(done.out)
@@ -122,9 +120,7 @@ def test_a_repair_that_makes_no_sense_is_refused(wrong: dict[str, Path]) -> None
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_pages")
-def test_a_report_of_two_shows_which_file_has_the_mistake(
-    wrong: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_report_of_two_shows_which_is_mistaken(wrong: dict[str, Path], tmp_path: Path) -> None:
     """The box is above the summary; a Markdown report quotes the finding first."""
     for name in ("r.html", "r.md"):
         place = tmp_path / name

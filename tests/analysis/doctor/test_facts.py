@@ -13,19 +13,9 @@ import detmap
 from detmap.analysis.doctor.class_hypotheses import COCO_GAPS, assigned
 from detmap.analysis.doctor.known_benchmarks import VOC, differences
 from detmap.analysis.doctor.trial import trial_of
-from detmap.core.base.resources import folder
 from detmap.core.protocol import load
 from detmap.core.results.findings import Finding
-from tests.analysis.doctor.mistakes import Columns, columns
-
-SHAPES = folder("datasets") / "shapes"
-TRUTH = SHAPES / "instances_test.json"
-
-
-@pytest.fixture(scope="module")
-def right() -> Columns:
-    truth = detmap.read_truth(TRUTH)
-    return columns(truth, detmap.read_detections(SHAPES / "detections" / "contours.json", truth))
+from tests.analysis.doctor.sample import RIGHT, TRUTH, Columns, take
 
 
 def perfect(truth: detmap.Truth, seed: int = 0) -> Columns:
@@ -38,21 +28,17 @@ def perfect(truth: detmap.Truth, seed: int = 0) -> Columns:
     place = np.concatenate([truth.image[rows], truth.image[rows]])
     label = np.concatenate([truth.label[rows], rng.permutation(truth.label[rows])])
     score = np.concatenate([rng.uniform(0.4, 1, len(rows)), rng.uniform(0, 0.6, len(rows))])
-    size = np.column_stack([truth.images.width, truth.images.height])[place]
-    return Columns(
-        truth,
-        truth.images.ids[place],
-        truth.categories.ids[label],
-        np.concatenate([found, else_]),
-        score,
-        size,
-    )
+    return {
+        "image_id": truth.images.ids[place],
+        "category_id": truth.categories.ids[label],
+        "boxes": np.concatenate([found, else_]),
+        "score": score,
+    }
 
 
-def eighty(right: Columns, ids: list[int]) -> detmap.Truth:
+def eighty(truth: detmap.Truth, ids: list[int]) -> detmap.Truth:
     """The sample with 80 classes of these ids."""
     rng = np.random.default_rng(1)
-    truth = right.truth
     names = tuple(f"class {rank:02}" for rank in rng.permutation(80))
     categories = detmap.Categories(np.array(ids), names)
     label = rng.integers(0, 80, len(truth)).astype(np.int32)
@@ -60,7 +46,7 @@ def eighty(right: Columns, ids: list[int]) -> detmap.Truth:
 
 
 def names(truth: detmap.Truth, wrong: Columns) -> list[str]:
-    return [finding.name for finding in detmap.doctor(truth, wrong.arrays())]
+    return [finding.name for finding in detmap.doctor(truth, wrong)]
 
 
 OFFICIAL = [number for number in range(1, 91) if number not in COCO_GAPS]
@@ -71,53 +57,44 @@ def test_cocos_gaps_are_the_published_ones() -> None:
     assert (OFFICIAL[0], OFFICIAL[11], OFFICIAL[-1]) == (1, 13, 90)
 
 
-def test_cocos_ids_on_a_truth_that_numbers_through(right: Columns) -> None:
-    truth = eighty(right, list(range(1, 81)))
+def test_cocos_ids_on_a_truth_that_numbers_through(truth: detmap.Truth) -> None:
+    truth = eighty(truth, list(range(1, 81)))
     good = perfect(truth)
     assert names(truth, good) == []
-    wrong = replace(good, category=np.array(OFFICIAL)[good.category - 1])
-    assert names(truth, wrong) == ["classes-coco-ids"]
+    official = np.array(OFFICIAL)[good["category_id"] - 1]
+    assert names(truth, good | {"category_id": official}) == ["classes-coco-ids"]
 
 
 @pytest.mark.slow
-def test_classes_numbered_through_on_cocos_ids(right: Columns) -> None:
-    truth = eighty(right, OFFICIAL)
+def test_classes_numbered_through_on_cocos_ids(truth: detmap.Truth) -> None:
+    truth = eighty(truth, OFFICIAL)
     good = perfect(truth)
-    place = np.searchsorted(truth.categories.ids, good.category)
+    place = np.searchsorted(truth.categories.ids, good["category_id"])
     for start in (0, 1):
-        assert names(truth, replace(good, category=place + start)) == ["classes-contiguous"]
+        assert names(truth, good | {"category_id": place + start}) == ["classes-contiguous"]
 
 
-def test_ids_as_text_are_said(right: Columns) -> None:
-    wrong = replace(right, category=right.category.astype(str))
-    assert names(right.truth, wrong) == ["classes-as-text"]
+def test_another_split_is_said(truth: detmap.Truth, right: Columns) -> None:
+    wrong = right | {"image_id": right["image_id"] + 5000}
+    assert names(truth, wrong)[0] in ("images-shifted", "images-other-split")
 
 
-def test_another_split_is_said(right: Columns) -> None:
-    wrong = replace(right, image=right.image + 5000)
-    assert names(right.truth, wrong)[0] in ("images-shifted", "images-other-split")
-    rng = np.random.default_rng(0)
-    wrong = replace(right, image=rng.integers(10**6, 10**9, len(right.image)))
-    assert names(right.truth, wrong) == ["images-other-split"]
+def test_rounded_scores_are_said(truth: detmap.Truth, right: Columns) -> None:
+    assert names(truth, right | {"score": np.round(right["score"], 1)}) == ["scores-rounded"]
 
 
-def test_rounded_scores_are_said(right: Columns) -> None:
-    wrong = replace(right, score=np.round(right.score, 1))
-    assert names(right.truth, wrong) == ["scores-rounded"]
-
-
-def test_a_threshold_that_costs_recall(right: Columns) -> None:
-    truth = eighty(right, list(range(1, 81)))
+def test_a_threshold_that_costs_recall(truth: detmap.Truth) -> None:
+    truth = eighty(truth, list(range(1, 81)))
     good = perfect(truth)
-    wrong = good.take(np.flatnonzero(good.score > 0.6))
-    assert "scores-cut" in names(truth, wrong)
+    assert "scores-cut" in names(truth, take(good, good["score"] > 0.6))
 
 
-def test_only_the_best_of_an_image(right: Columns) -> None:
-    good = perfect(right.truth)
-    order = np.lexsort((-good.score, good.image))
-    nth = np.arange(len(order)) - np.searchsorted(good.image[order], good.image[order])
-    assert "scores-top-k" in names(right.truth, good.take(order[nth < 2]))
+def test_only_the_best_of_an_image(truth: detmap.Truth) -> None:
+    good = perfect(truth)
+    order = np.lexsort((-good["score"], good["image_id"]))
+    image = good["image_id"][order]
+    nth = np.arange(len(order)) - np.searchsorted(image, image)
+    assert "scores-top-k" in names(truth, take(good, order[nth < 2]))
 
 
 Change = Callable[[dict[str, Any]], None]
@@ -158,16 +135,14 @@ def test_an_odd_truth_is_said(tmp_path: Path, oddity: str) -> None:
     change(content)
     file = tmp_path / "truth.json"
     file.write_text(json.dumps(content))
-    found = detmap.doctor(file, SHAPES / "detections" / "contours.json")
+    found = detmap.doctor(file, RIGHT)
     assert [finding.name for finding in found] == [name]
     assert found[0].ap50_after is None
 
 
-def test_ignore_that_nobody_reads(right: Columns) -> None:
-    ignore = np.zeros(len(right.truth), dtype=bool)
-    ignore[:3] = True
-    truth = replace(right.truth, roles={"ignore": ignore})
-    assert names(truth, right) == ["truth-ignore-unused"]
+def test_ignore_that_nobody_reads(truth: detmap.Truth, right: Columns) -> None:
+    ignore = np.arange(len(truth)) < 3
+    assert names(replace(truth, roles={"ignore": ignore}), right) == ["truth-ignore-unused"]
 
 
 def test_a_truth_that_is_nearly_a_benchmark() -> None:
@@ -202,18 +177,11 @@ def test_an_assignment_is_the_best_one() -> None:
         assert len({k for k in chosen if k >= 0}) == min(rows, columns_)
 
 
-def test_no_detection_at_all(tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_text("[]")
-    (finding,) = detmap.doctor(TRUTH, tmp_path / "results.json")
-    assert (finding.name, finding.fix) == ("images-without-detections", "")
-    assert "no detection at all" in finding.sentence
-
-
-def test_frames_of_two_videos_are_not_one_image(right: Columns) -> None:
-    images = right.truth.images
+def test_frames_of_two_videos_are_not_one_image(truth: detmap.Truth, right: Columns) -> None:
+    images = truth.images
     n = len(images)
     frames = replace(images, stems=("000000",) * n, files=tuple(f"vid{i}/000000" for i in range(n)))
-    assert names(replace(right.truth, images=frames), right) == []
+    assert names(replace(truth, images=frames), right) == []
 
 
 def test_a_rule_without_ap50_has_findings_without_it() -> None:
@@ -221,9 +189,9 @@ def test_a_rule_without_ap50_has_findings_without_it() -> None:
     assert found.without_ap50() == Finding("classes-agnostic", "one class")
 
 
-def test_classes_that_kitti_does_not_evaluate_need_no_detections(right: Columns) -> None:
-    trial = trial_of(right.truth, "kitti")
-    first = right.truth.categories.names[0]
+def test_classes_that_kitti_does_not_evaluate_need_no_detections(truth: detmap.Truth) -> None:
+    trial = trial_of(truth, "kitti")
+    first = truth.categories.names[0]
     asked = load("kitti").override({"iou.classes": {first.upper(): 0.5}})
     assert not trial.is_own_rule
     assert replace(trial, asked=asked).evaluated().tolist().count(True) == 1

@@ -274,9 +274,7 @@ def _lists(given: Set, label: Callable[[int], Any]) -> list[dict[str, Any]]:
         (lambda c: f"k{c}", "classes-permuted"),
     ],
 )
-def test_labels_of_python_lists_are_diagnosed_as_those_of_files(
-    label: Callable[[int], Any], name: str
-) -> None:
+def test_labels_of_lists_are_diagnosed_as_of_files(label: Callable[[int], Any], name: str) -> None:
     given = right()
     lists = _lists(given, label)
     with pytest.raises(DataError) as caught:

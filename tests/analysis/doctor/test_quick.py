@@ -35,6 +35,19 @@ def tables() -> Any:
     return truth, detmap.read_detections(SHAPES / "detections" / "contours.json", truth)
 
 
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows of each match of a trial."""
+    done: list[int] = []
+
+    def counted(truth: Any, detections: Any, *others: Any, **options: Any) -> Any:
+        done.append(len(truth) + len(detections))
+        return match(truth, detections, *others, **options)
+
+    monkeypatch.setattr(trial, "match", counted)
+    return done
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mistake", "strength"),
@@ -136,7 +149,7 @@ def test_what_there_is_no_time_for_is_listed(tables: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", ["shift", "permuted", "shuffled"])
 def test_trials_end_within_the_budget(
-    tables: Any, mistake: str, monkeypatch: pytest.MonkeyPatch
+    tables: Any, work: list[int], mistake: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By work instead of time: a clock that advances by the rows that are matched. Trials take no
     more than the budget and the one evaluation of all images that tells how long it takes; so a
@@ -145,20 +158,12 @@ def test_trials_end_within_the_budget(
     strength = {"shift": 20.0, "permuted": 6, "shuffled": 1.0}[mistake]
     truth, wrong = MISTAKES[mistake][0](*tables, strength)
     whole = len(truth) + len(wrong)
-    done = 0
-
-    def counted(truth: Any, detections: Any, *others: Any, **options: Any) -> Any:
-        nonlocal done
-        done += len(truth) + len(detections)
-        return match(truth, detections, *others, **options)
-
-    monkeypatch.setattr(trial, "match", counted)
-    monkeypatch.setattr(clock, "time", SimpleNamespace(process_time=lambda: float(done)))
+    monkeypatch.setattr(clock, "time", SimpleNamespace(process_time=lambda: float(sum(work))))
     left_out = []
     for budget in (0, whole, 4 * whole, 1000 * whole):
-        done = 0
+        work.clear()
         found = Examination(trial_of(truth, "coco-bbox", Clock(budget)), from_table(wrong))
-        assert done <= budget + whole
+        assert sum(work) <= budget + whole
         left_out.append(bool(found.left_out))
     assert left_out == [True, True, True, False]
 
@@ -166,19 +171,11 @@ def test_trials_end_within_the_budget(
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 20_000, ROWS])
 def test_small_files_are_examined_in_counted_work_whatever_the_time(
-    tables: Any, rows: int, monkeypatch: pytest.MonkeyPatch
+    tables: Any, work: list[int], rows: int
 ) -> None:
     truth, wrong = MISTAKES["shift"][0](*tables, 20.0)
-    done = 0
-
-    def counted(truth: Any, detections: Any, *others: Any, **options: Any) -> Any:
-        nonlocal done
-        done += len(truth) + len(detections)
-        return match(truth, detections, *others, **options)
-
-    monkeypatch.setattr(trial, "match", counted)
     found = examine_quickly(truth, wrong, load("coco-bbox"), seconds=-1.0, rows=rows, whole=True)
-    assert done <= rows
+    assert sum(work) <= rows
     assert [each.name for each in found] == ["boxes-shifted"] * (rows == ROWS)
     assert bool(found.left_out) == (rows < ROWS)
 

@@ -9,6 +9,7 @@ import pytest
 
 import detmap
 from detmap.analysis.doctor.shaped_rows import along_columns, decoded, encoded, transposed
+from tests.analysis.doctor.sample import write
 from tests.support.running import run
 from tools.doctor_kinds import KINDS, dense, run_text, sizes
 from tools.doctor_sets import PROTOCOLS, Set, generated
@@ -22,13 +23,6 @@ CASES = [
     ("keypoints", "image ids as text"),
     ("keypoints", "letterboxed to 640"),
 ]
-
-
-def write(place: Path, given: Set) -> tuple[Path, Path]:
-    files = place / "truth.json", place / "found.json"
-    for file, content in zip(files, given[:2], strict=True):
-        file.write_text(json.dumps(content, default=float))
-    return files
 
 
 def wrong(shape: str, kind: str) -> tuple[Set, Set]:
@@ -207,9 +201,7 @@ def test_records_in_python_keep_their_shapes() -> None:
         (lambda ring: ring[:4], False),
     ],
 )
-def test_polygons_that_contradict_boxes_under_rules_of_boxes(
-    tmp_path: Path, change: Any, is_said: bool
-) -> None:
+def test_polygons_that_contradict_boxes(tmp_path: Path, change: Any, is_said: bool) -> None:
     given = generated(0)
     for row in given.truth["annotations"]:
         row["segmentation"] = [change(ring) for ring in row["segmentation"]]
@@ -255,9 +247,7 @@ def test_another_order_of_keypoints_is_measured(tmp_path: Path, change: Any) -> 
         ("boxes-shifted", lambda p: np.add(p, [12, 8, 0])),
     ],
 )
-def test_points_that_do_not_fill_the_box_of_the_object(
-    tmp_path: Path, name: str, change: Any
-) -> None:
+def test_points_that_do_not_fill_an_object(tmp_path: Path, name: str, change: Any) -> None:
     """Boxes around points are compared with boxes around the points of objects."""
     given = generated(0, "keypoints").copy()
     for image in given.truth["images"]:
@@ -289,9 +279,7 @@ def rotated(center: Any, size: Any, angle: Any) -> Any:
         ("put in order around the box", lambda c, s, a: rotated(c, s, a)[:, [0, 2, 1, 3]]),
     ],
 )
-def test_another_meaning_of_rotated_boxes_is_measured(
-    tmp_path: Path, said: str, change: Any
-) -> None:
+def test_another_meaning_of_rotated_boxes_is_seen(tmp_path: Path, said: str, change: Any) -> None:
     rng = np.random.default_rng(0)
     center, size = rng.uniform(100, 900, (200, 2)), rng.uniform([50, 15], [120, 45], (200, 2))
     angle, image = rng.uniform(-1.5, 1.5, 200), np.sort(rng.integers(0, 20, 200))

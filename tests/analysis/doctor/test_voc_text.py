@@ -71,9 +71,7 @@ def test_classes_of_another_case_are_found(tmp_path: Path) -> None:
         ((0.25, 0, 0, 0), "--truth-box-format xyxy; if"),
     ],
 )
-def test_the_box_format_of_the_truth_that_fits(
-    change: tuple[float, ...], option: str | None
-) -> None:
+def test_the_box_format_of_truth_that_fits(change: tuple[float, ...], option: str | None) -> None:
     right = detmap.read_truth(folder("datasets") / "shapes")
     rng = np.random.default_rng(0)
     moved = right.boxes + rng.normal(0, 0.3, right.boxes.shape)

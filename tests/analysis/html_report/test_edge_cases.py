@@ -69,9 +69,8 @@ def test_the_small_curves_have_the_ap_of_the_protocol() -> None:
     """Of VOC 2007 the mean of eleven points, as in the table."""
     truth = truth_of("a")
     run = gathered(truth, every(5, 1), "voc2007")
-    assert [text for _, _, text in multiples([run])] == [
-        f"{100 * run.result.per_class[0]['AP']:.1f}"
-    ]
+    wanted = [f"{100 * run.result.per_class[0]['AP']:.1f}"]
+    assert [text for _, _, text in multiples([run])] == wanted
 
 
 @pytest.mark.slow

@@ -62,24 +62,21 @@ def hostile() -> tuple[Truth, Detections]:
     """Classes and images whose names are attacks."""
     n = len(HOSTILE)
     boxes = np.array([[10.0 * k, 0, 9, 9] for k in range(n)])
-    truth = detmap.truth_from_arrays(
-        [f"{name}" for name in HOSTILE],
-        list(range(1, n + 1)),
-        boxes,
-        categories=dict(enumerate(HOSTILE, 1)),
-    )
-    shifted = [k % n + 1 for k in range(1, n + 1)]
-    return truth, detmap.detections_from_arrays(
-        truth, list(HOSTILE), shifted, boxes, np.linspace(0.5, 0.9, n)
-    )
+    labels, names = list(range(1, n + 1)), list(HOSTILE)
+    truth = detmap.truth_from_arrays(names, labels, boxes, categories=dict(enumerate(HOSTILE, 1)))
+    shifted, score = [k % n + 1 for k in labels], np.linspace(0.5, 0.9, n)
+    return truth, detmap.detections_from_arrays(truth, names, shifted, boxes, score)
+
+
+def page_of_both(**options: Any) -> bytes:
+    truth = detmap.read_truth(COCO)
+    found = {path.stem: detmap.read_detections(path, truth) for path in BOTH}
+    return page.report(truth, found, detmap.load_protocol("coco-bbox"), **options)
 
 
 @pytest.fixture(scope="module")
 def sample() -> bytes:
-    truth = detmap.read_truth(COCO)
-    found = {path.stem: detmap.read_detections(path, truth) for path in BOTH}
-    rules = detmap.load_protocol("coco-bbox")
-    return page.report(truth, found, rules, images=PICTURES)
+    return page_of_both(images=PICTURES)
 
 
 def test_the_page_of_two_detectors(sample: bytes) -> None:
@@ -155,10 +152,7 @@ def test_p_values_are_shown_with_differences(tmp_path: Path) -> None:
 
 
 def test_the_same_input_gives_the_same_bytes(sample: bytes) -> None:
-    truth = detmap.read_truth(COCO)
-    found = {path.stem: detmap.read_detections(path, truth) for path in BOTH}
-    rules = detmap.load_protocol("coco-bbox")
-    assert page.report(truth, found, rules, images=PICTURES, threads=1) == sample
+    assert page_of_both(images=PICTURES, threads=1) == sample
 
 
 def test_nothing_is_fetched_and_nothing_else_runs(sample: bytes) -> None:
@@ -206,16 +200,10 @@ def test_odd_tables_have_a_page(seed: int, name: str) -> None:
 
 def test_many_classes_are_folded() -> None:
     n = 250
-    truth = detmap.truth_from_arrays(
-        np.arange(1, n + 1), np.arange(1, n + 1), np.tile([0.0, 0, 9, 9], (n, 1))
-    )
-    detections = detmap.detections_from_arrays(
-        truth,
-        np.arange(1, n + 1),
-        np.roll(np.arange(1, n + 1), 1),
-        np.tile([0.0, 0, 9, 9], (n, 1)),
-        np.linspace(0.1, 0.9, n),
-    )
+    ids, score = np.arange(1, n + 1), np.linspace(0.1, 0.9, n)
+    boxes = np.tile([0.0, 0, 9, 9], (n, 1))
+    truth = detmap.truth_from_arrays(ids, ids, boxes)
+    detections = detmap.detections_from_arrays(truth, ids, np.roll(ids, 1), boxes, score)
     text = page.report(truth, {"a": detections}, detmap.load_protocol("coco-bbox")).decode()
     assert "The other 210 classes</summary>" in text
     assert "30 most confused classes" in text
@@ -234,10 +222,7 @@ def test_a_missing_or_broken_picture_is_a_note(tmp_path: Path) -> None:
 
 
 def test_markdown_for_a_comment() -> None:
-    truth = detmap.read_truth(COCO)
-    found = {path.stem: detmap.read_detections(path, truth) for path in BOTH}
-    rules = detmap.load_protocol("coco-bbox")
-    text = page.report(truth, found, rules, kind="md").decode()
+    text = page_of_both(kind="md").decode()
     assert "| AP " in text
     assert "**What changed**" in text
     assert "-26.0" in text

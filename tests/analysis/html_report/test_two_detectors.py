@@ -245,9 +245,8 @@ def test_the_first_suspects_are_shown_and_those_of_the_better_detector() -> None
 
 
 def test_numbers_as_they_are_printed() -> None:
-    assert [numbers.p_value(p) for p in (0.2, 0.004, 1e-4, 9e-5)] == [
-        *("p 0.2", "p 0.004", "p 0.0001", "p < 0.0001")
-    ]
+    wanted = [*("p 0.2", "p 0.004", "p 0.0001", "p < 0.0001")]
+    assert [numbers.p_value(p) for p in (0.2, 0.004, 1e-4, 9e-5)] == wanted
     inside = Interval(0.5, 0.01, 0.48, 0.52, 0.01, 0.95)
     outside = Interval(0.5, 0.01, 0.51, 0.55, -0.03, 0.95)
     assert numbers.under(inside) == "48.0 to 52.0"
@@ -279,13 +278,11 @@ def test_a_sketch_fits_its_frame(size: tuple[int, int]) -> None:
 
 def test_shares_of_a_whole_add_up() -> None:
     made = charts.shares("t", [("found", "good", 30), ("missed", "bad", 10)])
-    assert re.findall(r"(\w+): \d+ \(([\d.]+) %\)</title>", made) == [
-        *(("found", "75.0"), ("missed", "25.0"))
-    ]
+    wanted = [*(("found", "75.0"), ("missed", "25.0"))]
+    assert re.findall(r"(\w+): \d+ \(([\d.]+) %\)</title>", made) == wanted
     bar, _ = made.split("</svg>", 1)
-    assert re.findall(r'x="([\d.]+)%" width="([\d.]+)%"', bar) == [
-        *(("0.000", "75.000"), ("75.000", "25.000"))
-    ]
+    expected = [*(("0.000", "75.000"), ("75.000", "25.000"))]
+    assert re.findall(r'x="([\d.]+)%" width="([\d.]+)%"', bar) == expected
 
 
 def hits(picture: str) -> dict[str, str]:

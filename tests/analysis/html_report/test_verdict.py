@@ -8,7 +8,7 @@ import pytest
 
 import detmap
 from detmap.analysis import html_report as page
-from detmap.analysis.html_report.gather import gather
+from detmap.analysis.html_report.gather import Run, gather
 from detmap.analysis.html_report.numbers import digits, known, points
 from detmap.analysis.html_report.row_figures import ENOUGH, _ends
 from detmap.analysis.html_report.row_plots import Mark, Panel, Row, axis
@@ -24,28 +24,32 @@ def truth() -> Truth:
     return truth_of("a", n=N)
 
 
-def detector(found: int, *, false: int = 0) -> list[tuple[int, int, float]]:
+Rows = list[tuple[int, int, float]]
+
+
+def detector(found: int, *, false: int = 0) -> Rows:
     """True detections on the first images, false ones on the last."""
     right = every(found, 1)
     return [*right, *((N - k, 1, 0.95) for k in range(false))]
 
 
-def verdict(*rows: list[tuple[int, int, float]], rules: str = "coco-bbox") -> Verdict:
-    known_truth, protocol = truth(), detmap.load_protocol(rules)
-    tables = [found_by(known_truth, each) for each in rows]
-    runs = [
-        gather(name, known_truth, each, protocol) for name, each in zip("ab", tables, strict=False)
+def gathered(known_truth: Truth, *rows: Rows, rules: str = "coco-bbox") -> list[Run]:
+    protocol = detmap.load_protocol(rules)
+    return [
+        gather(name, known_truth, found_by(known_truth, each), protocol)
+        for name, each in zip("ab", rows, strict=False)
     ]
-    return decide(runs)
+
+
+def verdict(*rows: Rows, rules: str = "coco-bbox") -> Verdict:
+    return decide(gathered(truth(), *rows, rules=rules))
 
 
 NUMBER = r"\+\d+(\.\d+)?"
 
 
 @pytest.mark.parametrize(("found", "letter"), [((40, 90), "B"), ((90, 40), "A")])
-def test_the_better_detector_is_named_with_the_interval(
-    found: tuple[int, int], letter: str
-) -> None:
+def test_the_better_one_is_named_with_the_interval(found: tuple[int, int], letter: str) -> None:
     made = verdict(*map(detector, found))
     text = rf"{letter} is better: {NUMBER} AP, 95 % interval {NUMBER} to {NUMBER}, 120 images\."
     assert re.fullmatch(text, made.sentence), made.sentence
@@ -72,14 +76,10 @@ def test_equal_detectors_are_no_difference() -> None:
 
 @pytest.mark.slow
 def test_on_few_images_only_an_interval_is_approximate() -> None:
-    known_truth, rules = truth_of("a", n=40), detmap.load_protocol("coco-bbox")
     for n in (30, 20):  # no difference; a difference without an interval
-        tables = [found_by(known_truth, every(k, 1)) for k in (30, n)]
-        runs = [gather("a", known_truth, each, rules) for each in tables]
+        runs = gathered(truth_of("a", n=40), every(30, 1), every(n, 1))
         assert "is approximate" not in decide(runs).more
-    known_truth = truth_of("a", n=90)
-    tables = [found_by(known_truth, every(k, 1)) for k in (70, 20)]
-    runs = [gather("a", known_truth, each, rules) for each in tables]
+    runs = gathered(truth_of("a", n=90), every(70, 1), every(20, 1))
     assert "is approximate" in decide(runs).more
 
 
@@ -106,9 +106,7 @@ def test_a_number_that_says_nothing_is_no_verdict(found: int, text: str) -> None
         known_truth = detmap.truth_from_arrays(
             [], [], np.zeros((0, 4)), images=[1, 2], categories={1: "a"}
         )
-    table = found_by(known_truth, every(2, 1))
-    run = gather("a", known_truth, table, detmap.load_protocol("coco-bbox"))
-    assert text in decide([run]).sentence
+    assert text in decide(gathered(known_truth, every(2, 1))).sentence
 
 
 @pytest.mark.slow
@@ -133,9 +131,7 @@ def test_findings_of_the_doctor_are_above_the_verdict() -> None:
 
 @pytest.mark.slow
 def test_the_better_run_is_that_of_the_higher_metric() -> None:
-    known_truth, rules = truth(), detmap.load_protocol("coco-bbox")
-    tables = [found_by(known_truth, detector(n)) for n in (90, 40)]
-    runs = [gather(n, known_truth, t, rules) for n, t in zip("ab", tables, strict=True)]
+    runs = gathered(truth(), detector(90), detector(40))
     assert better(runs) is runs[0]
 
 

@@ -15,6 +15,7 @@ from detmap.core.base.resources import folder
 from detmap.core.protocol import load_toml as reading
 from detmap.reproducibility import receipt
 from detmap.reproducibility.explaining.records import signature_record
+from tests.reproducibility.forging import forged
 from tests.support import builders as make
 from tests.support.running import Outcome, run
 
@@ -36,10 +37,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in (COCO, FIRST, OTHER):
         shutil.copy(path, root)
     written(root / "run.json", root / COCO.name, root / FIRST.name)
-    content = json.loads((root / "run.json").read_text())
-    content["command"] = ["detmap", "eval", str(root / COCO.name), str(root / FIRST.name)]
-    (root / "run.json").write_text(json.dumps(receipt.sealed(content)))
-    return root / "run.json"
+    words = ["detmap", "eval", str(root / COCO.name), str(root / FIRST.name)]
+    return forged(root / "run.json", root, lambda content: content.update(command=words))
 
 
 def explained(code: int, *words: object) -> Any:
@@ -68,9 +67,7 @@ def test_a_receipt_of_the_same_result(known: Path) -> None:
 def test_other_rules_are_told_key_by_key_with_what_each_is_worth(known: Path) -> None:
     content = explained(1, COCO, FIRST, "--receipt", known, "-p", "voc2012")
     keys = {part["part"]: (part["first"], part["other"]) for part in content["parts"]}
-    assert (
-        keys["ap.integrator"] == ('"grid_interpolation"', '"all_points"') or keys["ap.integrator"]
-    )
+    assert keys["ap.integrator"][1] == '"all_points"'
     assert content["cause"] == "other rules"
     steps = {step["switch"]: step["detail"] for step in content["steps"]}
     assert "ap.integrator: " in steps["integration"]
@@ -78,9 +75,7 @@ def test_other_rules_are_told_key_by_key_with_what_each_is_worth(known: Path) ->
     assert (content["before"], content["after"]) == (rules[0]["AP"], rules[1]["mAP"])
 
 
-def test_other_detections_are_told_and_their_rows_counted_where_the_first_are_there(
-    known: Path,
-) -> None:
+def test_other_detections_are_told_and_counted_where_the_first_are_there(known: Path) -> None:
     content = explained(1, COCO, OTHER, "--receipt", known)
     assert content["cause"] == "other detections"
     assert {"detections", "detections file", "data", "AP"} <= differing(content)
@@ -92,10 +87,7 @@ def test_other_detections_are_told_and_their_rows_counted_where_the_first_are_th
 
 
 def test_files_that_are_gone_are_one_step(known: Path, tmp_path: Path) -> None:
-    content = json.loads(known.read_text())
-    content["command"] = []
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+    file = forged(known, tmp_path, lambda content: content.update(command=[]))
     (step,) = explained(1, COCO, OTHER, "--receipt", file)["steps"]
     assert (step["switch"], step["title"]) == ("record", "other detections")
 
@@ -124,9 +116,8 @@ def test_a_list_of_images_is_an_option(tmp_path: Path, here: str) -> None:
         assert done.code == 1
         assert "--images: file changed" in done.out
         return
-    content = json.loads(file.read_text())
-    content["command"] = ["detmap", "eval", str(VOC), str(TEXT), f"--images={ids}"]
-    file.write_text(json.dumps(receipt.sealed(content)))
+    words = ["detmap", "eval", str(VOC), str(TEXT), f"--images={ids}"]
+    forged(file, tmp_path, lambda content: content.update(command=words))
     content = explained(1, VOC, TEXT, "--receipt", file)
     assert content["cause"] == "inputs that are read otherwise"
     assert {step["switch"] for step in content["steps"]} == {"files"}
@@ -300,15 +291,11 @@ def test_a_receipt_of_the_first_detmap_is_honoured(known: Path, tmp_path: Path) 
 
 
 def test_another_environment_is_a_remark(known: Path, tmp_path: Path) -> None:
-    content = json.loads(known.read_text())
-    content["environment"]["numpy"] = "1.0"
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+    file = forged(known, tmp_path, lambda content: content["environment"].update(numpy="1.0"))
     done = run("verify", file, "--truth", COCO, "--detections", FIRST)
     assert done.code == 0
     assert "note: numpy: 1.0 then, " in done.err
-    content["metrics"]["AP"] = 0.5
-    file.write_text(json.dumps(receipt.sealed(content)))
+    forged(file, tmp_path, lambda content: content["metrics"].update(AP=0.5))
     done = run("verify", file, "--truth", COCO, "--detections", FIRST)
     assert done.code == 1
     assert "AP: 0.5 then" in done.out
@@ -324,10 +311,7 @@ def test_another_environment_is_a_remark(known: Path, tmp_path: Path) -> None:
     ],
 )
 def test_forged_notes_are_found(known: Path, tmp_path: Path, change: Any) -> None:
-    content = json.loads(known.read_text())
-    change(content["notes"])
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+    file = forged(known, tmp_path, lambda content: change(content["notes"]))
     done = run("verify", file, "--truth", COCO, "--detections", FIRST)
     assert done.code == 1
     assert "note " in done.out
@@ -347,19 +331,15 @@ def test_forged_notes_are_found(known: Path, tmp_path: Path, change: Any) -> Non
 )
 def test_forged_digests_are_found(tmp_path: Path, change: Any) -> None:
     file = written(tmp_path / "run.json", VOC, TEXT)
-    content = json.loads(file.read_text())
-    change(content["inputs"]["detections"])
-    file.write_text(json.dumps(receipt.sealed(content)))
+    forged(file, tmp_path, lambda content: change(content["inputs"]["detections"]))
     done = run("verify", file, "--truth", VOC, "--detections", TEXT)
     assert done.code == 1
     assert re.search("(equal: one record was|the same file: one record was) changed", done.out)
 
 
 def test_notes_in_other_words_are_a_remark(known: Path, tmp_path: Path) -> None:
-    content = json.loads(known.read_text())
-    content["notes"][0][1] = "all is well"
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps(receipt.sealed(content)))
+    other = "all is well"
+    file = forged(known, tmp_path, lambda content: content["notes"][0].__setitem__(1, other))
     done = run("verify", file, "--truth", COCO, "--detections", FIRST)
     assert done.code == 0
     assert "all is well then" in done.err
@@ -452,9 +432,7 @@ def test_a_signature_whose_changes_were_changed() -> None:
     own = json.loads(run("eval", COCO, FIRST, "--format", "json").out)["signature"]
     told = run("explain", COCO, FIRST, "--signature", own.replace("|default|", "|iou.cap=0.5|"))
     assert told.code == 1
-    assert (
-        "they differ by an edit: of the same data and rules, one of the two was changed" in told.out
-    )
+    assert "they differ by an edit" in told.out
 
 
 def test_a_signature_of_rules_that_are_not_known() -> None:

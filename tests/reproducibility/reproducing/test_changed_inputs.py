@@ -187,9 +187,7 @@ def test_it_is_found_from_the_number_alone(
 
 
 @pytest.mark.slow
-def test_an_input_and_a_changed_rule_are_found_where_nothing_else_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_input_and_a_changed_rule_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     few_rules(monkeypatch)
     truth, found = cut(*TABLES)
     stock = detmap.evaluate(truth, found, settings={"iou.thresholds": [0.6]})

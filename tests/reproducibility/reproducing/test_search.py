@@ -69,9 +69,8 @@ def test_a_changed_rule_is_found(
     changed = detmap.evaluate(*sample, "voc2007", settings={"iou.thresholds": [0.6]})
     text = f"{100 * changed.metrics['mAP']:.4f}"
     search = reproduce(text, *sample, depth=1)
-    assert ("voc2007", "iou.thresholds=[0.6]") in {
-        (each.rules, "=".join(each.changes[0])) for each in search.found if each.changes
-    }
+    told = {(each.rules, "=".join(each.changes[0])) for each in search.found if each.changes}
+    assert ("voc2007", "iou.thresholds=[0.6]") in told
     assert search.expected_hits < 0.5
 
 
@@ -143,9 +142,7 @@ def test_the_command_reports_a_number_that_an_unstable_sort_decides(
 
 
 @pytest.mark.slow
-def test_crowded_images_get_fewer_evaluations_and_a_sentence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_crowded_images_get_few_evaluations_and_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     truth = detmap.truth_from_arrays([1], [1], [[0.0, 0, 10, 10]])
     found = detmap.detections_from_arrays(truth, [1], [1], [[0.0, 0, 10, 9]], [0.5])
     whole = search.reproduce("12.3", truth, found, depth=0)
