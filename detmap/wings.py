@@ -5,8 +5,8 @@ not installed have no effect:
 
 - public names: `_HOMES` in `detmap/__init__.py`
 - commands: `ALL_COMMANDS` in `detmap.cli.dispatch`
-- formats: `CORE` and `TABLES` in `detmap.core.adapters.formats`; exports that no reader takes:
-  `EXPORTS` in `detmap.core.adapters.recognition`
+- formats: `TABLES` in `detmap.core.adapters.formats`; exports that no reader takes: `EXPORTS` in
+  `detmap.core.adapters.recognition`
 - overlaps: `KINDS` in `detmap.core.overlaps`; metrics with terms of their own: `METRICS` in
   `detmap.core.protocol.metric_rows`
 - rules and metrics of benchmarks: `RULES` and `EXTRA` in `detmap.core.protocol.benchmark_rules`

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from detmap.annotation_tools.yolo import data_yaml, plain_yaml
 from detmap.core.adapters import (
     options_of,
     read_detections,
@@ -18,6 +17,7 @@ from detmap.core.adapters import (
     recognition,
     registry,
 )
+from detmap.core.adapters.text_per_image import data_yaml, plain_yaml
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.protocol import Protocol, load, names

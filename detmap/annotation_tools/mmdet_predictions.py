@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 
 from detmap.annotation_tools import collected_boxes, looks, typed_json
-from detmap.annotation_tools.yolo.predictions_json import counts_from_zero
 from detmap.core.adapters import box_conventions, folder_files
 from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
+from detmap.core.adapters.text_per_image.predictions_json import counts_from_zero
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError

@@ -138,7 +138,7 @@ EXEMPT = {
         "analysis/html_report/__init__: pip install 'detmap-eval[report]'",
         "analysis/html_report/paper_figure: pip install 'detmap-eval[plot]'",
         "core/adapters/tabular/csv_parquet: pip install 'detmap-eval[parquet]'",
-        "annotation_tools/yolo/plain_yaml: pip install 'detmap-eval[yolo]', or give the",
+        "core/adapters/text_per_image/plain_yaml: pip install 'detmap-eval[yolo]', or give the",
         "errors: pip install '{}[{}]'",
         "integrations/torchmetrics: pip install torch torchmetrics torchvision",
         "reproducibility/parity/run_tool: pip install {}",

@@ -16,9 +16,9 @@ import pyarrow
 from pyarrow import parquet
 
 import detmap
-from detmap.annotation_tools.yolo import plain_yaml
 from detmap.core import protocol
 from detmap.core.adapters.tabular import csv_parquet as sheets
+from detmap.core.adapters.text_per_image import plain_yaml
 from detmap.core.base.resources import folder
 from detmap.errors import DetmapError
 from detmap.reproducibility import receipt, receipt_contradictions

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from detmap.analysis.html_report.image_files import SUFFIXES
-from detmap.annotation_tools.yolo import data_yaml
+from detmap.core.adapters.text_per_image import data_yaml
 from detmap.core.tables import Images
 from detmap.errors import DetmapError
 

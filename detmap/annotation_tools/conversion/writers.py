@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.annotation_tools.conversion import written_names
-from detmap.annotation_tools.yolo.labels import FAR_OUTSIDE, OUTSIDE
 from detmap.core.adapters.coco import decode
+from detmap.core.adapters.text_per_image.yolo import FAR_OUTSIDE, OUTSIDE
 from detmap.core.adapters.voc import xml_boxes
 from detmap.core.base import atomic_files
 from detmap.core.base.sums import add_integers

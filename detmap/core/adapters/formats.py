@@ -25,18 +25,10 @@ def predictions(path: Path) -> int:
     return 2 * (path.name.lower() == "predictions.json")
 
 
-def if_installed(*rows: Format) -> tuple[Format, ...]:
-    """Rows that have their place among those of the core, though `detmap.annotation_tools` reads
-    them.
-    """
-    return rows if wings.is_installed(YOLO) else ()
-
-
 SHEETS = "detmap.core.adapters.tabular.csv_parquet"
 CSV = sheet_file(f"{SHEETS}:csv_looks", ".csv", ".tsv")
 PARQUET = sheet_file(f"{SHEETS}:parquet_looks", ".parquet", ".pq")
-YOLO = "detmap.annotation_tools.yolo.labels"
-TEXT = "detmap.annotation_tools.cartucho_rafaelpadilla"
+TEXT = "detmap.core.adapters.text_per_image.cartucho_rafaelpadilla"
 CORE: tuple[Format, ...] = (
     row(
         "coco",
@@ -56,16 +48,17 @@ CORE: tuple[Format, ...] = (
         "VOC: Annotations/*.xml, and one text file per class",
         options=("split", "box_format"),
     ),
-    *if_installed(
-        row(
-            "yolo",
-            "a file or a folder",
-            YOLO,
-            folder_or(file_with(".yaml", ".yml", ".data"), f"{YOLO}:truth_looks"),
-            folder_or(predictions, f"{YOLO}:detections_look"),
-            "YOLO: data.yaml, obj.data or a folder of labels, and predictions",
-            options=("split", "image_sizes"),
-        )
+    row(
+        "yolo",
+        "a file or a folder",
+        "detmap.core.adapters.text_per_image.yolo",
+        folder_or(
+            file_with(".yaml", ".yml", ".data"),
+            "detmap.core.adapters.text_per_image.yolo:truth_looks",
+        ),
+        folder_or(predictions, "detmap.core.adapters.text_per_image.yolo:detections_look"),
+        "YOLO: data.yaml, obj.data or a folder of labels, and predictions",
+        options=("split", "image_sizes"),
     ),
     *(
         Format(
@@ -84,20 +77,18 @@ CORE: tuple[Format, ...] = (
             ("parquet", PARQUET, "detmap.core.adapters.tabular.csv_parquet:looks"),
         )
     ),
-    *if_installed(
-        *(
-            row(
-                name.lower(),
-                "a folder",
-                f"{TEXT}:{name}",
-                folder_like(f"{TEXT}:{name}.truth_looks"),
-                folder_like(f"{TEXT}:{name}.detections_look"),
-                f"text of {name.lower()}'s tool, one file per image",
-                options=("box_format", "image_sizes"),
-                detection_options=("box_format",),
-            )
-            for name in ("CARTUCHO", "RAFAELPADILLA")
+    *(
+        row(
+            name.lower(),
+            "a folder",
+            f"{TEXT}:{name}",
+            folder_like(f"{TEXT}:{name}.truth_looks"),
+            folder_like(f"{TEXT}:{name}.detections_look"),
+            f"text of {name.lower()}'s tool, one file per image",
+            options=("box_format", "image_sizes"),
+            detection_options=("box_format",),
         )
+        for name in ("CARTUCHO", "RAFAELPADILLA")
     ),
 )
 TABLES = ("detmap.annotation_tools.formats:FORMATS", "detmap.benchmarks.formats:FORMATS")

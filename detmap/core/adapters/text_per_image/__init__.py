@@ -1,1 +1,1 @@
-"""Lines of formats with one text file per image, and their layouts of columns."""
+"""Formats with one text file per image: YOLO, Cartucho, rafaelpadilla."""

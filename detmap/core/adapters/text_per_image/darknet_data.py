@@ -11,9 +11,9 @@ Source: AlexeyAB/darknet, src/option_list.c and replace_image_to_label in src/ut
 import re
 from pathlib import Path
 
-from detmap.annotation_tools.yolo import data_yaml
-from detmap.annotation_tools.yolo.data_yaml import Split
 from detmap.core.adapters import folder_files, text_fields
+from detmap.core.adapters.text_per_image import data_yaml
+from detmap.core.adapters.text_per_image.data_yaml import Split
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Note
 from detmap.errors import DataError, few

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from detmap.annotation_tools.yolo import plain_yaml
 from detmap.core.adapters import folder_files, text_fields
 from detmap.core.adapters.joining import image_names
 from detmap.core.adapters.joining import image_sizes as sizes
-from detmap.core.adapters.text_per_image import label_files
+from detmap.core.adapters.text_per_image import label_files, plain_yaml
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Note
 from detmap.core.tables.notes import listed_names

@@ -14,11 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.annotation_tools.yolo import darknet_data, data_yaml, predictions_json
 from detmap.core.adapters import box_conventions, folder_files, text_fields
 from detmap.core.adapters.joining import image_names, image_sizes, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.core.adapters.text_per_image import column_layouts, label_files
+from detmap.core.adapters.text_per_image import (
+    column_layouts,
+    darknet_data,
+    data_yaml,
+    label_files,
+    predictions_json,
+)
 from detmap.core.adapters.text_per_image.label_files import Lines
 from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown

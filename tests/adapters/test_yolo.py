@@ -14,9 +14,9 @@ import pytest
 
 import detmap
 from detmap import DataError, read_detections, read_truth
-from detmap.annotation_tools.yolo import data_yaml as yolo_data
-from detmap.annotation_tools.yolo import plain_yaml
 from detmap.core.adapters.joining import image_sizes
+from detmap.core.adapters.text_per_image import data_yaml as yolo_data
+from detmap.core.adapters.text_per_image import plain_yaml
 from detmap.core.tables.notes import summed
 from tests.support import builders as make
 from tests.support import writers

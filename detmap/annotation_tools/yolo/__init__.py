@@ -1,1 +1,0 @@
-"""Reads YOLO: data.yaml, obj.data, folders of labels and predictions.json."""
