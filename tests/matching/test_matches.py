@@ -190,7 +190,8 @@ def test_a_part_is_the_match_of_its_images(zeros: tuple[str, ...]) -> None:
         whole = dataclasses.replace(whole, **{name: np.zeros_like(getattr(whole, name))})
     places = np.array([1, 2, 5])
     alone = match(*(each.select_images(places) for each in tables), load("coco-bbox"))
-    part = Part(whole, np.isin(np.arange(6), places))
+    part = Part.on(whole, np.isin(np.arange(6), places))
+    assert_same(dataclasses.replace(part, notes=()), alone, but=("position", "notes"))
     assert len(part) == len(alone) > 0
     assert_same(part, alone, but=("position", "notes"))
     assert_same(whole.select(whole.image_ids[places]), part)

@@ -83,7 +83,7 @@ def evaluate_matches(
         return np.concatenate([means, *cells])
 
     def evaluate(keep: NDArray[np.bool_]) -> Floats:
-        return numbers(curves.scores(Part(bare, keep), smooth, threads=1), shown)
+        return numbers(curves.scores(Part.on(bare, keep), smooth, threads=1), shown)
 
     value = numbers(scores, protocol)
     by_area = smooth is not protocol.ap
