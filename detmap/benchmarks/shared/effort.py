@@ -6,8 +6,8 @@ from detmap.errors import CrowdedError
 MOST_ASSIGNED = 16_000_000
 """Values of an assignment of rows to columns, in memory."""
 MOST_STEPS, STEPS_PER_ROW = 2_000_000_000, 40_000
-"""Steps of all assignments together, see `detmap.core.base.assignment`: about 10 s of
-processor time.
+"""Steps of all assignments together, see `detmap.core.base.assignment`: about 10 s of processor
+time.
 """
 
 

@@ -35,6 +35,7 @@ from detmap.core.statistics.subsets import Subsets
 Floats = NDArray[np.float64]
 RATE_OF_AP, RATE_OF_RATIO = 2 / 3, 1.0  # the bias falls by 2^rate if the images double
 WIDER, WIDER_RATIO = 1.12, 1.08  # a number minus its bias varies more than the number
+OF_STEP = math.sqrt(12)  # a step in standard deviations of a place on it
 FEW_CLASSES = 20  # with more, AP varies less beyond its standard error
 OF_BIAS = 0.15  # share of the bias of a ratio that is not known
 OF_AP, OF_ONE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes; of one of many
@@ -255,7 +256,7 @@ class Estimates:
         if m and not self.is_difference and min(one.value, 1 - one.value) <= ROUNDING:
             edge = ((1 - one.level) / 2) ** (1 / m)
             return (edge, 1.0, "") if one.value > 0.5 else (0.0, 1 - edge, "")
-        step = self.rules[k].step * math.sqrt(12)
+        step = OF_STEP * self.rules[k].step
         if m and not self.is_difference and 1 - one.value < LEAST_STEPS * step:
             return *nothing, reason("steps", units, step=step)
         if not one.se > ROUNDING * max(1.0, abs(one.value)):

@@ -23,7 +23,14 @@ from detmap.core.matching.part import Part
 from detmap.core.protocol import AveragePrecision, Protocol
 from detmap.core.protocol.metric_rows import POINT, MetricRow
 from detmap.core.statistics import refusals
-from detmap.core.statistics.estimates import RULE_OF_BEST, Estimates, Rule, rule_of_ap, rule_of_one
+from detmap.core.statistics.estimates import (
+    OF_STEP,
+    RULE_OF_BEST,
+    Estimates,
+    Rule,
+    rule_of_ap,
+    rule_of_one,
+)
 from detmap.core.statistics.sampling_units import Units
 from detmap.core.statistics.subsets import Progress, Subsets, silent
 from detmap.core.tables import Truth
@@ -170,7 +177,7 @@ def smooth_rule(ap: AveragePrecision) -> AveragePrecision:
 
 def step_of_points(ap: AveragePrecision) -> float:
     """Standard error of AP that subsets by `smooth_rule` do not show."""
-    return 0.0 if smooth_rule(ap) is ap else 1 / (len(ap.points()) * math.sqrt(12))
+    return 0.0 if smooth_rule(ap) is ap else 1 / (len(ap.points()) * OF_STEP)
 
 
 def has_few_points(ap: AveragePrecision) -> bool:
