@@ -229,8 +229,7 @@ def check(alpha: float, adjust: str) -> None:
     if not isinstance(alpha, float) or not 0 < alpha < 1:
         raise DataError("alpha", f"{alpha!r}", "give a fraction between 0 and 1, such as 0.05")
     if adjust not in multiple.ADJUSTMENTS:
-        known = ", ".join(multiple.ADJUSTMENTS)
-        raise DataError("adjust", f"{adjust!r}", f"choose one of {known}")
+        raise DataError("adjust", f"{adjust!r}", f"choose one of {', '.join(multiple.ADJUSTMENTS)}")
 
 
 AnyPair = TypeVar("AnyPair", Pair, ClassPair)
@@ -298,9 +297,7 @@ class Maker:
 
     def adjusted(self, pairs: Sequence[AnyPair]) -> list[AnyPair]:
         """Pairs with adjusted p-values; missing ones are not counted."""
-        p = [one.p for one in pairs]
-        rule = multiple.bh if self.adjust == "bh" else multiple.holm
-        fixed = p if self.adjust == "none" else rule(p)
+        fixed = multiple.ADJUSTMENTS[self.adjust]([one.p for one in pairs])
         return [replace(one, p_adjusted=p) for one, p in zip(pairs, fixed, strict=True)]
 
     def leaderboard(self, pairs: Sequence[Pair]) -> list[tuple[str, float, str]]:
@@ -311,14 +308,13 @@ class Maker:
         place = {self.names[i]: at for at, i in enumerate(order)}
         mine = [pair for pair in pairs if pair.metric == metric]
         tested = not any(pair.why_not or math.isnan(pair.p) for pair in mine)
-        clear = [(place[one.a], place[one.b]) for one in mine if one.p_adjusted < self.alpha]
-        apart = {(min(at), max(at)) for at in clear}
+        apart = [(place[one.a], place[one.b]) for one in mine if one.p_adjusted < self.alpha]
         groups = multiple.groups(len(order), apart) if tested else []
-        letters = [
-            "".join(_letter(number) for number, members in enumerate(groups) if at in members)
-            for at in range(len(order))
-        ]
-        return [(self.names[i], values[i], of) for i, of in zip(order, letters, strict=True)]
+
+        def letters(at: int) -> str:
+            return "".join(_letter(k) for k, members in enumerate(groups) if at in members)
+
+        return [(self.names[i], values[i], letters(at)) for at, i in enumerate(order)]
 
     def notes(self) -> tuple[Note, ...]:
         """Caveats."""

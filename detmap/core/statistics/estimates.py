@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from detmap.core.base.immutable import Value
 from detmap.core.output.cell_text import or_none
 from detmap.core.statistics.formulas.logit_interval import edge_interval, logit_interval
-from detmap.core.statistics.formulas.quantiles import normal, student, two_sided_student
+from detmap.core.statistics.formulas.quantiles import student, two_sided_student
 from detmap.core.statistics.refusals import LEAST_OF_TEST, LEAST_STEPS, ROUNDING, WIDEST, reason
 from detmap.core.statistics.subsets import Subsets
 
@@ -42,7 +43,7 @@ OF_AP, OF_ONE = 0.1, 0.3  # of AP: hypot(.1, 1 / sqrt(K)) over K classes; of one
 OF_HALVES = 0.4  # weight of the variance of halves: 16 degrees of freedom beside 24 of the parts
 SUBTRACTED = 0.5  # share of the bias of a difference
 UNITS_PER_DEGREE = 3  # effective units for each degree of freedom of a test
-POWER = 0.8  # of the test for the minimum detectable difference
+POWER = NormalDist().inv_cdf(0.8)  # of the test for the minimum detectable difference
 
 
 class Rule(NamedTuple):
@@ -300,7 +301,7 @@ class Estimates:
             elif not why:
                 center, q = value - SUBTRACTED * off, student(1 - alpha / 2, df)
                 low, high = center - q * se, center + q * se
-                p, mdd = two_sided_student(center / se, df), (q + normal(POWER)) * se
+                p, mdd = two_sided_student(center / se, df), (q + POWER) * se
             p = p if units.n >= LEAST_OF_TEST else math.nan
             found.append(Difference(value, se, low, high, off, p, df, mdd, why))
         return found

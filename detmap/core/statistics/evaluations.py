@@ -211,7 +211,8 @@ def _rules(
 
     searched = at_best_score(protocol)
     for row in rows:
-        here = m[protocol.subset(row.subset)].copy()
+        subset = protocol.subset(row.subset)
+        here = m[subset].copy()
         if row.group:
             members = aggregation.classes_of(row.group, protocol, categories)
             here[np.setdiff1d(np.arange(len(here)), members)] = 0
@@ -219,16 +220,14 @@ def _rules(
         rule = rule_of_ap(n, step_of(row, n) * (row.kind == "AP"))
         if row.kind in RATIOS:
             rule = _ratio(row, protocol)
-        effective = effective_units(
-            matches, protocol.subset(row.subset), shares * (here > 0), units
-        )
+        effective = effective_units(matches, subset, shares * (here > 0), units)
         rule = rule._replace(effective=effective)
         if n == 1 and protocol.mean.undefined == "skip":
             yield alone(row, rule, int(here.max()))
             continue
         why = refusals.refuse_mean(shares, here, units)
         if not why and n and row.kind == "AR":
-            even = evenness(matches, protocol.subset(row.subset), row.max_dets, units)
+            even = evenness(matches, subset, row.max_dets, units)
             why = refusals.refuse_uneven(float(even[here > 0].mean()), row.max_dets, units)
         yield rule.refused(why, _search(row.name in searched, units))
     for row in of_class:

@@ -69,9 +69,7 @@ def read(kind: str, text: str, place: str = "") -> Gate:
         raise DataError(where, f"{text[:80]!r} is not a fraction", fix)
     if not limit and kind == "require-within":
         what = "a drop cannot be smaller than 0"
-        fix = (
-            "give the largest drop to accept, above 0; --fail-if-drop 0 fails on a significant one"
-        )
+        fix = "give the largest drop to accept; --fail-if-drop 0 fails on a significant one"
         raise DataError(where, f"{text[:80]!r}: {what}", fix)
     return Gate(kind, float(100 * limit), metric, name, place)
 
@@ -89,20 +87,15 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     sign, worse = (-1, "rise") if lower_is_better([pair.metric]) else (1, "drop")
     drops = gate.kind == "fail-if-drop"
     asked = "allowed" if drops else f"to show: a {worse} smaller than"
-    told = (
-        f"{asked} {drop:g} (alpha {alpha:g}; standard error "
-        f"{'unknown' if math.isnan(pair.se) else f'{pair.se:.4f}'}; "
-    )
+    se = "unknown" if math.isnan(pair.se) else f"{pair.se:.4f}"
+    told = f"{asked} {drop:g} (alpha {alpha:g}; standard error {se}; "
     if pair.why_not and math.isnan(pair.low):
         told += f"no test of it holds its level: {pair.why_not}"
     else:
         told += f"minimum detectable difference with {comparison.units.counted()}: {pair.mdd:.4f}"
     if pair.mdd > drop > 0:
-        told += (
-            f"; to detect a {worse} of {drop:g} takes about "
-            f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
-        )
-    told += ")"
+        needed = f"{comparison.images_needed(pair, drop):,} {comparison.units.noun}"
+        told += f"; to detect a {worse} of {drop:g} takes about {needed}"
     center = pair.difference if math.isnan(pair.low) else (pair.low + pair.high) / 2
     margin = sign * center + drop
     if math.isnan(margin):
@@ -111,7 +104,7 @@ def judge(comparison: Comparison, gate: Gate, alpha: float) -> Verdict:
     lowest = 0.0 if math.isnan(bound) else -bound
     passed = margin >= lowest if drops else margin > bound
     verdict = "PASS" if passed else "FAIL"
-    return Verdict(passed, f"{verdict}: {of} {_change(pair.difference)}, {told}")
+    return Verdict(passed, f"{verdict}: {of} {_change(pair.difference)}, {told})")
 
 
 def _change(difference: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from detmap.core.output.cell_text import undefined
+from detmap.core.output.cell_text import UNDEFINED, scaled, undefined
 from detmap.core.output.table import Bold, Cell, PValue, Style, Table
 from detmap.core.protocol.metric_rows import METRICS
 from detmap.core.statistics.refusals import LEAST_UNITS, MARK, footnotes
@@ -52,7 +52,7 @@ def verdict(comparison: Comparison) -> str:
     if winner == pair.a:
         change = _points(-pair.difference)
         interval = f"{level} {_points(-pair.high)} to {_points(-pair.low)}"
-    rate = ", lower is better" if pair.metric in lower else ""
+    rate = ", lower is better" * (pair.metric in lower)
     than = f" than {loser}" if len(comparison.names) > 2 else ""
     return f"{winner} is better{than}: {change} {pair.metric} ({interval}{rate}) on {images}."
 
@@ -118,17 +118,11 @@ def _change(pair: Pair, p: float) -> tuple[Cell, ...]:
 
 def _full(table: Table) -> Table:
     """A table without the columns and rows that have no value."""
-    keep = [
-        c
-        for c in range(len(table.header))
-        if c == 0 or any(not undefined(row[c]) for row in table.rows)
-    ]
-    rows = [row for row in table.rows if any(not undefined(cell) for cell in row[1:])]
-    return replace(
-        table,
-        header=tuple(table.header[c] for c in keep),
-        rows=tuple(tuple(row[c] for c in keep) for row in rows),
-    )
+    rows = [row for row in table.rows if not all(map(undefined, row[1:]))]
+    there = [c for c in range(1, len(table.header)) if not all(undefined(row[c]) for row in rows)]
+    cells = [tuple(row[c] for c in (0, *there)) for row in rows]
+    header = tuple(table.header[c] for c in (0, *there))
+    return replace(table, header=header, rows=tuple(cells))
 
 
 def paper_table(comparison: Comparison, style: Style) -> Table:
@@ -159,15 +153,12 @@ def paper_table(comparison: Comparison, style: Style) -> Table:
 
 
 def _with_interval(value: float, of: Interval | Pair, style: Style, sign: str = "") -> str:
-    text, low, high = (_number(each, style, sign) for each in (value, of.low, of.high))
-    return text if math.isnan(of.low) else f"{text} ({low} to {high})"
-
-
-def _number(value: float, style: Style, sign: str = "") -> str:
-    if math.isnan(value):
-        return "-"
     digits = style.digits if style.digits is not None else 1 if style.percent else 3
-    return f"{(100 if style.percent else 1) * value:{sign}.{digits}f}"
+    numbers = (scaled(each, style) for each in (value, of.low, of.high))
+    text, low, high = (f"{each:{sign}.{digits}f}" for each in numbers)
+    if math.isnan(of.low):
+        return UNDEFINED if math.isnan(value) else text
+    return f"{text} ({low} to {high})"
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
@@ -181,7 +172,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     which = "all pairs, b minus a" if others else f"{second} minus {first}"
     level = f"{100 * (1 - comparison.alpha):g} % intervals, test {comparison.test}"
     adjusted = f"adjusted by {comparison.adjust}"
-    mdd = [MDD] if any(one.mdd >= 0 for one in comparison.pairs) else []
+    mdd = (MDD,) * any(one.mdd >= 0 for one in comparison.pairs)
     lines = [*mdd, BASIS, *_needed(comparison), *footnotes(filter(_is_refused, comparison.pairs))]
     title = f"{which}: {level}, {adjusted}"
     pairs = _differences("pairs", title, keys, comparison.pairs, lines)
@@ -213,8 +204,7 @@ def _needed(comparison: Comparison) -> tuple[str, ...]:
     first = comparison.pairs[0]
     if not first.mdd > 0:
         return ()
-    points = [0.1, 0.2, 0.5, 1.0, 2.0]
-    shown = max((x for x in points if x / 100 < first.mdd), default=min(points))
+    shown = max((x for x in (0.2, 0.5, 1.0, 2.0) if x / 100 < first.mdd), default=0.1)
     n = comparison.images_needed(first, shown / 100)
     return (f"a difference of {shown:g} points in {first.metric} needs {n:,} images",)
 

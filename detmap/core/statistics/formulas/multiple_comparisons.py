@@ -1,12 +1,11 @@
 """Multiple comparisons: adjusted p-values, and groups without significant differences."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-ADJUSTMENTS = ("holm", "bh", "none")
 Floats = NDArray[np.float64]
 
 
@@ -40,24 +39,19 @@ def _adjusted(
     return listed
 
 
-def groups(n: int, apart: set[tuple[int, int]]) -> list[list[int]]:
+Adjustment = Callable[[Sequence[float]], list[float]]
+ADJUSTMENTS: dict[str, Adjustment] = {"holm": holm, "bh": bh, "none": list}
+
+
+def groups(n: int, apart: Iterable[tuple[int, int]]) -> list[list[int]]:
     """The maximal sets of detectors without a significant difference, by their first members; sets
     may overlap.
 
-    Source: Bron and Kerbosch 1973, algorithm 457.
+    Source: Piepho 2004, the insert-and-absorb algorithm.
     """
-    near = {
-        i: {j for j in range(n) if j != i and (min(i, j), max(i, j)) not in apart} for i in range(n)
-    }
-    clusters: list[list[int]] = []
-
-    def extend(chosen: list[int], open_: set[int], done: set[int]) -> None:
-        if not open_ and not done:
-            clusters.append(sorted(chosen))
-        for i in sorted(open_):
-            extend([*chosen, i], open_ & near[i], done & near[i])
-            open_ = open_ - {i}
-            done = done | {i}
-
-    extend([], set(range(n)), set())
-    return sorted(clusters)
+    found = {frozenset(range(n))}
+    for pair in map(frozenset, apart):
+        parts = {of - {i} for of in found for i in pair if pair <= of}
+        found = {of for of in found if not pair <= of} | parts
+        found = {of for of in found if not any(of < other for other in found)}
+    return sorted(map(sorted, found))

@@ -1,17 +1,7 @@
-"""Quantiles of the normal and of Student's distribution, at any level and real degrees of
-freedom.
-"""
+"""Quantiles of the beta and of Student's distribution, at any level and real degrees of freedom."""
 
 import math
 from functools import lru_cache
-from statistics import NormalDist
-
-NORMAL = NormalDist()
-
-
-def normal(p: float) -> float:
-    """The p-quantile of the standard normal distribution."""
-    return NORMAL.inv_cdf(p)
 
 
 def two_sided_student(t: float, df: float) -> float:
