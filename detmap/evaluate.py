@@ -117,7 +117,7 @@ def evaluate(
     if tables[2].evaluation.rule != "matching":
         own: Result = wings.required_hook("evaluate_by_rule")(*tables, inputs=inputs)
         return own
-    matches = engine.match(*tables, threads=threads)
+    matches = engine.match(*tables, threads=threads, digested=False)
     result = replace(summarize(matches, threads=threads), matched=tables[:2], inputs=inputs)
     if not tables[2].evaluation.extra:
         return result

@@ -16,14 +16,20 @@ AnyClass = TypeVar("AnyClass", bound=type)
 
 
 def outlined(kind: AnyClass) -> AnyClass:
-    """Class decorator: gives a dataclass or named tuple a short repr."""
-    setattr(kind, "__repr__", _describe_fields)  # noqa: B010 - mypy knows no assignment to a method
+    """Class decorator: gives a dataclass or named tuple, and classes made of it, a short repr."""
+
+    def describe(thing: Any) -> str:
+        names = getattr(thing, "_fields", None) or [one.name for one in fields(thing) if one.repr]
+        return outline(kind, *(f"{name}={short_repr(getattr(thing, name))}" for name in names))
+
+    setattr(kind, "__repr__", describe)  # noqa: B010 - mypy knows no assignment to a method
     return kind
 
 
 def outline(thing: object, *facts: str) -> str:
-    """Returns ``Kind(fact, fact)``, wrapped at 80 columns."""
-    whole = f"{type(thing).__name__}({', '.join(facts)})"
+    """Returns ``Kind(fact, fact)`` of a thing or its kind, wrapped at 80 columns."""
+    kind = thing if isinstance(thing, type) else type(thing)
+    whole = f"{kind.__name__}({', '.join(facts)})"
     lines = textwrap.wrap(
         whole,
         WIDTH,
@@ -33,11 +39,6 @@ def outline(thing: object, *facts: str) -> str:
         placeholder=" ...)",
     )
     return "\n".join(lines)
-
-
-def _describe_fields(thing: Any) -> str:
-    names = getattr(thing, "_fields", None) or [each.name for each in fields(thing) if each.repr]
-    return outline(thing, *(f"{name}={short_repr(getattr(thing, name))}" for name in names))
 
 
 def short_repr(value: Any) -> str:

@@ -19,6 +19,7 @@ from detmap.core.matching.matches_checks import least_overlap, word_of
 from detmap.core.matching.roles import Roles, missing_roles, read_roles
 from detmap.core.matching.scope import clipped, noted_upright, scope_notes
 from detmap.core.matching.score_rules import limit_notes, rescored
+from detmap.core.matching.undigested import Undigested
 from detmap.core.overlaps import producer
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Note, Truth, grouping, require_truth_of
@@ -59,8 +60,8 @@ def match(
     threads : number of threads (default: all processors); has no effect on the result
     taken : whether to keep the assignments, `Matches.taken`
     shared : keeps what the next protocol may need again, for the same tables
-    digested : whether to compute the digests of the images, which only merging and the signature
-        need; else they are 0
+    digested : whether to compute the digests of the images now, beside the matching; else they are
+        computed when they are first read, and the tables are kept for it
 
     Raises
     ------
@@ -114,11 +115,10 @@ def judge(
     digested: bool = True,
 ) -> Matches:
     """Does `match` with known roles."""
+    tables = truth, detections
 
-    def digest_images() -> NDArray[np.uint64]:
-        if digested:
-            return digests((truth, detections), shared)
-        return np.zeros((len(truth.images), 2), dtype=np.uint64)
+    def digest_images() -> NDArray[np.uint64] | None:
+        return digests(tables, shared) if digested else None
 
     with Workers(len(detections), threads) as workers:
         digest = workers.start(digest_images)  # beside what follows
@@ -135,6 +135,7 @@ def judge(
             roles,
             (objects, rows, objects.find, assigned),
             digest=digest(),
+            tables=tables,
             beyond=count_beyond(detections, rows.position, roles.unjudged),
             notes=distinct(
                 truth.notes,
@@ -314,7 +315,8 @@ def make_matches(
     roles: Roles,
     columns: tuple[ObjectColumns, Verdicts, NDArray[np.uint64], Assignments | None],
     *,
-    digest: NDArray[np.uint64],
+    digest: NDArray[np.uint64] | None,
+    tables: tuple[Truth, Detections] | None = None,
     beyond: NDArray[np.int32],
     notes: tuple[Note, ...],
 ) -> Matches:
@@ -322,14 +324,15 @@ def make_matches(
 
     columns : objects, match results, (G,) the subsets in which each object counts, and the
         assignments
+    digest, tables : the digests; None if they shall be computed from the tables when they are read
     """
     objects, rows, counted, assigned = columns
     return vouched(
-        Matches,
+        Undigested if digest is None else Matches,
+        **{"tables": tables} if digest is None else {"digest": digest},
         protocol=protocol,
         categories=truth.categories,
         image_ids=truth.images.ids,
-        digest=digest,
         beyond=beyond,
         off=rows.off,
         image=rows.image,
