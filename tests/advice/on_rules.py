@@ -272,7 +272,7 @@ ROWS = (
         (r", (AP50=\.\d+)", lambda p, limit: run(*p.made[:-1], limit).code, 0),
     ),
     Row(
-        "core/statistics/gate: give the largest drop to accept,",
+        "core/statistics/gate: give the largest drop to accept;",
         lambda p: ["compare", p.truth, p.found, p.found, "--require-within", "0"],
         "(--fail-if-drop 0) fails on",
         lambda p, words: run(*p.made[:4], *words.split()).code,
