@@ -78,7 +78,7 @@ def write_result(
             between.append(slicing.slice_table(slices, arguments.iou))
         more = _threshold(result, points, arguments.iou)
         write_tables(known.added_to(tables, between, more), arguments)
-    write_notes(note for note in [*result.notes, *known.notes] if note.code not in FIRST)
+    write_notes(note for note in result.notes if note.code not in FIRST)
     return 0
 
 

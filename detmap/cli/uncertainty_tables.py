@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from detmap.cli import options, streams
 from detmap.cli.dispatch import CHOICES
 from detmap.core.output.table import Table
-from detmap.core.tables import Note, Truth
+from detmap.core.tables import Truth
 from detmap.errors import DetmapError
 
 if TYPE_CHECKING:
@@ -100,11 +100,6 @@ class Known(NamedTuple):
     signature: str
     tables: list[Table]
 
-    @property
-    def notes(self) -> list[Note]:
-        """Notes of the intervals."""
-        return [] if self.intervals is None else list(self.intervals.notes)
-
     def added_to(
         self, tables: Sequence[Table], between: Sequence[Table] = (), more: Sequence[str] = ()
     ) -> list[Table]:
@@ -125,14 +120,12 @@ class Known(NamedTuple):
         made = self.intervals
         if made is not None:
             content["intervals"] = {key: one.to_dict() for key, one in made.metrics.items()}
-            for row in content["per_class"]:
-                of_class = made.per_class[row["name"]]
+            for row, of_class in zip(content["per_class"], made.classes, strict=True):
                 row["intervals"] = {key: one.to_dict() for key, one in of_class.items()}
             content["sentence"] = made.sentence() or None
         if self.ties:
             content["ties"] = {key: one.to_dict() for key, one in self.ties.items()}
         content["signature"] = self.signature
-        content["notes"] += [note.to_dict() for note in self.notes]
 
 
 def known(result: Result, arguments: argparse.Namespace) -> Known:

@@ -97,14 +97,16 @@ def _rules(whole: RankingResult, columns: Sequence[str], units: Units) -> Iterat
         some = [np.asarray(each.any(axis=1, keepdims=True)) for each in of]
         m = int(_units_with(some, units)[0])
         why = refusals.refuse_class(m, units, "cases")
-        rule = _one_rule(ap, kind).refused(few * (kind == "AP")) if average == "micro" else Rule()
+        rule = Rule()
+        if average == "micro":
+            rule = _one_rule(ap, kind, units).refused(few * (kind == "AP"))
         yield rule.refused(why)._replace(alone=m)
     for name in columns:
         counts = _units_with(needed.get(name, (positive,)), units).tolist()
         for m, row in zip(counts, whole.per_class, strict=True):
             nearly = name == "best_f1" and 0 < (1 - row[name]) * m < refusals.LEAST_MISSED
             why = refusals.reason("missed", units) if nearly else few * (name == "AP")
-            yield alone_rule(_one_rule(ap, name), m, units, why)
+            yield alone_rule(_one_rule(ap, name, units), m, units, why)
 
 
 def _mean_rule(
@@ -113,19 +115,21 @@ def _mean_rule(
     """The rule of a mean over classes, which have cases on m units."""
     n, ap = int((m > 0).sum()), whole.rules.ap
     if n == 1 and whole.rules.undefined == "skip":
-        return alone_rule(_one_rule(ap, kind), int(m.max()), units, few * (kind == "AP"))
-    rule = _one_rule(ap, kind)
+        return alone_rule(_one_rule(ap, kind, units), int(m.max()), units, few * (kind == "AP"))
+    rule = _one_rule(ap, kind, units)
     if kind == "AP" and ap.integrator != "step":
-        rule = rule_of_ap(n, evaluations.step_of_points(ap) / math.sqrt(max(1, n)))
+        step = rule.step / math.sqrt(max(1, n))
+        rule = rule_of_ap(n, step)._replace(nearly=rule.nearly)
     elif kind == "precision":
         rule = RULE_OF_PRECISIONS
     return rule.refused(refusals.refuse_mean(shares, m, units))
 
 
-def _one_rule(ap: AveragePrecision, kind: str) -> Rule:
+def _one_rule(ap: AveragePrecision, kind: str, units: Units) -> Rule:
     """The rule of a number of one list."""
     if kind == "AP" and ap.integrator != "step":
-        return rule_of_one(evaluations.step_of_points(ap))
+        nearly = evaluations.nearly_perfect(ap, units, "--integrator")
+        return rule_of_one(evaluations.step_of_points(ap))._replace(nearly=nearly)
     if kind in ("AP", "AUC"):
         return RULE_OF_RANKS
     return RULE_OF_BEST if kind == "best_f1" else Rule()

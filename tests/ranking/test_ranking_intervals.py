@@ -259,7 +259,7 @@ def test_the_text_has_both_tables_of_intervals(files: list[Path]) -> None:
     assert after[8].split()[:2] == ["cat", "AP"]
     assert lines[-2] in after
     assert ranking.evaluate(drawn()).intervals().sentence() in " ".join(after)
-    assert after[-1] == f"{lines[-1]}|ci:jackknife.7|B=57|seed=0"
+    assert after[-1] == f"{lines[-1]}|ci:jackknife.8|B=57|seed=0"
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_the_json_has_intervals_as_that_of_eval(files: list[Path]) -> None:
     assert content["intervals"] == {name: one.to_dict() for name, one in made.metrics.items()}
     assert content["per_class"][2]["intervals"]["AUC"] == made.per_class["bird"]["AUC"].to_dict()
     assert content["sentence"] == made.sentence()
-    assert content["signature"].endswith(f"|ci:jackknife.7|B=57|seed=3|unit={made.units.digest}")
+    assert content["signature"].endswith(f"|ci:jackknife.8|B=57|seed=3|unit={made.units.digest}")
     assert made.units.n == 60
     empty = json.loads(run("rank", *files[:2], "--ci", "--average", "none", "--format", "json").out)
     assert (empty["intervals"], empty["sentence"]) == ({}, None)

@@ -150,7 +150,7 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     assert (content["pairs"][0]["a"], content["pairs"][0]["b"]) == ("old", "new")
     values = [detmap.evaluate(SHAPES, each).metrics["mAP"] for each in (A, B)]
     assert content["pairs"][0]["difference"] == values[1] - values[0]
-    assert content["signature"].endswith("|ci:jackknife.7|B=57|seed=0|t+holm")
+    assert content["signature"].endswith("|ci:jackknife.8|B=57|seed=0|t+holm")
     saved = [tmp_path / f"{path.name}.npz" for path in (A, B)]
     for path, file in zip((A, B), saved, strict=True):
         assert run("match", SHAPES, path, "-o", file).code == 0

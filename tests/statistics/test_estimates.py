@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detmap.core.protocol import load
 from detmap.core.statistics.estimates import Estimates, Rule, rule_of_ap
+from detmap.core.statistics.evaluations import nearly_perfect
 from detmap.core.statistics.formulas.quantiles import student
 from detmap.core.statistics.sampling_units import units
 from detmap.core.statistics.subsets import SPLITS, subsets
@@ -224,20 +226,19 @@ def test_all_or_nothing_of_a_single_class_has_the_exact_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "alone", "n_thresholds", "printed"),
+    ("value", "alone", "printed"),
     [
-        (0.975, 50, 1, False),
-        (0.95, 50, 1, True),  # five steps of 1 / 101 from 1
-        (0.975, 50, 10, True),  # a step of a mean over thresholds is smaller
-        (0.99, 50, 10, False),
-        (0.975, 0, 1, True),  # not a single class
-        (1.0, 50, 1, True),  # the exact interval
+        (0.975, 50, False),
+        (0.95, 50, True),  # five steps of 1 / 101 from 1
+        (0.975, 0, False),  # a mean over classes
+        (1.0, 50, True),  # the exact interval
     ],
 )
-def test_a_nearly_perfect_class_by_points_of_recall_has_no_interval(
-    value: float, alone: int, n_thresholds: int, printed: bool
+def test_a_nearly_perfect_ap_by_points_of_recall_has_no_interval(
+    value: float, alone: int, printed: bool
 ) -> None:
-    rule = rule_of_ap(1, 1 / (101 * math.sqrt(12 * n_thresholds)))._replace(alone=alone)
+    nearly = nearly_perfect(load("coco-bbox").ap, units(np.arange(50)), "--set ap.integrator")
+    rule = rule_of_ap(1, 1 / (101 * math.sqrt(12)))._replace(alone=alone, nearly=nearly)
     made = estimates(lambda some: value + (1 - value) * (VALUES[some].mean() - 0.5), rule=rule)
     made = replace(made, value=np.array([value]))
     (one,) = made.intervals(0.95)
@@ -263,6 +264,7 @@ def test_numbers_beyond_a_fraction_are_not_on_the_logit_scale() -> None:
             0.95
         )
         assert one.low + one.high == pytest.approx(2 * (one.value - one.bias))
+        assert one.low < one.value < one.high
         assert one.why_not == ""
 
 

@@ -108,11 +108,11 @@ def test_the_command_prints_what_the_call_gives() -> None:
     assert set(content["intervals"]["mAP"]) == keys
     for row in content["per_class"]:
         assert row["intervals"]["AP"] == expected.per_class[row["name"]]["AP"].to_dict()
-    assert content["signature"].endswith("|ci:jackknife.7|B=57|seed=7")
+    assert content["signature"].endswith("|ci:jackknife.8|B=57|seed=7")
     text = run("eval", "--ci", SHAPES, CONTOURS, "--per-class", "--ties")
     assert "95 % CI" in " ".join(text.out.split())
     assert "not training variance" in " ".join(text.out.split())
-    assert "ci:jackknife.7|B=57|seed=0" in text.out
+    assert "ci:jackknife.8|B=57|seed=0" in text.out
     assert "SD" in text.out
     same = run("eval", SHAPES, CONTOURS, "--ci=jackknife", "--seed=7", "--format=json")
     assert same.out == told.out
@@ -180,7 +180,7 @@ def test_a_file_of_groups_with_a_quote_that_never_ends(tmp_path: Path) -> None:
 def test_a_sentence_without_an_interval_has_the_standard_error() -> None:
     drawn: Any = SimpleNamespace(n=1234, noun="images", counted=lambda: "1,234 images")
     one = Interval(0.5, 0.02, math.nan, math.nan, 0.0, 0.95, "few images")
-    said = Intervals({"AP": one}, {}, 0, 0.95, drawn).sentence()
+    said = Intervals({"AP": one}, (), (), 0, 0.95, drawn).sentence()
     assert said.startswith("AP 50.0 +- 2.0 (standard error, 1,234 images; ")
 
 

@@ -21,7 +21,8 @@ def of(n: int, grouped: bool = False) -> Units:
 
 
 def test_every_reason_is_a_sentence_with_all_its_numbers() -> None:
-    numbers: dict[str, Any] = {"m": 5, "rare": 1, "k": 3, "lacking": 0.1, "n": 1, "of": 57}
+    numbers: dict[str, Any] = {"m": 5, "rare": 1, "k": 3, "n": 1, "of": 57}
+    numbers |= {"lacking": 0.1, "varying": 0.05}
     numbers |= {"low": 0.1, "high": 1, "limit": 10, "step": 0.01, "option": "--integrator"}
     for key in REASONS:
         text = reason(key, of(60, grouped=True), **numbers)

@@ -53,13 +53,10 @@ def digits(known: Interval | Difference | Pair) -> int:
 
 
 def under(interval: Interval) -> str:
-    """The interval in points, with the bias where that takes it off the value; the standard error
-    where there is none.
-    """
+    """The interval in points; the standard error where there is none."""
     n = digits(interval)
     if not math.isnan(interval.low):
-        bias = f", bias {points(interval.bias, n, sign=True)}" if interval.outside else ""
-        return f"{points(interval.low, n)} to {points(interval.high, n)}{bias}"
+        return f"{points(interval.low, n)} to {points(interval.high, n)}"
     return f"± {points(interval.se, n)}" if interval.se > 0 else ""
 
 

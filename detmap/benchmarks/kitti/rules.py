@@ -85,7 +85,7 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
     alphas, notes = _orientations(truth, detections)
     metrics: dict[str, float] = {}
     definitions: dict[str, tuple[str, str, str]] = {}
-    per_class = []
+    per_class, single = [], {}
     for name, least in protocol.iou.classes:
         own = _labelled(detections.categories.names, [name], detections.label)
         if not (own & inside).any():  # a class that is never detected has no AP
@@ -102,8 +102,10 @@ def evaluate(truth: Truth, detections: Detections, protocol: Protocol) -> Number
                     metrics[metric] = np.nan if curve is None else _mean(curve[some])
                     definitions[metric] = (f"{least:g}", level, "all")
                     row[f"{kind}{points}-{level}"] = metrics[metric]
+                    single[metric] = row["id"]
         per_class.append(row)
-    return Numbers(metrics, definitions, per_class, [*notes, *_unknown_classes(truth)])
+    notes = [*notes, *_unknown_classes(truth)]
+    return Numbers(metrics, definitions, per_class, notes, n_points=SAMPLES - 1, single=single)
 
 
 def _refuse_no_detection(detections: Detections) -> None:

@@ -41,12 +41,16 @@ class Numbers:
     definitions : of a metric, by name: IoU, subset and detection limit, for the table
     per_class : one dict per class: name, id, then its numbers
     notes : remarks on the numbers
+    n_points : recall points of AP by few points; 0 for other rules and numbers
+    single : id of the class of each metric that is of one class
     """
 
     metrics: Mapping[str, float]
     definitions: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     per_class: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[Note] = ()
+    n_points: int = 0
+    single: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +162,11 @@ class BenchmarkResult(MetricAccess, Resampled, Tabular):
         progress: Callable[[int, int], None] | None = None,
     ) -> Evaluated:
         """Returns every number of the result on subsets of the images; see `intervals`."""
-        from detmap.core.statistics import evaluations
+        from detmap.benchmarks.shared import own_rule_intervals as own
 
-        ids, n_units = self.truth.images.ids, evaluations.units_of_truth(self.truth, subsets.units)
-        return evaluations.evaluate_result(self, ids, subsets, n_units, progress=progress)
+        numbers, n_units = self.numbers, own.units_of_truth(self.truth, subsets.units)
+        given = self, self.truth.images.ids, subsets, n_units, numbers.n_points, numbers.single
+        return own.evaluate_result(*given, progress=progress)
 
     def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, BenchmarkResult]:
         """Returns the result of each named set of images."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from detmap.benchmarks.suites.suite_file import Figure
 from detmap.core.base.sums import add_floats
-from detmap.core.statistics.estimates import Estimates, bounds, rule_of_ap
+from detmap.core.statistics.estimates import Estimates, Rule, bounds
+from detmap.core.statistics.refusals import WIDEST
 from detmap.core.statistics.subsets import Subsets
 
 
@@ -32,8 +33,8 @@ class Measured:
     signature : of its result
     images : a key that data sets with the same images share
     subsets : the subsets of its images; None if no intervals are asked for
-    on_subsets : the numbers on each of them
-    why_not : why a metric has no interval, by name
+    on_subsets : the numbers on each of them, and on all images by the rule of the subsets
+    rules : how the error of a metric follows, by name
     """
 
     name: str
@@ -45,7 +46,7 @@ class Measured:
     images: str
     subsets: Subsets | None = None
     on_subsets: tuple[OnSubset, ...] = ()
-    why_not: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
 
 
 def chosen(figure: Figure, rows: Sequence[Measured]) -> list[Measured]:
@@ -106,11 +107,16 @@ def interval(
     keys = dict.fromkeys(row.images for row in needed)
     parts = [_estimates(figure, metric, needed, key) for key in keys]
     se, bias, error = np.array([np.ravel(each.errors()) for each in parts]).T.tolist()
-    if any(row.why_not.get(metric) for row in needed) or not add_floats(error) > 0:
+    refused = any(row.rules[metric].why_not for row in needed)
+    if refused or not add_floats(error) > 0:
         return _root(se), math.nan, math.nan
     q = min(parts, key=lambda each: each.subsets.n_parts).quantile((1 + level) / 2)
     fraction = not figure.to and 0 < whole < 1
-    return _root(se), *bounds(whole, _root(error), add_floats(bias), q, level if fraction else None)
+    near = max(row.rules[metric].nearly[0] for row in needed)
+    low, high = bounds(whole, _root(error), add_floats(bias), q, level if fraction else None)
+    if fraction and (1 - whole < near or high - low > WIDEST):
+        return _root(se), math.nan, math.nan
+    return _root(se), low, high
 
 
 def _root(errors: Sequence[float]) -> float:
@@ -123,7 +129,7 @@ def _estimates(figure: Figure, metric: str, rows: Sequence[Measured], images: st
     dealt = next(row.subsets for row in rows if row.images == images)
     assert dealt is not None
     found = []
-    for e in range(len(dealt)):
+    for e in range(len(dealt) + 1):
         some = [
             replace(row, metrics=row.on_subsets[e].metrics, classes=row.on_subsets[e].classes)
             if row.images == images
@@ -131,7 +137,6 @@ def _estimates(figure: Figure, metric: str, rows: Sequence[Measured], images: st
             for row in rows
         ]
         found.append(value(figure, metric, some))
-    whole = np.array([value(figure, metric, rows)])
-    n = max(len(row.classes) for row in rows)
-    parts = np.array(found).reshape(-1, 1)
-    return Estimates(whole, whole, parts, dealt, (rule_of_ap(n),))
+    *parts, whole = np.array(found).reshape(-1, 1)
+    own = next(row.rules[metric] for row in rows if row.images == images)
+    return Estimates(whole, whole, np.array(parts), dealt, (own,))

@@ -250,12 +250,11 @@ def _with_subsets(measured: Measured, result: Any, image_ids: Any) -> Measured:
     dealt = subsets(units(image_ids), seed=0)
     found = result.evaluate_subsets(dealt)
     names = list(measured.classes)
-    reasons = (rule.why_not for rule in found.estimates.rules)
-    why_not = dict(zip(found.metrics, reasons, strict=False))
-    rows = []
-    for numbers in found.estimates.parts.tolist():
+    estimates, rows = found.estimates, []
+    rules = dict(zip(found.metrics, estimates.rules, strict=False))
+    for numbers in [*estimates.parts.tolist(), estimates.whole.tolist()]:
         classes: dict[str, dict[str, float]] = {name: {} for name in names}
         for (k, metric), number in zip(found.cells, numbers[len(found.metrics) :], strict=True):
             classes[names[k]][metric] = number
         rows.append(OnSubset(dict(zip(found.metrics, numbers, strict=False)), classes))
-    return replace(measured, subsets=dealt, on_subsets=tuple(rows), why_not=why_not)
+    return replace(measured, subsets=dealt, on_subsets=tuple(rows), rules=rules)

@@ -304,25 +304,22 @@ class Result(MetricAccess, Resampled, Tabular):
         """
         from detmap.core.statistics import evaluations
 
-        matches = self._unweighted("intervals")
-        if self.extra or not self.protocol.image_by_image():
-            of_class = evaluations.units_of_classes(matches, subsets.units)
-            main, ids = of_class[self.protocol.subset()], np.asarray(matches.categories.ids)
-            n_units = dict(zip(ids.tolist(), main.tolist(), strict=True))
-            return evaluations.evaluate_result(
-                self,
-                matches.image_ids,
-                subsets,
-                n_units,
-                effective=evaluations.effective_units(
-                    matches, self.protocol.subset(), np.ones(len(ids)), subsets.units
-                ),
-                searched=evaluations.at_best_score(self.protocol),
-                progress=progress,
-            )
-        rows = (*self.rows, *more)
+        matches, part = self._unweighted("intervals"), None
+        if not self.protocol.image_by_image():
+
+            def part(kept: NDArray[np.bool_]) -> Matches:
+                return self._part(matches.image_ids[kept])[0]
+
         return evaluations.evaluate_matches(
-            matches, self.scores, subsets, rows=rows, threads=threads, progress=progress
+            matches,
+            self.scores,
+            subsets,
+            rows=(*self.rows, *more),
+            part=part,
+            extra=self.extra if self.extra_part else None,
+            extra_of=self.extra_part,
+            threads=threads,
+            progress=progress,
         )
 
     def select(self, image_ids: ArrayLike) -> Result:
@@ -335,29 +332,27 @@ class Result(MetricAccess, Resampled, Tabular):
         ------
         DetmapError : an image was not evaluated, no match rows, or no tables to match again
         """
-        if self.matched is not None and not self.protocol.image_by_image():
-            return self._rematched(image_ids)
-        whole, weights = self.matches, self.weights
-        matches = whole.select(image_ids)
-        result_notes.require_own_order(matches)
+        matches, tables = self._part(image_ids)
+        weights = self.weights
         if weights is not None:
-            weights = weights[np.isin(whole.image_ids, matches.image_ids)]
-        part = Result(matches, class_scores.scores(matches, weights=weights), weights)
+            weights = weights[np.isin(self.matches.image_ids, matches.image_ids)]
+        scores = class_scores.scores(matches, weights=weights)
+        part = Result(matches, scores, weights, matched=tables)
         if self.extra_part is None or weights is not None:
             return part
         return replace(part, extra=self.extra_part(image_ids), extra_part=self.extra_part)
 
-    def _rematched(self, image_ids: ArrayLike) -> Result:
-        """The result of some images whose tables are matched again."""
+    def _part(self, image_ids: ArrayLike) -> tuple[Matches, tuple[Truth, Detections] | None]:
+        """The matches of some images, with their tables if they were matched again."""
+        if self.matched is None or self.protocol.image_by_image():
+            matches = self.matches.select(image_ids)
+            result_notes.require_own_order(matches)
+            return matches, None
         from detmap.core.matching.engine import match
         from detmap.core.tables import selection
 
-        assert self.matched is not None
         tables = selection.part(*self.matched, image_ids, None)
-        matches = match(*tables, self.protocol)
-        extra = self.extra_part(image_ids) if self.extra_part else {}
-        scores = class_scores.scores(matches)
-        return Result(matches, scores, matched=tables, extra=extra, extra_part=self.extra_part)
+        return match(*tables, self.protocol, digested=False), tables
 
     def slices(self, images: Mapping[str, ArrayLike]) -> dict[str, Result]:
         """Returns the result of each named set of images; see `detmap.read_slices` for files."""

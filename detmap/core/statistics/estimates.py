@@ -30,7 +30,7 @@ from detmap.core.base.immutable import Value
 from detmap.core.output.cell_text import or_none
 from detmap.core.statistics.formulas.logit_interval import edge_interval, logit_interval
 from detmap.core.statistics.formulas.quantiles import student, two_sided_student
-from detmap.core.statistics.refusals import LEAST_OF_TEST, LEAST_STEPS, ROUNDING, WIDEST, reason
+from detmap.core.statistics.refusals import LEAST_OF_TEST, ROUNDING, WIDEST, reason
 from detmap.core.statistics.subsets import Subsets
 
 Floats = NDArray[np.float64]
@@ -56,6 +56,7 @@ class Rule(NamedTuple):
     why_not : why the number has no interval whatever its values are; "" for no reason
     alone : units of a single class, for exact intervals at 0 and 1; 0 for other numbers
     effective : effective number of units with objects
+    nearly : a number this near to 1 has no interval, and why
     """
 
     rate: float = RATE_OF_RATIO
@@ -65,11 +66,12 @@ class Rule(NamedTuple):
     why_not: str = ""
     alone: int = 0
     effective: float = math.inf
+    nearly: tuple[float, str] = (0.0, "")
 
     def minus(self, other: Rule) -> Rule:
         """The rule of a difference from the same number of another detector."""
         step, why_not = math.hypot(self.step, other.step), self.why_not or other.why_not
-        return self._replace(step=step, why_not=why_not, alone=0)
+        return self._replace(step=step, why_not=why_not, alone=0, nearly=(0.0, ""))
 
     def refused(self, *reasons: str) -> Rule:
         """The rule with the first reason that is not empty; its own comes first."""
@@ -131,11 +133,6 @@ class Interval(Numbers):  # dataclasses compare NaN differently from Python 3.13
     bias: float
     level: float
     why_not: str = ""
-
-    @property
-    def outside(self) -> bool:
-        """Whether the value is outside its interval, which is corrected for the bias."""
-        return self.value < self.low or self.value > self.high
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for undefined values and an empty reason."""
@@ -253,18 +250,18 @@ class Estimates:
         units, nothing = self.subsets.units, (math.nan, math.nan)
         if why := self.refused(k, undefined):
             return *nothing, why
-        m = self.rules[k].alone
-        if m and not self.is_difference and min(one.value, 1 - one.value) <= ROUNDING:
+        m, (near, why) = self.rules[k].alone, self.rules[k].nearly
+        if m and not self.is_difference and min(abs(one.value), abs(1 - one.value)) <= ROUNDING:
             edge = ((1 - one.level) / 2) ** (1 / m)
             return (edge, 1.0, "") if one.value > 0.5 else (0.0, 1 - edge, "")
-        step = OF_STEP * self.rules[k].step
-        if m and not self.is_difference and 1 - one.value < LEAST_STEPS * step:
-            return *nothing, reason("steps", units, step=step)
+        if ROUNDING < 1 - one.value < near:
+            return *nothing, why
         if not one.se > ROUNDING * max(1.0, abs(one.value)):
             return *nothing, reason("no spread", units)
         q = self.quantile((1 + one.level) / 2, m)
         values = np.append(self.parts[:, k], one.value)
-        fraction = not self.is_difference and values.min() >= 0 and values.max() <= 1
+        bounded = values.min() >= -ROUNDING and values.max() <= 1 + ROUNDING
+        fraction = bounded and not self.is_difference
         level = one.level if fraction else None
         low, high = bounds(one.value, error, one.bias, q, level)
         if fraction and high - low > WIDEST:
@@ -318,14 +315,14 @@ def _total(rows: Floats) -> Floats:
 def bounds(
     value: float, error: float, bias: float, q: float, level: float | None
 ) -> tuple[float, float]:
-    """The bounds of a number: q errors around the value minus its bias.
+    """The bounds of a number: q errors around the value minus its bias, and at least to the value.
 
     Parameters
     ----------
     level : of a fraction, for bounds on the logit scale and near 0 and 1; None for other numbers
     """
     if level is None:
-        return value - bias - q * error, value - bias + q * error
+        return min(value, value - bias - q * error), max(value, value - bias + q * error)
     low, high = logit_interval(value, error, bias, q)
-    lowest, highest = edge_interval(value, error, level)
+    lowest, highest = edge_interval(min(max(value, 0.0), 1.0), error, level)
     return min(low, lowest), max(high, highest)

@@ -7,7 +7,7 @@ images, the subsets select rows, and nothing is matched again; other rules evalu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,12 +33,10 @@ from detmap.core.statistics.estimates import (
 )
 from detmap.core.statistics.sampling_units import Units
 from detmap.core.statistics.subsets import Progress, Subsets, silent
-from detmap.core.tables import Truth
 from detmap.core.tables.grouping import labels
 from detmap.errors import DataError
 
 Floats = NDArray[np.float64]
-Key = tuple[tuple[int, str] | None, str]  # class, None for a metric, and name of a number
 RATIOS = ("AR", *POINT)
 MANY_POINTS = 101  # of recall: their AP is the area under the envelope but for a step
 
@@ -66,6 +64,9 @@ def evaluate_matches(
     *,
     rows: Sequence[MetricRow],
     classes: bool = True,
+    part: Callable[[NDArray[np.bool_]], Matches] | None = None,
+    extra: Mapping[str, float] | None = None,
+    extra_of: Callable[[NDArray[Any]], Mapping[str, float]] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Evaluated:
@@ -76,6 +77,9 @@ def evaluate_matches(
     scores : of all images
     rows : of the metrics
     classes : whether to evaluate the rows of the per-class table
+    part : matches the images where (I,) bool is true anew (default: their match rows are taken)
+    extra, extra_of : further metrics, which are means over classes, and the function that returns
+        them for some images, given by id
     threads : number of threads; each evaluates a subset
     """
     protocol, categories = matches.protocol, matches.categories
@@ -84,69 +88,29 @@ def evaluate_matches(
     smooth = smooth_rule(protocol.ap)
     shown = replace(protocol, ap=smooth)
 
-    def numbers(of: Scores, rules: Any) -> Floats:
+    def numbers(of: Scores, rules: Any, more: Mapping[str, float]) -> Floats:
         means = [aggregation.mean(of, row, rules, categories) for row in rows]
         cells = [aggregation.per_class(of, row, rules)[places] for row in of_class]
-        return np.concatenate([means, *cells])
+        return np.concatenate([means, [more[name] for name in extra or ()], *cells])
 
     def evaluate(keep: NDArray[np.bool_]) -> Floats:
-        return numbers(curves.scores(Part.on(bare, keep), smooth, threads=1), shown)
+        try:
+            some = part(keep) if part else Part.on(bare, keep)
+            more = extra_of(matches.image_ids[keep]) if extra_of else {}
+        except DataError:  # such as equal scores that cannot be scaled: undefined on this subset
+            return np.full(len(value), np.nan)
+        return numbers(curves.scores(some, smooth, threads=1), shown, more)
 
-    value = numbers(scores, protocol)
-    by_area = smooth is not protocol.ap
-    whole = numbers(curves.scores(matches, smooth, threads=threads), shown) if by_area else value
+    value = whole = numbers(scores, protocol, extra or {})
+    if smooth is not protocol.ap:
+        by_area = curves.scores(matches, smooth, threads=threads)
+        whole = numbers(by_area, shown, extra or {})
+    threads = 1 if part else threads
     parts = each_subset(evaluate, list(subsets.keep), len(value), threads, progress)
-    listed = tuple(_rules(matches, scores, rows, of_class, subsets.units))
+    listed = tuple(_rules(matches, scores, rows, extra or (), of_class, subsets.units))
     cells = [(int(k), row.name) for row in of_class for k in places]
     estimates = Estimates(value, whole, parts, subsets, listed)
-    return Evaluated(tuple(row.name for row in rows), tuple(cells), estimates)
-
-
-def evaluate_result(
-    whole: Any,
-    image_ids: NDArray[Any],
-    subsets: Subsets,
-    n_units: Mapping[int, int],
-    *,
-    effective: float = math.inf,
-    searched: Container[str] = (),
-    progress: Progress | None = None,
-) -> Evaluated:
-    """Evaluate a result of any rule on each subset.
-
-    Parameters
-    ----------
-    whole : its `metrics`, `per_class` and `select` are read
-    n_units : units with an object, by id of the class
-    effective : of `effective_units`, of all classes
-    searched : names of the numbers of `at_best_score`
-    """
-    known, units = _numbers(whole), subsets.units
-    place = {(row["id"], row["name"]): k for k, row in enumerate(whole.per_class)}
-
-    def evaluate(ids: NDArray[Any]) -> Floats:
-        try:
-            its = _numbers(whole.select(ids))
-        except DataError:  # such as equal scores that cannot be scaled: undefined on this subset
-            its = {}
-        return np.array([its.get(key, math.nan) for key in known])
-
-    value = np.array([*known.values()], dtype=np.float64)
-    parts = each_subset(evaluate, subsets.ids(image_ids), len(value), 1, progress)
-    m = np.array([n_units.get(key, 0) for key, _ in place], dtype=np.int64)
-    there = m[m > 0]
-    mean = rule_of_ap(len(there))._replace(effective=effective)
-    if len(there) == 1:
-        mean = alone_rule(mean, int(there[0]), units)
-    else:
-        mean = mean.refused(refusals.refuse_mean(np.ones(len(m)), m, units))
-    rules = []
-    for of, name in known:
-        rule = mean if of is None else alone_rule(rule_of_one(), int(m[place[of]]), units)
-        rules.append(rule.refused(_search(name in searched, units)))
-    cells = [(place[of], name) for of, name in known if of is not None]
-    estimates = Estimates(value, value, parts, subsets, tuple(rules))
-    return Evaluated(tuple(whole.metrics), tuple(cells), estimates)
+    return Evaluated((*(row.name for row in rows), *(extra or ())), tuple(cells), estimates)
 
 
 def each_subset(
@@ -168,7 +132,8 @@ def smooth_rule(ap: AveragePrecision) -> AveragePrecision:
     """The rule for the subsets: AP at many evenly spaced points of recall steps where the last
     point is lost, and the subsets do not show how often; the area under the same envelope does.
     """
-    points = ap.points() if ap.integrator == "grid_envelope" else np.empty(0)
+    at_points = ap.integrator in ("grid_envelope", "eleven_point")
+    points = ap.points() if at_points else np.empty(0)
     if len(points) < MANY_POINTS:
         return ap
     even = np.allclose(points, np.linspace(0.0, 1.0, len(points)), rtol=0, atol=1e-6)
@@ -180,6 +145,14 @@ def step_of_points(ap: AveragePrecision) -> float:
     return 0.0 if smooth_rule(ap) is ap else 1 / (len(ap.points()) * OF_STEP)
 
 
+def nearly_perfect(ap: AveragePrecision, units: Units, option: str) -> tuple[float, str]:
+    """`Rule.nearly` of AP by this rule, which an option changes."""
+    if smooth_rule(ap) is ap:
+        return 0.0, ""
+    step = 1 / len(ap.points())
+    return refusals.LEAST_STEPS * step, refusals.reason("steps", units, step=step, option=option)
+
+
 def has_few_points(ap: AveragePrecision) -> bool:
     """Whether AP of a single class has no interval."""
     return bool(ap.rule.points) and len(ap.points()) < MANY_POINTS
@@ -189,6 +162,7 @@ def _rules(
     matches: Matches,
     scores: Scores,
     rows: Iterable[MetricRow],
+    extra: Iterable[str],
     of_class: Iterable[MetricRow],
     units: Units,
 ) -> Iterator[Rule]:
@@ -196,6 +170,7 @@ def _rules(
     protocol, categories, ap = matches.protocol, matches.categories, matches.protocol.ap
     m = units_of_classes(matches, units)
     few, step = has_few_points(ap), step_of_points(ap)
+    nearly = nearly_perfect(ap, units, "--set ap.integrator")
     shares = np.ones(len(categories))
     if protocol.mean.weights == "images":
         shares = scores.n_images.astype(np.float64)
@@ -217,12 +192,12 @@ def _rules(
             members = aggregation.classes_of(row.group, protocol, categories)
             here[np.setdiff1d(np.arange(len(here)), members)] = 0
         n = int((here > 0).sum())
-        rule = rule_of_ap(n, step_of(row, n) * (row.kind == "AP"))
-        if row.kind in RATIOS:
-            rule = _ratio(row, protocol)
+        rule = _ratio(row, protocol) if row.kind in RATIOS else rule_of_ap(n)
+        if row.kind == "AP":
+            rule = rule._replace(step=step_of(row, n), nearly=nearly)
         effective = effective_units(matches, subset, shares * (here > 0), units)
         rule = rule._replace(effective=effective)
-        if n == 1 and protocol.mean.undefined == "skip":
+        if n == 1 and (protocol.mean.undefined == "skip" or len(categories) == 1):
             yield alone(row, rule, int(here.max()))
             continue
         why = refusals.refuse_mean(shares, here, units)
@@ -230,10 +205,16 @@ def _rules(
             even = evenness(matches, subset, row.max_dets, units)
             why = refusals.refuse_uneven(float(even[here > 0].mean()), row.max_dets, units)
         yield rule.refused(why, _search(row.name in searched, units))
+    main = protocol.subset()
+    for _ in extra:
+        here = m[main] > 0
+        effective = effective_units(matches, main, shares * here, units)
+        rule = rule_of_ap(int(here.sum()))._replace(effective=effective)
+        yield rule.refused(refusals.refuse_mean(shares, m[main], units))
     for row in of_class:
         rule = _ratio(row, protocol)
         if row.kind in ("AP", "MR"):
-            rule = rule_of_one(step_of(row, 1))
+            rule = rule_of_one(step_of(row, 1))._replace(nearly=nearly)
         for n in m[protocol.subset(row.subset)][scores.judged].tolist():
             yield alone(row, rule, n)
 
@@ -263,7 +244,7 @@ def alone_rule(rule: Rule, m: int, units: Units, *reasons: str) -> Rule:
 def units_of_classes(matches: Matches, units: Units) -> NDArray[np.int64]:
     """(A, K) units with an object of each class, of those in the denominator of recall."""
     label, unit = labels(matches.obj_off), units.of_image[matches.obj_image]
-    cells = [_cells(label[some], unit[some], units.n)[0] for some in _in_recall(matches).T]
+    cells = [count_cells(label[some], unit[some], units.n)[0] for some in _in_recall(matches).T]
     return np.array([np.bincount(of, minlength=len(matches.categories)) for of in cells])
 
 
@@ -272,7 +253,7 @@ def _in_recall(matches: Matches) -> NDArray[np.bool_]:
     return matches.counted | (matches.protocol.ap.recall_over != "counted")
 
 
-def _cells(
+def count_cells(
     label: NDArray[Any], place: NDArray[Any], n_places: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The class of each pair of a class and a place, and how many objects it has."""
@@ -305,25 +286,9 @@ def evenness(matches: Matches, subset: int, limit: int, units: Units) -> Floats:
     """
     counted, n = matches.counted[:, subset], len(matches.categories)
     label, image = labels(matches.obj_off)[counted], matches.obj_image[counted]
-    of, c = _cells(label, units.of_image[image], units.n)
+    of, c = count_cells(label, units.of_image[image], units.n)
     m, total, squares = (np.bincount(of, c.astype(np.float64) ** power, n) for power in range(3))
-    of, c = _cells(label, image, matches.n_images)
+    of, c = count_cells(label, image, matches.n_images)
     cut = np.bincount(of, 2 * c >= limit, n) > 0
     even: Floats = np.where(cut, total**2 / np.maximum(m * squares, 1.0), 1.0)
     return even
-
-
-def units_of_truth(truth: Truth, units: Units) -> dict[int, int]:
-    """Units with an object, by id of the class."""
-    of, _ = _cells(truth.label, units.of_image[truth.image], units.n)
-    m = np.bincount(of, minlength=len(truth.categories))
-    return dict(zip(np.asarray(truth.categories.ids).tolist(), m.tolist(), strict=True))
-
-
-def _numbers(result: Any) -> dict[Key, float]:
-    """The metrics, then the fractions of the per-class table by id and name of the class."""
-    found: dict[Key, float] = {(None, name): value for name, value in result.metrics.items()}
-    for row in result.per_class:
-        of = row["id"], row["name"]
-        found |= {(of, name): value for name, value in row.items() if isinstance(value, float)}
-    return found

@@ -124,7 +124,11 @@ def _pair(comparison: Comparison, gate: Gate) -> Pair:
         known = dict.fromkeys(one.metric for one in comparison.pairs)
         raise _unknown(gate, metric, [*known], sorted({one.name for one in comparison.classes}))
     first = comparison.pairs[0]
-    return next(one for one in pairs if (one.a, one.b) == (first.a, first.b))
+    pair, *more = [one for one in pairs if (one.a, one.b) == (first.a, first.b)]
+    if more:
+        what = f"{1 + len(more)} classes are named {gate.name!r}"
+        raise DataError(gate.place or f"--{gate.kind}", what, "give each a name of its own")
+    return pair
 
 
 def require_known(gate: Gate, metrics: Sequence[str], classes: Sequence[str]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from detmap.core.base.suggestions import missing
-from detmap.core.base.sums import add_integers
 from detmap.core.output.table import Table
 from detmap.core.output.tabular import Tabular
 from detmap.core.statistics.estimates import Interval
@@ -18,12 +17,12 @@ from detmap.core.statistics.random_words import check_seed
 from detmap.core.statistics.refusals import MARK, REASONS, footnotes
 from detmap.core.statistics.sampling_units import Units, groups_of, units
 from detmap.core.statistics.subsets import EVALUATIONS, Subsets, subsets
-from detmap.core.tables import Note, Truth
+from detmap.core.tables import Truth
 from detmap.errors import DataError
 
-METHOD, VERSION = "jackknife", 7
+METHOD, VERSION = "jackknife", 8
+HIGHEST_LEVEL = 0.999999
 HEADER = ("value", "SE", "low", "high", "bias")
-OUTSIDE = "+"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,21 +31,24 @@ class Intervals(Tabular):
 
     Parameters
     ----------
-    metrics : metric to interval; per_class : class to row to interval
-    classes : the same per class index, because two classes may have the same name
+    metrics : metric to interval
+    names, classes : of each class the name, and row to interval; two may have the same name
     seed, level : the method
     units : the sampling units: images or groups
-    notes : caveats
     """
 
     metrics: dict[str, Interval]
-    per_class: dict[str, dict[str, Interval]]
+    names: tuple[str, ...]
+    classes: tuple[dict[str, Interval], ...]
     seed: int
     level: float
     units: Units
-    notes: tuple[Note, ...] = ()
-    classes: tuple[dict[str, Interval], ...] = ()
     method: str = METHOD
+
+    @property
+    def per_class(self) -> dict[str, dict[str, Interval]]:
+        """Class to row to interval."""
+        return dict(zip(self.names, self.classes, strict=True))
 
     @property
     def signature(self) -> str:
@@ -62,23 +64,27 @@ class Intervals(Tabular):
     def tables(self, *, per_class: bool = False) -> list[Table]:
         """Returns the tables of the metrics and, on request, of the classes."""
         title = ": jackknife, corrected for the small-sample bias"
-        metrics = {(name,): one for name, one in self.metrics.items()}
+        metrics = [((name,), one) for name, one in self.metrics.items()]
         made = [self._table(title, "intervals", ("metric",), metrics)] if metrics else []
         if per_class or not self.metrics:
-            cells = {(k, row): one for k, of in self.per_class.items() for row, one in of.items()}
+            classes = zip(self.names, self.classes, strict=True)
+            cells = [((name, row), one) for name, of in classes for row, one in of.items()]
             made.append(self._table(", per class", "class-intervals", ("class", "metric"), cells))
         return made
 
-    def _table(self, title: str, name: str, keys: tuple[str, ...], of: Mapping[Any, Any]) -> Table:
+    def _table(self, title: str, name: str, keys: tuple[str, ...], of: Sequence[Any]) -> Table:
         rows = []
-        for (*key, row), one in of.items():
-            marked = row + MARK * bool(one.why_not) + OUTSIDE * one.outside
+        for (*key, row), one in of:
+            marked = row + MARK * bool(one.why_not)
             rows.append((*key, marked, one.value, one.se, one.low, one.high, one.bias))
-        lines = [*footnotes(of.values())]
-        if any(one.outside for one in of.values()):
-            lines.insert(0, f"{OUTSIDE} outside of its interval, which is corrected for the bias")
         promise = f"{100 * self.level:g} % intervals, {self.units.counted()}"
-        return Table(promise + title, (*keys, *HEADER), tuple(rows), tuple(lines), name=name)
+        return Table(
+            promise + title,
+            (*keys, *HEADER),
+            tuple(rows),
+            (*footnotes(one for _, one in of),),
+            name=name,
+        )
 
     def sentence(self, metric: str | None = None) -> str:
         """A metric with its interval, as printed in a paper; default: the first metric, "" if there
@@ -97,8 +103,6 @@ class Intervals(Tabular):
         if one.why_not:
             return f"{value} +- {100 * one.se:.1f} (standard error, {sample}; {scope})"
         bounds = f"{100 * one.low:.1f}-{100 * one.high:.1f}"
-        if one.outside:
-            bounds += f" after a bias of {100 * one.bias:+.1f}"
         return f"{value} ({100 * self.level:g} % CI {bounds}, {sample}; {scope})"
 
 
@@ -132,8 +136,9 @@ def sample(
     DataError : invalid level, seed, method or progress; images without a group
     """
     number = isinstance(level, float | np.floating) and math.isfinite(level)
-    if not number or not 0.5 <= level < 1:
-        raise DataError("level", f"{level!r}", "give a fraction from 0.5 to below 1, such as 0.95")
+    if not number or not 0.5 <= level <= HIGHEST_LEVEL:
+        fix = f"give a fraction from 0.5 to {HIGHEST_LEVEL}, such as 0.95"
+        raise DataError("level", f"{level!r}", fix)
     if method != METHOD:
         raise DataError("method", f"{method!r}", f"leave it out: there is {METHOD} alone")
     check_seed(seed)
@@ -154,8 +159,5 @@ def intervals(found: Evaluated, names: Sequence[str], level: float, seed: int) -
     classes = [dict.fromkeys(rows, undefined) for _ in names]
     for (k, name), one in zip(found.cells, every[len(metrics) :], strict=True):
         classes[k][name] = one
-    outside = add_integers(one.outside for one in metrics.values())
-    text = "values are outside of their intervals, which are corrected for bias"
-    notes = (Note("outside-interval", text, outside),) if outside else ()
-    of_class, units = dict(zip(names, classes, strict=True)), found.estimates.subsets.units
-    return Intervals(metrics, of_class, seed, level, units, notes, tuple(classes))
+    units = found.estimates.subsets.units
+    return Intervals(metrics, tuple(names), tuple(classes), seed, level, units)

@@ -15,7 +15,7 @@ LEAST_OF_TEST = 100  # of a p-value
 LEAST_OF_CLASS = 21  # with an object of a single class
 MOST_LACKING = 0.03  # largest share of a mean in classes that another sample would lack
 MOST_VARYING = 0.04  # largest standard deviation of that share
-LEAST_STEPS = 4  # of AP of a single class by evenly spaced points of recall, up to 1
+LEAST_STEPS = 4  # of AP by evenly spaced points of recall, up to 1
 LEAST_MISSED = 5  # of units, by the best F1 of a single class
 LEAST_GAIN = 0.002  # of AP by fixing a kind of error
 LEAST_EVEN = 0.5  # of the objects on the units, under a detection limit; 1 / sqrt(n) is added
@@ -31,14 +31,17 @@ REASONS = {
     "help",
     "cases": "cases on {on}: coverage is too low below {least}; more {noun} would help",
     "lacking": "{rare} of {k} classes are on 1 to 3 {noun}: a sample like this lacks {lacking:.1%} "
-    "of the mean; more {noun} would help, or the mean of a group of classes that are on more",
+    "of the mean, plus or minus {varying:.1%}; more {noun} would help, or the mean of a group of "
+    "classes that are on more",
     "points": "a single class by a rule of few recall points: coverage is too low; the all-point "
     "rule has intervals: {option}=all_points",
-    "steps": "a nearly perfect class: AP moves in steps of {step:.3f}, as the points of recall, "
-    "and few are left to 1: coverage is unknown; the all-point rule has intervals",
-    "missed": "the best F1 of a nearly perfect class: few {noun} decide, and coverage is unknown; "
-    "more {noun} would help",
-    "gain": "a gain below {least_gain:g} points: coverage is unknown",
+    "own points": "a single class by a rule of few recall points: coverage is too low",
+    "steps": "nearly perfect: AP moves in steps of {step:.3f}, as the points of recall, and the "
+    "true value may be on either side of one; the all-point rule has intervals: "
+    "{option}=all_points",
+    "missed": "the best F1 of a nearly perfect class: few {noun} decide, and intervals are too "
+    "wide; more {noun} would help",
+    "gain": "a gain below {least_gain:g} points: intervals are too wide",
     "search": "the score of the best F1 differs between samples, and precision and recall with it: "
     "coverage is too low; F1 has an interval, and precision and recall at a given score",
     "deviations": "absolute deviations of bins with few detections: coverage is too low; ECE has "
@@ -98,7 +101,7 @@ def refuse_mean(shares: NDArray[np.float64], m: NDArray[np.int64], units: Units)
     if lacking <= MOST_LACKING and varying <= MOST_VARYING:
         return ""
     rare, k = int((m[there] <= 3).sum()), int(there.sum())
-    return reason("lacking", units, rare=rare, k=k, lacking=lacking)
+    return reason("lacking", units, rare=rare, k=k, lacking=lacking, varying=varying)
 
 
 def footnotes(numbers: Iterable[Any]) -> Iterator[str]:

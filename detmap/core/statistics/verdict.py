@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from detmap.core.output.cell_text import UNDEFINED, scaled, undefined
 from detmap.core.output.table import Bold, Cell, PValue, Style, Table
 from detmap.core.protocol.metric_rows import METRICS
-from detmap.core.statistics.refusals import LEAST_UNITS, MARK, footnotes
+from detmap.core.statistics.refusals import LEAST_UNITS, MARK, REASONS, footnotes
 from detmap.errors import counted
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def verdict(comparison: Comparison) -> str:
     images = f"{comparison.units.n:,} {comparison.units.noun}"
     change = _points(pair.difference)
     if math.isnan(pair.difference):
-        return f"{pair.metric} is undefined: no class has a ground-truth object."
+        return f"{pair.metric} is undefined: {REASONS['undefined']}."
     if math.isnan(pair.low):
         told = pair.why_not and comparison.units.n >= LEAST_UNITS  # else a note has the reason
         why = f": {pair.why_not}" if told else ""

@@ -108,5 +108,5 @@ def run(arguments: argparse.Namespace) -> int:
         command_output.write_json(content, arguments)
     else:
         command_output.write_tables(known.added_to(result.tables()), arguments)
-    command_output.write_notes([*result.notes, *known.notes])
+    command_output.write_notes(result.notes)
     return 0
