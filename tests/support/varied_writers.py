@@ -136,22 +136,22 @@ def yolo_roboflow(case: Case, folder: Path) -> Export:
     return Export(file, truth_options={"split": "test"})
 
 
-def yolo_cvat(case: Case, folder: Path) -> Export:
-    """CVAT's YOLO 1.1 without pictures."""
+def yolo_cvat(case: Case, folder: Path, *, pictured: bool = False) -> Export:
+    """CVAT's YOLO 1.1: paths in the list begin with a folder that does not exist."""
     labels(case, folder / "obj_train_data")
     save(folder / "obj.names", "\n".join(case.classes) + "\n")
     rows = [f"data/obj_train_data/{case.last(i)}\n" for i in range(len(case.images))]
     save(folder / "train.txt", "".join(rows))
     text = f"classes = {len(case.classes)}\ntrain = data/train.txt\nnames = data/obj.names\n"
-    save(folder / "obj.data", text + "backup = backup/\n")
+    file = save(folder / "obj.data", text + "backup = backup/\n")
+    if pictured:
+        pictures(case, folder / "obj_train_data")
+        return Export(file)
     return Export(folder, truth_options={"image_sizes": sizes_csv(case, folder.parent / "sizes")})
 
 
 def yolo_cvat_pictures(case: Case, folder: Path) -> Export:
-    made = yolo_cvat(case, folder)
-    pictures(case, folder / "obj_train_data")
-    assert made.truth is not None
-    return Export(made.truth / "obj.data")
+    return yolo_cvat(case, folder, pictured=True)
 
 
 def yolo_cvat_ultralytics(case: Case, folder: Path) -> Export:
@@ -164,14 +164,9 @@ def yolo_cvat_ultralytics(case: Case, folder: Path) -> Export:
     return Export(file, truth_options={"split": "train", "image_sizes": sizes})
 
 
-def yolo_label_studio(case: Case, folder: Path) -> Export:
+def yolo_label_studio(case: Case, folder: Path, *, name: str = "{:08x}-{}") -> Export:
     """Names with eight digits before them; notes.json and classes.txt."""
-    hashed = Case(
-        [(f"{0xA0B1C2D3 + i:08x}-{case.last(i)}", *row[1:]) for i, row in enumerate(case.images)],
-        case.classes,
-        case.objects,
-        case.detections,
-    )
+    hashed = case.renamed(name)
     labels(hashed, folder / "labels")
     pictures(hashed, folder / "images")
     save(folder / "classes.txt", "\n".join(case.classes) + "\n")
@@ -188,38 +183,35 @@ def yolo_labelimg(case: Case, folder: Path) -> Export:
     return Export(folder)
 
 
-def predictions(case: Case, folder: Path) -> Export:
+def predictions(case: Case, folder: Path, *, rotated: bool = False) -> Export:
     """Ultralytics' predictions.json: a number where the stem is one."""
     rows = []
     for i in range(len(case.images)):
         stem = case.stem(i)
         for c, _, box, score in case.found(i):
             row = {"image_id": int(stem) if stem.isnumeric() else stem, "file_name": case.last(i)}
-            rows.append(row | {"category_id": c + 1, "bbox": list(box), "score": score})
+            row |= {"category_id": c + 1, "score": score}
+            shape = {"rbox": [*center(box), 0], "poly": around(box)}
+            rows.append(row | (shape if rotated else {"bbox": list(box)}))
     truth = yolo_yaml(case, folder).truth
     return Export(truth, save(folder / "predictions.json", rows))
 
 
 def rotated_predictions(case: Case, folder: Path) -> Export:
-    rows = []
-    for i in range(len(case.images)):
-        stem = case.stem(i)
-        for c, _, box, score in case.found(i):
-            left, top, right, bottom = corners(box)
-            row = {"image_id": int(stem) if stem.isnumeric() else stem, "file_name": case.last(i)}
-            row |= {"category_id": c + 1, "score": score, "rbox": [*center(box), 0]}
-            rows.append(row | {"poly": [left, top, right, top, right, bottom, left, bottom]})
-    truth = yolo_yaml(case, folder).truth
-    return Export(truth, save(folder / "predictions.json", rows))
+    return predictions(case, folder, rotated=True)
+
+
+def around(box: Box) -> list[float]:
+    """The four corners of a box."""
+    left, top, right, bottom = corners(box)
+    return [left, top, right, top, right, bottom, left, bottom]
 
 
 def rotated_labels(case: Case, folder: Path) -> Export:
     """Labels of oriented boxes: class and eight fractions, and the score."""
 
     def row(c: int, box: Box, image: tuple[str, int, int], *score: float) -> str:
-        left, top, right, bottom = corners(box)
-        points = [left, top, right, top, right, bottom, left, bottom]
-        return words(c, *scaled(points, image), *score)
+        return words(c, *scaled(around(box), image), *score)
 
     for i, image in enumerate(case.images):
         rows = [row(case.classes.index(label), box, image) for _, label, box in case.on(i)]
@@ -360,7 +352,24 @@ def open_images(case: Case, folder: Path) -> Export:
 
 
 def plain(case: Case, folder: Path) -> Export:
-    return Export(None, plain_csv(case, folder))
+    """CSV with a header; an image without objects has a row of commas."""
+    head = ["image", "class", "xmin", "ymin", "xmax", "ymax"]
+    rows: list[list[Any]] = [head]
+    for i, image in enumerate(case.images):
+        own = [[image[0], label, *corners(box)] for _, label, box in case.on(i)]
+        rows += own or [[image[0], *[""] * 5]]
+    return Export(table(folder / "objects.csv", rows), plain_csv(case, folder))
+
+
+def cartucho(case: Case, folder: Path) -> Export:
+    """As in Cartucho/mAP's README; names of classes have no space."""
+    case.classes = [name.replace(" ", "_") for name in case.classes]
+    for i in range(len(case.images)):
+        rows = [words(label, *first_and_last(box)) for _, label, box in case.on(i)]
+        found = [words(name, score, *first_and_last(box)) for _, name, box, score in case.found(i)]
+        save(folder / "ground-truth" / f"{case.stem(i)}.txt", "\n".join(rows))
+        save(folder / "detection-results" / f"{case.stem(i)}.txt", "\n".join(found))
+    return Export(folder / "ground-truth", folder / "detection-results")
 
 
 WRITERS: dict[str, Writer] = {
@@ -370,7 +379,7 @@ WRITERS: dict[str, Writer] = {
         *(yolo_cvat_ultralytics, yolo_label_studio, yolo_labelimg, predictions),
         *(rotated_predictions, rotated_labels, to_json, pandas, pandas_folder, kitti),
         *(kitti_datumaro, deepstream, vott_csv, open_images, voc_label_studio, voc_labelimg),
-        *(voc_roboflow, comp4),
+        *(voc_roboflow, comp4, cartucho),
     )
 }
-WHOLE = ("voc_label_studio", "voc_labelimg", "voc_roboflow", "comp4")
+WHOLE = ("voc_label_studio", "voc_labelimg", "voc_roboflow", "comp4", "cartucho")
