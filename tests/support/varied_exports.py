@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +55,25 @@ class Case:
         """File name without folder."""
         return self.images[image][0].rpartition("/")[2]
 
+    @cached_property
+    def places(self) -> tuple[list[list[int]], list[list[int]]]:
+        """The numbers of the objects and of the detections of each image."""
+        found: tuple[list[list[int]], list[list[int]]] = tuple(  # type: ignore[assignment]
+            [[] for _ in self.images] for _ in range(2)
+        )
+        for lists, rows in zip(found, (self.objects, self.detections), strict=True):
+            for i, row in enumerate(rows):
+                lists[row[0]].append(i)
+        return found
+
     def on(self, image: int) -> list[tuple[int, str, Box]]:
         """Number, class and box of each object on an image."""
-        rows = enumerate(self.objects)
-        return [(i, self.classes[c], box) for i, (own, c, box) in rows if own == image]
+        rows = [(n, *self.objects[n][1:]) for n in self.places[0][image]]
+        return [(n, self.classes[c], box) for n, c, box in rows]
 
     def found(self, image: int) -> list[tuple[int, str, Box, float]]:
         """Class number, class, box and score of each detection on an image."""
-        rows = [row[1:] for row in self.detections if row[0] == image]
+        rows = [self.detections[n][1:] for n in self.places[1][image]]
         return [(c, self.classes[c], box, score) for c, box, score in rows]
 
     def rows(self, image: int, scored: bool) -> list[tuple[str, Box, float | None]]:

@@ -4,6 +4,7 @@
 """
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -53,8 +54,8 @@ def voc_page(case: Case, i: int, sides: Any, owner: str, order: str = "xXyY") ->
     return text + "</annotation>"
 
 
-def first_and_last(box: Box) -> tuple[int, int, int, int]:
-    x, y, w, h = map(int, box)
+def first_and_last(box: Box) -> Box:
+    x, y, w, h = box
     return x + 1, y + 1, x + w, y + h
 
 
@@ -115,10 +116,11 @@ def yaml(case: Case, rest: str) -> str:
     return f"{rest}nc: {len(case.classes)}\nnames: {json.dumps(case.classes)}\n"
 
 
-def yolo_yaml(case: Case, folder: Path) -> Export:
+def yolo_yaml(case: Case, folder: Path, *, pictured: bool = True) -> Export:
     """Ultralytics: labels beside images, one label file missing."""
     labels(case, folder / "labels" / "val", empty=False)
-    pictures(case, folder / "images" / "val")
+    if pictured:
+        pictures(case, folder / "images" / "val")
     for i, image in enumerate(case.images):
         rows = [words(c, *scaled(center(box), image), s) for c, _, box, s in case.found(i)]
         if rows:
@@ -183,14 +185,14 @@ def yolo_labelimg(case: Case, folder: Path) -> Export:
     return Export(folder)
 
 
-def predictions(case: Case, folder: Path, *, rotated: bool = False) -> Export:
-    """Ultralytics' predictions.json: a number where the stem is one."""
+def predictions(case: Case, folder: Path, *, rotated: bool = False, first: int = 1) -> Export:
+    """Ultralytics' predictions.json: a number where the stem is one, classes from 1, or `first`."""
     rows = []
     for i in range(len(case.images)):
         stem = case.stem(i)
         for c, _, box, score in case.found(i):
             row = {"image_id": int(stem) if stem.isnumeric() else stem, "file_name": case.last(i)}
-            row |= {"category_id": c + 1, "score": score}
+            row |= {"category_id": c + first, "score": score}
             shape = {"rbox": [*center(box), 0], "poly": around(box)}
             rows.append(row | (shape if rotated else {"bbox": list(box)}))
     truth = yolo_yaml(case, folder).truth
@@ -361,15 +363,59 @@ def plain(case: Case, folder: Path) -> Export:
     return Export(table(folder / "objects.csv", rows), plain_csv(case, folder))
 
 
-def cartucho(case: Case, folder: Path) -> Export:
+BOXES: dict[str, Callable[[Box, tuple[str, int, int]], Sequence[float]]] = {
+    "voc": lambda box, image: first_and_last(box),
+    "voc xywh": lambda box, image: (box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1),
+    "xywh": lambda box, image: box,
+    "xyxy": lambda box, image: corners(box),
+    "cxcywh": lambda box, image: center(box),
+    "normalized cxcywh": lambda box, image: scaled(center(box), image),
+}
+
+
+def text_folders(case: Case, folder: Path, names: tuple[str, str], form: str, flag: str) -> Export:
+    """Two folders with a row per box; `flag` is the last word of flagged objects."""
+    for i, image in enumerate(case.images):
+        rows = [
+            words(label, *BOXES[form](box, image), *[flag] * (n in case.flagged)).rstrip()
+            for n, label, box in case.on(i)
+        ]
+        found = [
+            words(label, score, *BOXES[form](box, image)) for _, label, box, score in case.found(i)
+        ]
+        for name, lines in zip(names, (rows, found), strict=True):
+            save(folder / name / f"{case.stem(i)}.txt", "\n".join(lines))
+    return Export(folder / names[0], folder / names[1])
+
+
+def cartucho(case: Case, folder: Path, flag: str = "") -> Export:
     """As in Cartucho/mAP's README; names of classes have no space."""
     case.classes = [name.replace(" ", "_") for name in case.classes]
-    for i in range(len(case.images)):
-        rows = [words(label, *first_and_last(box)) for _, label, box in case.on(i)]
-        found = [words(name, score, *first_and_last(box)) for _, name, box, score in case.found(i)]
-        save(folder / "ground-truth" / f"{case.stem(i)}.txt", "\n".join(rows))
-        save(folder / "detection-results" / f"{case.stem(i)}.txt", "\n".join(found))
-    return Export(folder / "ground-truth", folder / "detection-results")
+    return text_folders(case, folder, ("ground-truth", "detection-results"), "voc", flag)
+
+
+def rafaelpadilla(case: Case, folder: Path, form: str) -> Export:
+    """As in rafaelpadilla/Object-Detection-Metrics' README."""
+    return text_folders(case, folder, ("groundtruths", "detections"), form, "")
+
+
+def columns(case: Case, names: str, form: str, *, scored: bool = False) -> dict[str, list[Any]]:
+    """Named columns: an image, a class, four numbers, and the score of detections, or `difficult`
+    of objects and a row for each image without objects.
+    """
+    image, label, *sides = names.split()
+    rows: Sequence[tuple[Any, ...]] = case.detections if scored else case.objects
+    boxes = [BOXES[form](row[2], case.images[row[0]]) for row in rows]
+    written = {image: [case.last(row[0]) for row in rows]}
+    written |= {label: [case.classes[row[1]] for row in rows]}
+    written |= {side: [box[i] for box in boxes] for i, side in enumerate(sides)}
+    if scored:
+        return written | {"score": [row[3] for row in rows]}
+    written["difficult"] = [int(n in case.flagged) for n in range(len(rows))]
+    for i in (i for i in range(len(case.images)) if not case.on(i)):
+        for name, column in written.items():
+            column.append(case.last(i) if name == image else None)
+    return written
 
 
 WRITERS: dict[str, Writer] = {
@@ -382,4 +428,4 @@ WRITERS: dict[str, Writer] = {
         *(voc_roboflow, comp4, cartucho),
     )
 }
-WHOLE = ("voc_label_studio", "voc_labelimg", "voc_roboflow", "comp4", "cartucho")
+WHOLE = ("voc_label_studio", "voc_labelimg", "voc_roboflow", "comp4")
