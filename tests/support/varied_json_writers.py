@@ -309,7 +309,7 @@ def hf_jsonl(case: Case, folder: Path) -> Export:
     return Export(folder / "test" / "metadata.jsonl", found_options={"class_names": names})
 
 
-def hf_names(case: Case, folder: Path) -> Export:
+def hf_names(case: Case, folder: Path, *, sized: bool = True) -> Export:
     """Class names, sizes of images, and detections in a file of their own."""
     for place in ("test", "found"):
         text = ""
@@ -318,7 +318,8 @@ def hf_names(case: Case, folder: Path) -> Export:
             objects = {"bbox": [row[1] for row in rows], "category": [row[0] for row in rows]}
             if place == "found":
                 objects["score"] = [row[2] for row in rows]  # type: ignore[misc]
-            line = {"file_name": case.last(i), "width": width, "height": height}
+            line: dict[str, Any] = {"file_name": case.last(i)}
+            line |= {"width": width, "height": height} if sized else {}
             text += json.dumps(line | {"objects": objects}, ensure_ascii=False) + "\n"
         save(folder / place / "metadata.jsonl", text)
     return Export(folder / "test", folder / "found" / "metadata.jsonl")

@@ -309,14 +309,19 @@ def comp4(case: Case, folder: Path) -> Export:
         )
     lines = "".join(f"{case.stem(i)}\n" for i in range(len(case.images)))
     save(folder / "VOC/ImageSets/Main/test.txt", lines)
+    return Export(folder / "VOC", voc_text(case, folder / "results"))
+
+
+def voc_text(case: Case, folder: Path, sides: Callable[[Box], Box] = first_and_last) -> Path:
+    """A text file of each class."""
     for c, name in enumerate(case.classes):
         rows = [
-            words(case.stem(i), score, *first_and_last(box))
+            words(case.stem(i), score, *sides(box))
             for i, label, box, score in case.detections
             if label == c
         ]
-        save(folder / "results" / f"comp4_det_test_{name}.txt", "\n".join(rows) + "\n")
-    return Export(folder / "VOC", folder / "results")
+        save(folder / f"comp4_det_test_{name}.txt", "\n".join(rows) + "\n")
+    return folder
 
 
 def vott_csv(case: Case, folder: Path) -> Export:
@@ -399,9 +404,11 @@ def rafaelpadilla(case: Case, folder: Path, form: str) -> Export:
     return text_folders(case, folder, ("groundtruths", "detections"), form, "")
 
 
-def columns(case: Case, names: str, form: str, *, scored: bool = False) -> dict[str, list[Any]]:
+def columns(
+    case: Case, names: str, form: str, *, scored: bool = False, empty: bool = True
+) -> dict[str, list[Any]]:
     """Named columns: an image, a class, four numbers, and the score of detections, or `difficult`
-    of objects and a row for each image without objects.
+    of objects and, if `empty`, a row for each image without objects.
     """
     image, label, *sides = names.split()
     rows: Sequence[tuple[Any, ...]] = case.detections if scored else case.objects
@@ -412,7 +419,7 @@ def columns(case: Case, names: str, form: str, *, scored: bool = False) -> dict[
     if scored:
         return written | {"score": [row[3] for row in rows]}
     written["difficult"] = [int(n in case.flagged) for n in range(len(rows))]
-    for i in (i for i in range(len(case.images)) if not case.on(i)):
+    for i in (i for i in range(len(case.images)) if empty and not case.on(i)):
         for name, column in written.items():
             column.append(case.last(i) if name == image else None)
     return written
