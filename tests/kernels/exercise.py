@@ -95,9 +95,8 @@ def outcomes() -> list[object]:
         order = np.arange(len(close), dtype=np.int32)
         grouping.rank_by_score(close.view(np.uint64), order, grouping.sorter(len(close)))
         found.append(order.tolist())
-    n_within = np.zeros(
-        (2, 1, 1), dtype=np.int64
-    )  # of three true positives one has a rank beyond the last limit
+    # of three true positives one has a rank beyond the last limit
+    n_within = np.zeros((2, 1, 1), dtype=np.int64)
     words = np.array([[1], [1], [1]], dtype=np.uint16)
     ranked = curves.Ranked(np.array([0, 3]), words, words * 0, np.arange(3, dtype=np.int32))
     curves.count_within(0, ranked, np.array([1, 2]), n_within)
@@ -462,7 +461,6 @@ def unknown_rule() -> float:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter(
-        "ignore", RuntimeWarning
-    )  # NumPy warns of the wrap-around that a digest is made of
+    # NumPy warns of the wrap-around that a digest is made of
+    warnings.simplefilter("ignore", RuntimeWarning)
     json.dump(outcomes(), sys.stdout, default=str)

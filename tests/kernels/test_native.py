@@ -250,9 +250,8 @@ def test_no_module_starts_a_process() -> None:
     starters = {"subprocess", "multiprocessing", "pty"}
     calls = {"fork", "system", "popen", "posix_spawn", "posix_spawnp", "spawnv", "execv", "execve"}
     for path in MODULES:
-        if (
-            path == PACKAGE / "analysis" / "chromium.py"
-        ):  # a report as PDF, where a user asks for it
+        # a report as PDF, where a user asks for it
+        if path == PACKAGE / "analysis" / "chromium.py":
             continue
         for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

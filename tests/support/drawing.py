@@ -21,15 +21,8 @@ VocDetections = dict[str, list[tuple[str, float, float, float, float, float]]]
 # Sizes of which k/20 of the width is exact in binary, so that a part overlaps its whole by exactly
 # k/20.
 TWENTIETHS = ((10, 10), (20, 10), (20, 20), (10, 20), (40, 5), (5, 10))
-ON_BORDER = (
-    (32, 32),
-    (96, 96),
-    (64, 16),
-    (16, 64),
-    (144, 64),
-    (128.0, 8.0),
-    (48, 192),
-)  # 1024 or 9216
+# 1024 or 9216
+ON_BORDER = ((32, 32), (96, 96), (64, 16), (16, 64), (144, 64), (128.0, 8.0), (48, 192))
 JUST_UNDER_32, JUST_OVER_96 = float(np.nextafter(32, 0)), float(np.nextafter(96, 100))
 BESIDE_BORDER = ((31, 33), (25, 41), (95, 97), (13, 709), (32, JUST_UNDER_32), (96, JUST_OVER_96))
 BORDER_AREAS = (1024, 9216, 1024.0, 9216.0)
