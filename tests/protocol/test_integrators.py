@@ -69,15 +69,6 @@ def test_nothing_found_is_zero_and_a_perfect_list_is_one(rule: object) -> None:
     assert rule(n / 100, np.ones(100)) == pytest.approx(1, abs=1e-15)  # type: ignore[operator]
 
 
-def test_a_worked_example_comes_out_as_by_hand() -> None:
-    """Ranks TP FP TP of two objects: precision 1 to recall 0.5, then 2/3."""
-    recall, precision = [0.5, 0.5, 1.0], [1.0, 0.5, 2 / 3]
-    assert integrators.step(recall, precision) == pytest.approx(5 / 6)
-    assert integrators.all_points(recall, precision) == pytest.approx(5 / 6)
-    assert integrators.eleven_point(recall, precision) == pytest.approx((6 + 5 * 2 / 3) / 11)
-    assert integrators.grid_envelope(recall, precision) == pytest.approx((51 + 50 * 2 / 3) / 101)
-
-
 def test_shapes_that_differ_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(2,\).*\(1,\)"):
         integrators.step([0.5, 1], [1])
