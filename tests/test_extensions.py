@@ -2,10 +2,8 @@
 
 import json
 import math
-import os
 import re
 import shutil
-import subprocess
 import sys
 import types
 from collections.abc import Iterable
@@ -18,6 +16,7 @@ from detmap.core import overlaps
 from detmap.core.adapters.coco import shapes as coco_shapes
 from tests import test_repository
 from tests.support import builders as make
+from tests.support import running
 
 FENCE = re.compile(r"^```(py|toml|diff)\n# (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -62,28 +61,20 @@ def applied(page: str, folder: Path, most: int, heading: str = "") -> Path:
     return folder
 
 
-def evaluated(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
+def evaluated(folder: Path, *argv: Any) -> running.Outcome:
     """``detmap eval`` of the copy, its kernels as plain Python."""
     return detmap_of(folder, "eval", *argv, "--format", "json")
 
 
-def detmap_of(folder: Path, *argv: Any) -> subprocess.CompletedProcess[str]:
+def detmap_of(folder: Path, *argv: Any) -> running.Outcome:
     """A command of the copy."""
     return python(folder, "-m", "detmap", *argv)
 
 
-def python(folder: Path, *argv: Any, **changes: str) -> subprocess.CompletedProcess[str]:
+def python(folder: Path, *argv: Any, **changes: str) -> running.Outcome:
     """A Python process that imports the copy."""
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(folder)} | changes
-    return subprocess.run(
-        [sys.executable, *map(str, argv)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    given = {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": folder} | changes
+    return running.python(*argv, cwd=folder, timeout=300, **given)
 
 
 def circles(folder: Path, radius: int, *, boxes: bool) -> tuple[Path, Path]:
@@ -128,18 +119,18 @@ def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
     for boxes in (False, True):
         truth, results = circles(folder, 17, boxes=boxes)
         done = evaluated(folder, truth, results, *rules)
-        assert done.returncode == 0, done.stderr
-        metrics = json.loads(done.stdout)["metrics"]
+        assert done.code == 0, done.err
+        metrics = json.loads(done.out)["metrics"]
         assert metrics["AP50"] == pytest.approx(67 / 101)
         assert metrics["AP"] == pytest.approx((8 * 67 + 2 * 34) / 1010)
         assert metrics["APs"] == metrics["AP"]
         assert metrics["APm"] is metrics["APl"] is None
     done = python(folder, "-c", IN_MEMORY)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) == pytest.approx(67 / 101)
+    assert done.code == 0, done.err
+    assert float(done.out) == pytest.approx(67 / 101)
     done = detmap_of(folder, "diagnose", truth, results, *rules, "--format", "json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
     assert found["counts"] == {
         **dict.fromkeys(("Cls", "Loc", "Both", "Dupe", "Bkg", "beyond", "ignored"), 0),
         **{"TP": 2, "missed": 1},
@@ -148,12 +139,12 @@ def test_an_overlap_is_a_module_a_row_and_a_word(tmp_path: Path) -> None:
     assert found["tide"]["AP50"] == pytest.approx(6700 / 101)
     page = folder / "report.html"
     done = detmap_of(folder, "report", truth, results, *rules, "-o", page)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     assert "missed objects" in page.read_text()
     results.write_text(results.read_text().replace("[64, 20, 17]", '"round"'))
     done = evaluated(folder, truth, results, *rules)
-    assert done.returncode == 2
-    assert "dt.json[1].circle" in done.stderr
+    assert done.code == 2
+    assert "dt.json[1].circle" in done.err
 
 
 @pytest.mark.parametrize("boxes", [False, True])
@@ -192,12 +183,12 @@ def test_a_format_is_a_module_and_a_row(tmp_path: Path) -> None:
     truth = make.write(folder / "gt.lines", "a cat 10 10 20 20\nb cat 10 10 20 20\n")
     found = make.write(folder / "dt.lines", "a cat .9 10 10 20 20\nb cat .8 50 50 5 5\n")
     done = evaluated(folder, truth, found)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["metrics"]["AP50"] == pytest.approx(51 / 101)
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["metrics"]["AP50"] == pytest.approx(51 / 101)
     found.write_text("a cat .9 10 10 20\n")
     done = evaluated(folder, truth, found)
-    assert done.returncode == 2
-    assert "dt.lines: line 1" in done.stderr
+    assert done.code == 2
+    assert "dt.lines: line 1" in done.err
 
 
 # ---- docs/extend.md
@@ -220,9 +211,9 @@ def two_images(folder: Path) -> tuple[Path, Path]:
     return make.write(folder / "gt.json", truth), make.write(folder / "dt.json", found)
 
 
-def metrics(done: subprocess.CompletedProcess[str]) -> dict[str, float]:
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout)["metrics"])
+def metrics(done: running.Outcome) -> dict[str, float]:
+    assert done.code == 0, done.err
+    return dict(json.loads(done.out)["metrics"])
 
 
 @pytest.mark.slow
@@ -230,7 +221,7 @@ def test_a_protocol_is_a_file(tmp_path: Path) -> None:
     folder = extended("extend.md", tmp_path, 1, "Add a protocol")
     files = two_images(tmp_path)
     assert metrics(evaluated(folder, *files, "-p", "coco-90")) == pytest.approx({"AP": 1.0})
-    assert "coco-90" in detmap_of(folder, "show").stdout
+    assert "coco-90" in detmap_of(folder, "show").out
 
 
 @pytest.mark.slow
@@ -241,20 +232,20 @@ def test_a_metric_is_a_module_and_a_row(tmp_path: Path) -> None:
     rules = ("-p", "coco-bbox", "--set", 'metrics=["AP", "FPI50"]')
     assert metrics(evaluated(folder, *files, *rules)) == pytest.approx({"AP": 1.0, "FPI50": 1.0})
     done = detmap_of(folder, "eval", *files, *rules, "--percent", "--fail-under", "FPI50=0.5")
-    assert done.returncode == 1
-    assert "FAIL: FPI50 1.0000 is above 0.5 (lower is better)" in done.stderr
-    shown = {line.split()[0]: line.split()[-1] for line in done.stdout.splitlines() if line}
+    assert done.code == 1
+    assert "FAIL: FPI50 1.0000 is above 0.5 (lower is better)" in done.err
+    shown = {line.split()[0]: line.split()[-1] for line in done.out.splitlines() if line}
     assert (shown["AP"], shown["FPI50"]) == ("100.00", "1.00")
     done = detmap_of(folder, "eval", *files, *rules, "--ci")
-    assert done.returncode == 0, done.stderr
-    assert "jackknife" in done.stdout
+    assert done.code == 0, done.err
+    assert "jackknife" in done.out
     weighted = (
         "import detmap, sys; m = detmap.match(*sys.argv[1:], 'coco-bbox', "
         "settings={'metrics': ['FPI50']}); "
         "print(detmap.summarize(m, weights=[1, 0]).metrics['FPI50'])"
     )
     done = python(folder, "-c", weighted, *files)
-    assert done.stdout.split() == ["1.0"]  # the duplicate, on one image
+    assert done.out.split() == ["1.0"]  # the duplicate, on one image
 
 
 @pytest.mark.slow
@@ -269,17 +260,17 @@ def test_an_interpolation_is_a_row(tmp_path: Path) -> None:
     make.write(found, first)
     assert metrics(evaluated(folder, truth, found, *rules))["AP50"] == pytest.approx(1 / 3)
     done = detmap_of(folder, "eval", truth, found, *rules, "--ci")
-    assert done.returncode == 0, done.stderr
-    assert "jackknife" in done.stdout
+    assert done.code == 0, done.err
+    assert "jackknife" in done.out
 
 
 @pytest.mark.slow
 def test_a_command_is_a_module_and_a_row(tmp_path: Path) -> None:
     folder = extended("extend.md", tmp_path, 2, "Add a command")
     truth, _ = two_images(tmp_path)
-    assert detmap_of(folder, "count", truth).stdout == "1 objects\n"
-    assert "detmap count instances_val2017.json" in detmap_of(folder, "count", "--help").stdout
-    assert detmap_of(folder, "count", tmp_path / "none").returncode == 2
+    assert detmap_of(folder, "count", truth).out == "1 objects\n"
+    assert "detmap count instances_val2017.json" in detmap_of(folder, "count", "--help").out
+    assert detmap_of(folder, "count", tmp_path / "none").code == 2
 
 
 @pytest.mark.slow
@@ -288,14 +279,14 @@ def test_a_section_is_a_module_and_a_row(tmp_path: Path) -> None:
     folder = extended("extend.md", tmp_path, 2, heading)
     inputs = (*two_images(tmp_path), "-p", "coco-bbox")
     done = detmap_of(folder, "diagnose", *inputs, "--format", "json")
-    assert done.returncode == 0, done.stderr
-    (row,) = json.loads(done.stdout)["duplicates"]
+    assert done.code == 0, done.err
+    (row,) = json.loads(done.out)["duplicates"]
     assert row["duplicates"] == 1
     done = detmap_of(folder, "diagnose", *inputs, "--table", "duplicates")
-    assert done.stdout.split()[-2:] == [row["class"], "1"]
+    assert done.out.split()[-2:] == [row["class"], "1"]
     page = tmp_path / "report.html"
     done = detmap_of(folder, "report", *inputs, "-o", page)
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     shown = page.read_text()
     assert '<section id="duplicates"><h2>Duplicates</h2>' in shown
     assert '<a href="#duplicates">' in shown
@@ -321,4 +312,4 @@ def test_who_follows_all_recipes_has_green_tests(tmp_path: Path) -> None:
         applied(page, folder, 10)
     words = ("-n", "2", "-p", "no:cacheprovider", "-m", "not slow", *TESTED)
     done = python(folder, "-m", "pytest", *words, NUMBA_DISABLE_JIT="0")
-    assert done.returncode == 0, done.stdout[-5000:]
+    assert done.code == 0, done.out[-5000:]

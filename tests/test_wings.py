@@ -1,14 +1,11 @@
 """The core works without its wings: each is deleted from a copy, and all of them together."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support import builders as make
+from tests.support.package_source import copy_without
+from tests.support.running import python
 
 WINGS = {
     "analysis": ("analysis", "doctor"),
@@ -37,28 +34,9 @@ except AttributeError as error:
 """
 
 
-def copy_without(folder: Path, *wings: str) -> Path:
-    """A copy of the package without some folders."""
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(make.ROOT / "detmap", folder / "detmap", ignore=ignored)
-    for name in ("configs", "datasets"):
-        (folder / name).symlink_to(make.ROOT / name)
-    for wing in wings:
-        shutil.rmtree(folder / "detmap" / wing)
-    return folder
-
-
 def ran(folder: Path, *words: object) -> tuple[int, str]:
     """Exit code and output of Python in the folder."""
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, *map(str, words)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    return done.returncode, done.stdout
+    return python(*words, cwd=folder, PYTHONPATH=folder)[:2]
 
 
 def outcomes(folder: Path) -> dict[str, tuple[int, str]]:

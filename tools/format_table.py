@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 import detmap  # noqa: E402
 from detmap.core.adapters import registry  # noqa: E402
 from detmap.core.base import atomic_files  # noqa: E402
-from tests.support.format_samples import SAMPLES, all_samples  # noqa: E402
+from tests.support.format_samples import SAMPLES  # noqa: E402
 
 DOCS = ROOT / "docs" / "formats.md"
 BEGIN, END = "<!-- made by tools/format_table.py -->\n", "<!-- end of the table -->\n"
@@ -27,26 +27,20 @@ def table() -> str:
     rows = {row.name: row for row in registry.FORMATS}
     lines = ["| format | sample | ground truth | detections | objects | detections read | AP |"]
     lines.append("|---|---|---|---|---:|---:|---:|")
-    for name, write in all_samples().items():
+    for name, write in SAMPLES.items():
         with tempfile.TemporaryDirectory() as place:
-            folders = [Path(place, each) for each in ("plain", "sample")]
-            for folder in folders:
-                folder.mkdir()
-            plain, paths = SAMPLES["coco"](folders[0]), write(folders[1])
-            truth_path, found_path = (a or b for a, b in zip(paths, plain, strict=True))
-            truth = detmap.read_truth(truth_path)
-            found = detmap.read_detections(found_path, truth)
+            paths = write(Path(place))
+            truth = detmap.read_truth(paths[0])
+            found = detmap.read_detections(paths[1], truth)
             value = detmap.evaluate(truth, found, "coco-bbox").metrics["AP"]
-            shown = [_shown(path, folders[1]) for path in paths]
+            shown = [_shown(path, Path(place)) for path in paths]
         what = rows[name].what if name in rows else ""
         cells = [f"`{name}`", what, *shown, len(truth), len(found), f"{value:.4f}"]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _shown(path: Path | None, folder: Path) -> str:
-    if path is None:
-        return ""
+def _shown(path: Path, folder: Path) -> str:
     place = path.relative_to(folder).as_posix()
     return f"`{place if place != '.' else 'a folder'}{'/' * (path.is_dir() and place != '.')}`"
 

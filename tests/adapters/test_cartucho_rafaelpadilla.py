@@ -8,17 +8,20 @@ import pytest
 import detmap
 from detmap import DataError, read_detections, read_truth
 from tests.support import builders as make
+from tests.support import varied_writers as texts
 from tests.support import writers
 from tests.support.running import run
+from tests.support.varied_exports import sizes_csv
 
 
 @pytest.mark.parametrize("protocol", ["voc2007", "voc2012", "coco-bbox"])
 def test_cartucho_gives_the_numbers_of_the_files_it_was_made_of(
     sample: tuple[detmap.Truth, detmap.Detections], tmp_path: Path, protocol: str
 ) -> None:
-    files = writers.cartucho(*sample, tmp_path)
-    assert detmap.evaluate(*files, protocol).metrics == detmap.evaluate(*sample, protocol).metrics
-    assert sample[0].difficult.sum() == read_truth(files[0]).difficult.sum()
+    made = texts.cartucho(writers.case(*sample), tmp_path, "difficult")
+    got = detmap.evaluate(made.truth, made.found, protocol).metrics
+    assert got == detmap.evaluate(*sample, protocol).metrics
+    assert sample[0].difficult.sum() == read_truth(made.truth).difficult.sum()
 
 
 @pytest.mark.slow
@@ -26,10 +29,10 @@ def test_cartucho_gives_the_numbers_of_the_files_it_was_made_of(
 def test_rafaelpadilla_gives_the_numbers_of_the_files_it_was_made_of(
     sample: tuple[detmap.Truth, detmap.Detections], tmp_path: Path, box_format: str
 ) -> None:
-    truth, found = writers.rafaelpadilla(*sample, tmp_path, box_format)
-    sizes = writers.image_sizes(sample[0], tmp_path / "sizes.csv")
-    read = read_truth(truth, box_format=box_format, image_sizes=sizes)
-    detections = read_detections(found, read, box_format=box_format)
+    case = writers.case(*sample)
+    made = texts.rafaelpadilla(case, tmp_path, box_format)
+    read = read_truth(made.truth, box_format=box_format, image_sizes=sizes_csv(case, tmp_path))
+    detections = read_detections(made.found, read, box_format=box_format)
     got = detmap.evaluate(read, detections, "coco-bbox").metrics
     plain = dataclasses.replace(sample[0], roles={})  # that tool knows no difficult objects
     wanted = detmap.evaluate(plain, sample[1], "coco-bbox").metrics

@@ -279,9 +279,8 @@ def test_other_spellings_keep_the_signature(tmp_path: Path, instances: str, resu
 def test_another_order_of_detections_is_other_data(
     tmp_path: Path, order: list[int], protocol: str
 ) -> None:
-    records = [
-        make.detection(bbox=[10 + i, 10, 20, 20]) for i in range(3)
-    ]  # of equal score, so ranked by order
+    # of equal score, so ranked by order
+    records = [make.detection(bbox=[10 + i, 10, 20, 20]) for i in range(3)]
     plain = detmap.evaluate(*read(tmp_path, None, records), protocol)
     other = detmap.evaluate(*read(tmp_path, None, [records[i] for i in order]), protocol)
     assert other.signature != plain.signature

@@ -16,6 +16,8 @@ from tests.support import builders as make
 from tests.support import writers
 from tests.support.format_samples import pictures
 from tests.support.running import run
+from tests.support.varied_exports import sizes_csv
+from tests.support.varied_writers import columns
 
 Tables = tuple[detmap.Truth, detmap.Detections]
 
@@ -46,12 +48,12 @@ def test_the_numbers_of_the_source_files(
 ) -> None:
     written, told = WAYS[names]
     files = []
-    for table, stem in zip(sample, ("truth", "found"), strict=True):
-        columns = writers.columns(table, names, written)
+    for scored in (False, True):
+        table = columns(writers.case(*sample), names, written, scored=scored)
         if kind == "csv":
-            files.append(writers.csv(columns, tmp_path / f"{stem}.csv"))
+            files.append(writers.csv(table, tmp_path / f"{scored}.csv"))
         else:
-            files.append(parquet(tmp_path / f"{stem}.parquet", columns))
+            files.append(parquet(tmp_path / f"{scored}.parquet", table))
     truth = read_truth(files[0], box_format=told)
     found = read_detections(files[1], truth, box_format=told)
     for protocol in ("coco-bbox", "voc2012"):
@@ -65,24 +67,23 @@ def test_the_numbers_of_the_source_files(
 
 
 def test_fractions_are_of_the_image(sample: Tables, tmp_path: Path) -> None:
-    sizes = writers.image_sizes(sample[0], tmp_path / "sizes.csv")
-    names = "image class cx cy w h"
+    case, form = writers.case(*sample), "normalized cxcywh"
+    sizes = sizes_csv(case, tmp_path)
     truth, found = (
-        writers.csv(writers.columns(table, names, "normalized cxcywh"), tmp_path / f"{i}.csv")
-        for i, table in enumerate(sample)
+        writers.csv(columns(case, "image class cx cy w h", form, scored=scored), tmp_path / name)
+        for scored, name in ((False, "truth.csv"), (True, "found.csv"))
     )
     outcome = run(
         *("eval", truth, found, "-p", "coco-bbox", "--image-sizes", sizes, "--format", "json"),
-        *("--truth-box-format", "normalized cxcywh"),
-        *("--detections-box-format", "normalized cxcywh"),
+        *("--truth-box-format", form, "--detections-box-format", form),
     )
     assert outcome.code == 0, outcome.err
-    table = read_truth(truth, box_format="normalized cxcywh", image_sizes=sizes)
-    assert detmap.evaluate(
-        table, read_detections(found, table, box_format="normalized cxcywh"), "coco-bbox"
-    ).metrics == pytest.approx(detmap.evaluate(*sample, "coco-bbox").metrics, abs=1e-12)
+    table = read_truth(truth, box_format=form, image_sizes=sizes)
+    rows = read_detections(found, table, box_format=form)
+    wanted = detmap.evaluate(*sample, "coco-bbox").metrics
+    assert detmap.evaluate(table, rows, "coco-bbox").metrics == pytest.approx(wanted, abs=1e-12)
     with pytest.raises(DataError, match=r"line 2: a normalized box .*--image-sizes FILE"):
-        read_truth(truth, box_format="normalized cxcywh")
+        read_truth(truth, box_format=form)
 
 
 def test_columns_of_the_image_and_of_the_flags(tmp_path: Path) -> None:

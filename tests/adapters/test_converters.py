@@ -53,7 +53,6 @@ def test_panlabel_keeps_the_counts_of_a_manifest(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_datumaro_keeps_the_counts(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datumaro.components.dataset")
-    (tmp_path / "in").mkdir()
     SAMPLES["coco"](tmp_path / "in")
     (tmp_path / "in" / "annotations").mkdir()
     (tmp_path / "in" / "results.json").unlink()

@@ -10,9 +10,8 @@ from detmap.core.adapters import folder_files
 from detmap.core.tables.notes import summed
 from detmap.errors import DataError
 from tests.support import builders as make
-from tests.support.format_samples import SAMPLES, STEMS, all_samples
+from tests.support.format_samples import SAMPLES, STEMS
 
-KINDS = all_samples()
 FREE_NAMES = ("csv", "coco", "cvat", "createml", "retinanet")
 """Formats whose files have any name, so that all their suffixes may be in upper case."""
 NAME = unicodedata.normalize("NFC", "é")
@@ -27,42 +26,38 @@ def loud(file: Path) -> Path:
     return file.rename(file.with_suffix(file.suffix.upper()))
 
 
-def score(folder: Path, truth: Path | None, found: Path | None) -> tuple[float, set[str]]:
-    """AP, and the codes of all notes; those of COCO's files for what a format lacks."""
-    (folder / "plain").mkdir()
-    plain = SAMPLES["coco"](folder / "plain")
-    table = detmap.read_truth(truth or plain[0])  # type: ignore[arg-type]
-    rows = detmap.read_detections(found or plain[1], table)  # type: ignore[arg-type]
+def score(truth: Path, found: Path) -> tuple[float, set[str]]:
+    """AP, and the codes of all notes."""
+    table = detmap.read_truth(truth)
+    rows = detmap.read_detections(found, table)
     ap = detmap.evaluate(table, rows, "coco-bbox").metrics["AP"]
     return ap, {note.code for note in (*table.notes, *rows.notes)}
 
 
 @pytest.fixture(scope="module")
 def wanted(tmp_path_factory: pytest.TempPathFactory) -> float:
-    return score(tmp_path_factory.mktemp("wanted"), None, None)[0]
+    return score(*SAMPLES["coco"](tmp_path_factory.mktemp("wanted")))[0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_suffixes_are_read_in_upper_case(tmp_path: Path, kind: str, wanted: float) -> None:
     if "parquet" in kind:
         pytest.importorskip("pyarrow")
-    (tmp_path / "in").mkdir()
-    truth, found = KINDS[kind](tmp_path / "in")
-    for file in of_images(tmp_path / "in"):
+    truth, found = SAMPLES[kind](tmp_path)
+    for file in of_images(tmp_path):
         loud(file)
-    for file in (tmp_path / "in").glob("**/ImageSets/Main/*"):
+    for file in tmp_path.glob("**/ImageSets/Main/*"):
         loud(file)
     if kind in FREE_NAMES:
         truth, found = loud(truth), loud(found)
-    assert score(tmp_path, truth, found)[0] == pytest.approx(wanted)
+    assert score(truth, found)[0] == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_files_in_sub_folders(tmp_path: Path, kind: str, side: int, wanted: float) -> None:
-    (tmp_path / "in").mkdir()
-    paths = KINDS[kind](tmp_path / "in")
-    files = of_images(paths[side], ("b",)) if paths[side] and paths[side].is_dir() else []  # type: ignore[union-attr]
+    paths = SAMPLES[kind](tmp_path)
+    files = of_images(paths[side], ("b",)) if paths[side].is_dir() else []
     files = [file for file in files if file.suffix != ".png"]
     if not files:
         pytest.skip("the format has no file per image")
@@ -70,7 +65,7 @@ def test_files_in_sub_folders(tmp_path: Path, kind: str, side: int, wanted: floa
         (file.parent / "more").mkdir()
         file.rename(file.parent / "more" / file.name)
     try:
-        ap, codes = score(tmp_path, *paths)
+        ap, codes = score(*paths)
     except DataError:
         return
     said = codes & {"sub-folders-unread", "labels-missing", "images-unannotated"}
@@ -78,19 +73,17 @@ def test_files_in_sub_folders(tmp_path: Path, kind: str, side: int, wanted: floa
 
 
 @pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_two_files_of_one_image_are_an_error(tmp_path: Path, kind: str, side: int) -> None:
-    (tmp_path / "in").mkdir()
-    paths = KINDS[kind](tmp_path / "in")
-    folder = paths[side]
-    files = of_images(folder, ("a",)) if folder is not None and folder.is_dir() else []
+    paths = SAMPLES[kind](tmp_path)
+    files = of_images(paths[side], ("a",)) if paths[side].is_dir() else []
     files = [file for file in files if file.suffix != ".png"]
     if not files or (kind, side) in (("voc", 0), ("yolo", 0), ("yolo-darknet", 0)):
         pytest.skip("no file per image, or lists name each file")
     for file in files:
         (file.with_suffix(file.suffix.upper())).write_bytes(file.read_bytes())
     with pytest.raises(DataError, match="two files of the same stem"):
-        score(tmp_path, *paths)
+        score(*paths)
 
 
 LINES = {

@@ -10,6 +10,7 @@ import pytest
 import detmap
 from detmap import DataError, detections_from_arrays, truth_from_arrays
 from tests.support import writers
+from tests.support.varied_writers import columns
 
 KINDS = ("pandas", "polars", "pyarrow", "dict")
 Tables = tuple[detmap.Truth, detmap.Detections]
@@ -29,10 +30,10 @@ def test_tables_give_the_numbers_of_the_files_they_were_made_of(
     sample: Tables, frame: Callable[[dict[str, list[Any]]], Any]
 ) -> None:
     names = "file_name class xmin ymin xmax ymax"
-    truth = truth_from_arrays(frame(writers.columns(sample[0], names, "voc")), box_format="voc")
-    found = detections_from_arrays(
-        truth, frame(writers.columns(sample[1], names, "voc")), box_format="voc"
-    )
+    case = writers.case(*sample)
+    truth = truth_from_arrays(frame(columns(case, names, "voc")), box_format="voc")
+    rows = frame(columns(case, names, "voc", scored=True))
+    found = detections_from_arrays(truth, rows, box_format="voc")
     for protocol in ("coco-bbox", "voc2012"):
         wanted = detmap.evaluate(*sample, protocol).metrics
         assert detmap.evaluate(truth, found, protocol).metrics == wanted
@@ -129,7 +130,7 @@ def test_a_table_that_is_none(message: str) -> None:
 
 
 def test_a_table_and_arrays(sample: Tables) -> None:
-    table = writers.columns(sample[0], "image class x y w h", "xywh")
+    table = columns(writers.case(*sample), "image class x y w h", "xywh")
     with pytest.raises(DataError, match="a table and separate columns"):
         truth_from_arrays(table, crowd=[0])
     with pytest.raises(DataError, match="category_id: missing"):

@@ -19,6 +19,7 @@ from detmap.core.adapters.text_per_image import data_yaml as yolo_data
 from detmap.core.adapters.text_per_image import plain_yaml
 from detmap.core.tables.notes import summed
 from tests.support import builders as make
+from tests.support import varied_writers as texts
 from tests.support import writers
 from tests.support.running import run
 
@@ -37,13 +38,9 @@ def sample() -> Tables:
 
 @pytest.fixture(scope="module")
 def data(sample: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample as a data set, with the sample's own images."""
+    """The sample as a data set."""
     folder = tmp_path_factory.mktemp("yolo")
-
-    def image(file: Path, size: Any) -> None:
-        shutil.copy(make.SHAPES / "JPEGImages" / file.name, file)
-
-    writers.yolo(*sample, folder, image)
+    texts.yolo_yaml(writers.case(*sample), folder)
     return folder
 
 
@@ -77,16 +74,13 @@ def test_a_folder_of_labels_finds_its_images_and_names(sample: Tables, data: Pat
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_predictions_json_is_read(sample: Tables, data: Path, tmp_path: Path, first: int) -> None:
-    """The numbers of Ultralytics' own roundings of box and score, read by the reader of COCO."""
     truth = read_truth(data / "data.yaml")
-    file = writers.predictions(sample[1], tmp_path / "predictions.json", first)
-    rounded = read_detections(
-        writers.predictions(sample[1], tmp_path / "results.json", 1),
-        sample[0],
-        class_names=sample[0].categories,
-    )
+    file = texts.predictions(writers.case(*sample), tmp_path, first=first).found
     found = read_detections(file, truth)
-    assert numbers(truth, found) == pytest.approx(numbers(sample[0], rounded), abs=1e-12)
+    wanted = pytest.approx(numbers(*sample), abs=1e-12)
+    assert numbers(truth, found) == wanted
+    names = dict(enumerate(sample[0].categories.names, first))
+    assert numbers(sample[0], read_detections(file, sample[0], class_names=names)) == wanted
     codes = [note.code for note in found.notes if note.code != "image-by-file-name"]
     assert codes == ["classes-of-ultralytics"] * first
 

@@ -267,14 +267,14 @@ ROWS = (
     ),
     Row(
         f"{READ}joining/image_sizes: give the sizes of the images:",
-        lambda p: [wrong.with_images(p, wrong.picture()), wrong.yolo(p)],
+        lambda p: [wrong.with_images(p, wrong.picture(p)), wrong.yolo(p)],
         SIZES,
         with_file("sizes"),
         patch={"PIL.Image.MAX_IMAGE_PIXELS": 1},
     ),
     Row(
         f"{READ}joining/image_sizes: {{}}, or give the sizes: --image-sizes",
-        lambda p: [wrong.with_images(p, wrong.picture()), wrong.yolo(p)],
+        lambda p: [wrong.with_images(p, wrong.picture(p)), wrong.yolo(p)],
         SIZES,
         with_file("sizes"),
         patch={"detmap.core.adapters.joining.image_sizes.find_spec": lambda name: None},

@@ -16,6 +16,7 @@ from detmap import DetmapError
 from tests.advice.collected import advices
 from tests.support import builders as make
 from tests.support.running import run
+from tests.support.varied_exports import Case, sizes_csv
 from tools.doctor_sets import Look, Set, generated
 
 LOOK = Look(n_images=24, n_classes=3, per_image=2.5)
@@ -80,10 +81,25 @@ class Place:
 
     def sizes(self) -> Path:
         """A file of the sizes of the images."""
-        rows = (
-            f"{i['file_name']},{i['width']},{i['height']}\n" for i in self.right.truth["images"]
+        return sizes_csv(self.case(), self.folder)
+
+    def case(self, rows: list[dict[str, Any]] | None = None, *, objects: Any = None) -> Case:
+        """The right files, or these detections and objects, as the writers of formats take them."""
+        tree = self.right.truth
+        images, classes = (
+            {each["id"]: k for k, each in enumerate(tree[group])}
+            for group in ("images", "categories")
         )
-        return self.write("sizes.csv", "image,width,height\n" + "".join(rows))
+
+        def placed(row: dict[str, Any]) -> tuple[Any, ...]:
+            return images[row["image_id"]], classes[row["category_id"]], tuple(row["bbox"])
+
+        return Case(
+            [(each["file_name"], each["width"], each["height"]) for each in tree["images"]],
+            [each["name"] for each in tree["categories"]],
+            [placed(row) for row in (tree["annotations"] if objects is None else objects)],
+            [(*placed(row), row["score"]) for row in (self.right.rows if rows is None else rows)],
+        )
 
 
 Words = list[Any]

@@ -10,46 +10,39 @@ import numpy as np
 import detmap
 from tests.advice.situations import Place
 from tests.support import builders as make
+from tests.support import varied_exports as exports
+from tests.support import varied_json_writers as tools
+from tests.support import varied_writers as texts
+from tests.support import writers
 from tests.support.running import run
-
-
-def by_names(p: Place) -> dict[int, str]:
-    return {each["id"]: each["name"] for each in p.right.truth["categories"]}
 
 
 def names_of_images(p: Place) -> dict[int, str]:
     return {each["id"]: each["file_name"] for each in p.right.truth["images"]}
 
 
-def table(p: Place, rows: list[dict[str, Any]], image: str = "file", form: str = "xyxy") -> str:
+def table(p: Place, rows: list[dict[str, Any]]) -> str:
     """CSV of records."""
-    files, names = names_of_images(p), by_names(p)
     scored = "score" in rows[0]
-    head = {"xyxy": "xmin,ymin,xmax,ymax", "xywh": "x,y,w,h"}[form]
-    lines = [f"image,class,{head}" + ",score" * scored]
-    for row in rows:
-        x, y, w, h = row["bbox"]
-        box = (x, y, x + w, y + h) if form == "xyxy" else (x, y, w, h)
-        cells = [files[row["image_id"]], names[row["category_id"]], *map(repr, box)]
-        lines.append(",".join([*cells, *([repr(row["score"])] if scored else [])]))
-    return "\n".join(lines) + "\n"
+    case = p.case(rows) if scored else p.case(objects=rows)
+    columns = texts.columns(
+        case, "image class xmin ymin xmax ymax", "xyxy", scored=scored, empty=False
+    )
+    return writers.csv(columns, p.folder / "table.csv").read_text()
 
 
 def yolo(
     p: Place, *, columns: str = "{k} {box} {score}", name: str = "dt", rows: Any = None
 ) -> Any:
     """Detections as YOLO labels."""
-    ids = [each["id"] for each in p.right.truth["categories"]]
-    for image in p.right.truth["images"]:
-        sides, lines = np.array([image["width"], image["height"]] * 2), []
-        for n, row in enumerate(p.right.rows if rows is None else rows):
-            if row["image_id"] == image["id"]:
-                x, y, w, h = row["bbox"]
-                box = np.array([x + w / 2, y + h / 2, w, h]) / sides
-                k = ids.index(row["category_id"])
-                words = {"k": k, "box": " ".join(map(repr, box.tolist())), "score": row["score"]}
-                lines.append(columns.format(**words, id=n + 1) + "\n")
-        p.write(f"{name}/{image['file_name'][:-4]}.txt", "".join(lines))
+    case, n = p.case(rows), 0
+    for i, image in enumerate(case.images):
+        lines = ""
+        for k, _, box, score in case.found(i):
+            n += 1
+            sides = texts.words(*exports.scaled(exports.center(box), image))
+            lines += columns.format(k=k, box=sides, score=score, id=n) + "\n"
+        p.write(f"{name}/{case.stem(i)}.txt", lines)
     return p.folder / name
 
 
@@ -102,7 +95,7 @@ def whole(p: Place, rows: Any = None) -> list[dict[str, Any]]:
 
 def listed(p: Place) -> Any:
     lines = ["image,class,score,bbox"]
-    files, names = names_of_images(p), by_names(p)
+    files, names = names_of_images(p), p.classes()
     for row in p.right.rows:
         cells = [files[row["image_id"]], names[row["category_id"]], repr(row["score"])]
         lines.append(",".join([*cells, f'"{row["bbox"]}"']))
@@ -144,7 +137,7 @@ def table_by(p: Place, column: str, key: str, last: str = "") -> Any:
     lines = ["image,class,x,y,w,h,score"]
     for row in p.right.rows:
         image = names_of_images(p)[row["image_id"]] if column == "class" else names[row[own]]
-        label = by_names(p)[row["category_id"]] if column == "image" else names[row[own]]
+        label = p.classes()[row["category_id"]] if column == "image" else names[row[own]]
         lines.append(",".join([image, label, *map(repr, row["bbox"]), repr(row["score"])]))
     return p.write("by.csv", "\n".join(lines) + "\n")
 
@@ -219,7 +212,7 @@ def plain_voc(p: Place, first: int = 0, last: int = 0, rows: Any = None, start: 
     """The ground truth as whole pixels in VOC's XML, or as these boxes; first and last pixels are
     moved.
     """
-    names, pages = by_names(p), {}
+    names, pages = p.classes(), {}
     rows = whole(p, p.right.truth["annotations"]) if rows is None else rows
     for image in p.right.truth["images"]:
         objects = []
@@ -252,30 +245,16 @@ def near(p: Place, form: str = "voc") -> Any:
 
 def voc_text(p: Place, rows: Any = None, *, by_id: bool = False) -> Any:
     """The whole pixels as VOC's text, or these boxes."""
-    files, names = names_of_images(p), by_names(p)
-    texts: dict[str, list[str]] = {name: [] for name in names.values()}
-    for row in whole(p) if rows is None else rows:
-        x, y, w, h = row["bbox"]
-        stem = row["image_id"] if by_id else files[row["image_id"]][:-4]
-        words = [stem, row["score"], x, y, x + w, y + h]
-        texts[names[row["category_id"]]].append(" ".join(map(str, words)) + "\n")
-    for name, lines in texts.items():
-        p.write(f"voc text/comp4_det_test_{name}.txt", "".join(lines))
-    return p.folder / "voc text"
+    case = p.case(whole(p) if rows is None else rows)
+    if by_id:
+        ids_ = zip(ids(p), case.images, strict=True)
+        case.images = [(f"{i}.jpg", *size) for i, (_, *size) in ids_]  # type: ignore[misc]
+    return texts.voc_text(case, p.folder / "voc text", exports.corners)
 
 
 def padilla(p: Place) -> Any:
     """The whole pixels as text of Rafael Padilla's tool."""
-    names = by_names(p)
-    for image in p.right.truth["images"]:
-        lines = []
-        for row in whole(p):
-            if row["image_id"] == image["id"]:
-                x, y, w, h = row["bbox"]
-                words = [names[row["category_id"]], row["score"], x, y, x + w, y + h]
-                lines.append(" ".join(map(str, words)) + "\n")
-        p.write(f"padilla/{image['file_name'][:-4]}.txt", "".join(lines))
-    return p.folder / "padilla"
+    return texts.rafaelpadilla(p.case(whole(p)), p.folder, "xyxy").found
 
 
 def without_images(p: Place) -> Any:
@@ -286,27 +265,14 @@ def without_images(p: Place) -> Any:
 
 
 def darknet(p: Place) -> Any:
-    folder = labels(p)
-    names = [image["file_name"] for image in p.right.truth["images"]]
-    p.write("labels/list.txt", "".join(f"{name}\n" for name in names))
-    for file in list((folder / "labels" / "test").iterdir()):
-        p.write(f"labels/{file.name}", file.read_text())
-    p.write("labels/obj.names", p.names().read_text())
-    n = len(p.right.truth["categories"])
-    text = f"classes = {n}\ntrain = list.txt\nvalid = list.txt\nnames = obj.names\n"
-    (folder / "sizes.csv").unlink()
-    return p.write("labels/obj.data", text)
+    texts.yolo_cvat(p.case(), p.folder / "darknet")
+    return p.folder / "darknet" / "obj.data"
 
 
-def picture() -> bytes:
+def picture(p: Place) -> bytes:
     """A PNG of 2 x 2 pixels."""
-    import io
-
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.new("RGB", (2, 2)).save(stream, "PNG")
-    return stream.getvalue()
+    exports.picture(p.folder / "picture.png", 2, 2)
+    return (p.folder / "picture.png").read_bytes()
 
 
 def with_another_class(p: Place) -> Any:
@@ -359,24 +325,22 @@ def two_formats(p: Place) -> Any:
 
 def parquet(p: Place) -> Any:
     """Detections whose column image has ids as numbers."""
-    columns = arrays_of(p.right.rows)
-    sides = dict(zip("xywh", columns.pop("boxes").T, strict=True))
-    names = [by_names(p)[k] for k in columns.pop("category_id")]
     import pyarrow
     import pyarrow.parquet
 
-    table = {"image": columns["image_id"], "class": names, "score": columns["score"], **sides}
+    table = texts.columns(p.case(), "image class x y w h", "xywh", scored=True)
+    table["image"] = [row["image_id"] for row in p.right.rows]
     pyarrow.parquet.write_table(pyarrow.table(table), p.folder / "found.parquet")
     return p.folder / "found.parquet"
 
 
 def from_one(p: Place) -> dict[str, str]:
-    return {str(k): name for k, name in enumerate(by_names(p).values(), 1)}
+    return {str(k): name for k, name in enumerate(p.classes().values(), 1)}
 
 
 def sorted_names(p: Place, example: str) -> Any:
     """Names of classes in the form of the example."""
-    names = sorted(by_names(p).values())
+    names = sorted(p.classes().values())
     return {str(k): name for k, name in enumerate(names, int(*eval(example)))}
 
 
@@ -418,12 +382,7 @@ def fourteen(p: Place) -> list[Any]:
 
 def photos(p: Place) -> Any:
     """A folder of the images."""
-    from PIL import Image
-
-    for image in p.right.truth["images"]:
-        file = p.write(f"photos/{image['file_name']}", b"")
-        Image.new("RGB", (image["width"], image["height"])).save(file)
-    return p.folder / "photos"
+    return exports.pictures(p.case(), p.folder / "photos")
 
 
 def moved(p: Place, receipt: Any) -> Any:
@@ -462,7 +421,7 @@ def ids(p: Place) -> list[int]:
 
 def used(p: Place, call: str = "") -> Any:
     """An evaluator that has all images, after a call of its own."""
-    evaluator = detmap.Evaluator(classes=by_names(p))
+    evaluator = detmap.Evaluator(classes=p.classes())
     found, objects = images_of(p, p.right.rows), images_of(p, p.right.truth["annotations"])
     evaluator.update(found, objects)
     if call:
@@ -559,21 +518,20 @@ def with_mr() -> Any:
 
 def hugging_face(p: Place, *, found: bool = False) -> Any:
     """Rows of a data set of Hugging Face whose boxes are corners."""
-    lines = []
-    for image in p.right.truth["images"]:
-        given = p.right.rows if found else p.right.truth["annotations"]
-        own = [to_corners(row) for row in given if row["image_id"] == image["id"]]
-        objects = {"bbox": [row["bbox"] for row in own]}
-        objects["category"] = [by_names(p)[row["category_id"]] for row in own]
-        if found:
-            objects["score"] = [row["score"] for row in own]
-        lines.append(json.dumps({"file_name": image["file_name"], "objects": objects}) + "\n")
-    return p.write("hf found.jsonl" if found else "hf/metadata.jsonl", "".join(lines))
+    made = tools.hf_names(
+        p.case(
+            list(map(to_corners, p.right.rows)),
+            objects=map(to_corners, p.right.truth["annotations"]),
+        ),
+        p.folder / "hf",
+        sized=False,
+    )
+    return made.found if found else made.truth
 
 
 def of_equal_names(p: Place, kind: str) -> list[Any]:
     """Images that have the names of the classes, and text of either kind."""
-    names, tree = by_names(p), p.right.truth
+    names, tree = p.classes(), p.right.truth
     images = [
         each | {"file_name": f"{name}.jpg"}
         for each, name in zip(tree["images"], names.values(), strict=False)
@@ -610,7 +568,7 @@ def nodules(p: Place) -> Any:
 def video(p: Place, **how: Any) -> Any:
     """mAP by the rules of ImageNet VID."""
     columns = arrays_of(p.right.truth["annotations"])
-    truth = detmap.truth_from_arrays(**columns, images=ids(p), categories=by_names(p), **how)
+    truth = detmap.truth_from_arrays(**columns, images=ids(p), categories=p.classes(), **how)
     found = detmap.detections_from_arrays(truth, **arrays_of(p.right.rows))
     return next(iter(detmap.evaluate(truth, found, "imagenet-vid").metrics.values()))
 
@@ -659,7 +617,7 @@ def of_other_model(p: Place) -> Any:
     """Detections of a model of twelve classes, of which three are those of the ground truth."""
     own = {each["id"]: 5 + k for k, each in enumerate(p.right.truth["categories"])}
     names = {str(k): f"other {k}" for k in range(12)}
-    names |= {str(own[k]): name for k, name in by_names(p).items()}
+    names |= {str(own[k]): name for k, name in p.classes().items()}
     p.write("coco.json", names)
     rows = [row | {"category_id": own[row["category_id"]]} for row in p.right.rows]
     others = [0, 1, 2, 3, 4, 8, 9, 10, 11]

@@ -15,13 +15,12 @@ from detmap.annotation_tools.conversion import writers
 from detmap.core.tables import Categories, Detections, Images, Truth, boxes_as
 from detmap.errors import DataError
 from tests.support import builders as make
-from tests.support.format_samples import SAMPLES, all_samples
+from tests.support.format_samples import SAMPLES
 from tests.support.running import run
 from tests.support.tier import drawn
 
 CLASSES = ("cat", "traffic light", "a & <b>", 'say "x"')
 STEMS = ("img 1", "b-2", "000003", "x.y", "ärger")
-KINDS = all_samples()
 METRICS = {"coco": "coco-bbox", "csv": "coco-bbox", "yolo": "coco-bbox", "voc": "voc2012"}
 
 
@@ -110,16 +109,14 @@ def test_losses_are_counted_and_files_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 @pytest.mark.parametrize("target", writers.TARGETS)
 def test_every_format_is_converted_to_every_target(tmp_path: Path, kind: str, target: str) -> None:
     if "parquet" in kind:
         pytest.importorskip("pyarrow")
-    for name in ("in", "plain"):
-        (tmp_path / name).mkdir()
-    paths, plain = KINDS[kind](tmp_path / "in"), SAMPLES["coco"](tmp_path / "plain")
-    truth = detmap.read_truth(paths[0] or plain[0], image_sizes=plain[0])  # type: ignore[arg-type]
-    found = detmap.read_detections(paths[1] or plain[1], truth)  # type: ignore[arg-type]
+    paths, plain = SAMPLES[kind](tmp_path / "in"), SAMPLES["coco"](tmp_path / "plain")
+    truth = detmap.read_truth(paths[0], image_sizes=plain[0])
+    found = detmap.read_detections(paths[1], truth)
     suffix = {"coco": ".json", "csv": ".csv"}.get(target, "")
     places = tmp_path / f"truth{suffix}", tmp_path / f"found{suffix}"
     for table, place in zip((truth, found), places, strict=True):
@@ -204,7 +201,6 @@ def test_dots_of_names_are_kept(tmp_path: Path, stem: str) -> None:
 
 
 def test_an_existing_file_is_replaced_with_force_only(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
     source = SAMPLES["coco"](tmp_path / "in")[0]
     other = make.write(tmp_path / "other.json", "mine")
     link = tmp_path / "link.json"

@@ -7,9 +7,8 @@ import pytest
 
 from detmap import DataError, read_truth
 from tests.support import builders as make
-from tests.support import format_samples
-from tests.support import format_samples_3 as samples
 from tests.support.edited_json import GONE, edit
+from tests.support.format_samples import SAMPLES, pictures
 
 BOX = '{"label": "cat", "coordinates": {"x": 10, "y": 20, "width": 6, "height": 8}}'
 ONE = f'[{{"image": "a.png", "annotations": [{BOX}]}}]'
@@ -17,7 +16,7 @@ ONE = f'[{{"image": "a.png", "annotations": [{BOX}]}}]'
 
 def test_the_center_and_pictures_that_are_not_in_the_file(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
-    format_samples.pictures(tmp_path)
+    pictures(tmp_path)
     truth = read_truth(make.write(tmp_path / "x.json", ONE))
     assert truth.boxes.tolist() == [[7, 16, 6, 8]]
     assert truth.images.stems == ("a", "b", "c")
@@ -45,7 +44,7 @@ BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files(name: str, tmp_path: Path) -> None:
     keys, value, message = BAD[name]
-    file = samples.createml(tmp_path)[0]
+    file = SAMPLES["createml"](tmp_path)[0]
     with pytest.raises(DataError, match=message):
         read_truth(edit(file, keys, value), format="createml")
 

@@ -8,7 +8,7 @@ import detmap
 from detmap import read_truth
 from tests.annotation_tools.refusals import refuses
 from tests.support import builders as make
-from tests.support import format_samples_2
+from tests.support.format_samples import SAMPLES
 
 BOX = {"label": "cat", "occluded": 0, "xtl": "1.50", "ytl": 2, "xbr": 11.5, "ybr": 22.25}
 
@@ -113,7 +113,7 @@ def test_images_in_groups_are_read(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_read_too(tmp_path: Path) -> None:
-    path, _ = format_samples_2.cvat(tmp_path)
+    path, _ = SAMPLES["cvat"](tmp_path)
     assert len(read_truth(path.parent)) == len(read_truth(path)) == 3
 
 
@@ -145,6 +145,6 @@ def test_bad_files(tmp_path: Path, text: str) -> None:
 
 
 def test_annotations_are_no_detections(tmp_path: Path) -> None:
-    path, _ = format_samples_2.cvat(tmp_path)
+    path, _ = SAMPLES["cvat"](tmp_path)
     says = "annotations.xml: a file of annotations, without scores (give the detector's own output"
     refuses(detmap.read_detections, path, read_truth(path), says=says, format="cvat")

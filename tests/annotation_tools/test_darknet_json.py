@@ -9,7 +9,7 @@ import detmap
 from detmap import read_detections, read_truth
 from tests.annotation_tools.refusals import refuses
 from tests.support import builders as make
-from tests.support import format_samples_2
+from tests.support.format_samples import SAMPLES
 
 Tree = dict[str, Any]
 
@@ -45,7 +45,7 @@ def test_unknown_images_and_classes_are_dropped(tmp_path: Path, truth: detmap.Tr
 
 
 def test_results_are_no_ground_truth(tmp_path: Path) -> None:
-    _, path = format_samples_2.darknet(tmp_path)
+    _, path = SAMPLES["darknet"](tmp_path)
     says = "result.json: detections of Darknet, not a ground truth (give the labels"
     refuses(read_truth, path, says=says, format="darknet")
 

@@ -7,14 +7,14 @@ import pytest
 
 from detmap import DataError, read_truth
 from tests.support import builders as make
-from tests.support import format_samples_3 as samples
 from tests.support.edited_json import GONE, edit
+from tests.support.format_samples import SAMPLES
 
 SIZES = "image,width,height\na,64,32\nb,64,32\nc,64,32\n"
 
 
 def truth_file(folder: Path) -> Path:
-    return samples.fiftyone(folder)[0] / "labels.json"
+    return SAMPLES["fiftyone"](folder)[0] / "labels.json"
 
 
 def test_class_order_flags_attributes_and_unlabelled_samples(tmp_path: Path) -> None:

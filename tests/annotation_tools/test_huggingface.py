@@ -9,8 +9,7 @@ import pytest
 from detmap import DataError, Truth, read_detections, read_truth
 from detmap.core.tables.notes import summed
 from tests.support import builders as make
-from tests.support import format_samples
-from tests.support import format_samples_3 as samples
+from tests.support.format_samples import SAMPLES, pictures
 
 SIZE = {"width": 64, "height": 32}
 BOX = [[8, 4, 16, 8]]
@@ -86,7 +85,7 @@ def test_splits_of_a_folder_and_sizes_of_its_images(tmp_path: Path) -> None:
     line = '{"file_name": "a.png", "objects": {"bbox": [[1, 2, 3, 4]], "categories": ["x"]}}\n'
     for split in ("train", "validation"):
         make.write(tmp_path / split / "metadata.jsonl", line)
-    format_samples.pictures(tmp_path / "validation")
+    pictures(tmp_path / "validation")
     truth = read_truth(tmp_path)
     assert (truth.split, truth.images.width.tolist()) == ("validation", [64])
     assert read_truth(tmp_path, split="train").split == "train"
@@ -191,6 +190,6 @@ def test_bad_parquet(tmp_path: Path) -> None:
 
 def test_a_parquet_sample_from_its_folder(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    truth = read_truth(samples.huggingface_parquet(tmp_path)[0] or tmp_path)
-    assert truth.images.ids.tolist() == [7, 8, 9]
+    truth = read_truth(SAMPLES["huggingface-parquet"](tmp_path)[0])
+    assert truth.images.ids.tolist() == [100, 101, 102]
     assert truth.split == "test"

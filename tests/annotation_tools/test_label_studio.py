@@ -8,7 +8,7 @@ import pytest
 from detmap import read_detections, read_truth
 from tests.annotation_tools.refusals import refuses
 from tests.support import builders as make
-from tests.support import format_samples_2
+from tests.support.format_samples import SAMPLES
 
 Tree = dict[str, Any]
 
@@ -237,7 +237,7 @@ def test_text_that_is_no_export(tmp_path: Path, text: str, says: str) -> None:
 
 
 def test_predictions(tmp_path: Path) -> None:
-    path, _ = format_samples_2.labelstudio(tmp_path)
+    path, _ = SAMPLES["labelstudio"](tmp_path)
     truth = read_truth(path)
     found = read_detections(path, truth)
     assert found.score.tolist() == [0.875, 0.75, 0.625, 0.5, 0.25]

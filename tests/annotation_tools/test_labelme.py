@@ -9,7 +9,7 @@ import detmap
 from detmap import read_detections, read_truth
 from tests.annotation_tools.refusals import refuses
 from tests.support import builders as make
-from tests.support import format_samples, format_samples_2
+from tests.support.format_samples import SAMPLES, pictures
 
 Tree = dict[str, Any]
 
@@ -61,7 +61,7 @@ def test_how_a_file_names_its_image(tmp_path: Path, given: str | None, stem: str
 
 
 def test_images_without_a_file_have_no_objects(tmp_path: Path) -> None:
-    format_samples.pictures(tmp_path)
+    pictures(tmp_path)
     make.write(tmp_path / "a.json", page(shape(), imagePath="a.png"))
     truth = read_truth(tmp_path)
     assert truth.images.stems == ("a", "b", "c")
@@ -78,7 +78,7 @@ def test_flags_are_roles_and_attributes(tmp_path: Path) -> None:
 
 
 def test_shapes_with_a_score_are_detections(tmp_path: Path) -> None:
-    labels, scored = format_samples_2.labelme(tmp_path)
+    labels, scored = SAMPLES["labelme"](tmp_path)
     truth = read_truth(labels)
     assert read_detections(scored, truth).score.tolist() == [0.875, 0.75, 0.625, 0.5, 0.25]
     make.write(scored / "a.json", page(shape(), imagePath="a.png"))

@@ -9,7 +9,7 @@ import pytest
 from detmap import DataError, read_truth
 from detmap.core.tables.notes import summed
 from tests.support import builders as make
-from tests.support.format_samples import all_samples
+from tests.support.format_samples import SAMPLES
 
 KEYS = {
     "createml": "annotations",
@@ -30,7 +30,7 @@ def without(tree: Any, key: str) -> Any:
 
 @pytest.mark.parametrize("kind", KEYS)
 def test_a_key_that_no_record_has_is_an_error(tmp_path: Path, kind: str) -> None:
-    path, _ = all_samples()[kind](tmp_path)
+    path, _ = SAMPLES[kind](tmp_path)
     for file in tmp_path.rglob("*.json*"):
         lines = file.read_text().splitlines() if file.suffix == ".jsonl" else [file.read_text()]
         content = [json.dumps(without(json.loads(line), KEYS[kind])) for line in lines]
@@ -76,7 +76,7 @@ OTHERS = [("COCO instances", COCO), ("Ultralytics' to_json", ULTRALYTICS)]
 def test_files_of_another_format_are_named(
     tmp_path: Path, kind: str, name: str, content: Any
 ) -> None:
-    path, _ = all_samples()[kind](tmp_path)
+    path, _ = SAMPLES[kind](tmp_path)
     folder = next(file.parent for file in sorted(path.rglob("*.json")) if file.name != "meta.json")
     make.write(folder / "zz.json", content)
     with pytest.raises(DataError, match=rf"zz.json.*looks like {name}.*move it out"):
@@ -84,7 +84,7 @@ def test_files_of_another_format_are_named(
 
 
 def test_both_formats_of_a_mixed_folder_are_named(tmp_path: Path) -> None:
-    path, _ = all_samples()["labelme"](tmp_path)
+    path, _ = SAMPLES["labelme"](tmp_path)
     corners = {"x1": 1, "y1": 1, "x2": 3, "y2": 3}
     make.write(path / "0.json", [ULTRALYTICS[0] | {"box": corners}])
     with pytest.raises(DataError, match=r"ultralytics-json; other files .* the format labelme"):

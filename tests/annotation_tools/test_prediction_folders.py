@@ -8,15 +8,13 @@ import pytest
 import detmap
 from detmap import DataError, read_detections, read_truth
 from tests.support import builders as make
-from tests.support import format_samples, format_samples_3
 from tests.support.edited_json import GONE, edit
+from tests.support.format_samples import SAMPLES
 
 
 def pair(name: str, folder: Path) -> tuple[detmap.Truth, Path]:
     """The ground truth with classes from 1, and a folder of detections."""
-    found = format_samples_3.SAMPLES[name](folder)[1]
-    truth = format_samples.csv_files(folder)[0]
-    return read_truth(truth), found
+    return read_truth(SAMPLES["csv"](folder)[0]), SAMPLES[name](folder)[1]
 
 
 def test_fractions_and_rotated_boxes(tmp_path: Path) -> None:

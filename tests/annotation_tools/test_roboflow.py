@@ -7,7 +7,7 @@ import pytest
 from detmap import read_detections, read_truth
 from tests.annotation_tools.refusals import refuses
 from tests.support import builders as make
-from tests.support import format_samples, format_samples_2
+from tests.support.format_samples import OBJECTS, SAMPLES
 
 
 def coco(folder: Path, **groups: object) -> Path:
@@ -43,7 +43,7 @@ def test_the_split(tmp_path: Path) -> None:
 
 
 def test_images_of_the_folder_that_csv_does_not_name(tmp_path: Path) -> None:
-    path, _ = format_samples_2.roboflow_csv(tmp_path)
+    path, _ = SAMPLES["roboflow-csv"](tmp_path)
     truth = read_truth(path)
     assert truth.images.stems == ("a", "b", "c")
     assert str(truth.notes[-1]).startswith("1 image has no row with a box: read as")
@@ -53,7 +53,7 @@ def test_options_are_those_of_the_file(tmp_path: Path) -> None:
     path = coco(tmp_path / "test")
     says = "box_format 'xyxy' is not an option of COCO files (remove box_format)"
     refuses(read_truth, path, box_format="xyxy", says=says)
-    csv, _ = format_samples_2.roboflow_csv(tmp_path / "csv")
+    csv, _ = SAMPLES["roboflow-csv"](tmp_path / "csv")
 
     assert read_truth(csv, box_format="voc").box_format == "voc"
     assert read_truth(csv, roles=["occluded"]).roles == {}
@@ -83,8 +83,5 @@ def test_bad_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["_annotations.csv", "_annotations.coco.json"])
 def test_the_file_alone(tmp_path: Path, name: str) -> None:
-    path, _ = {"_annotations.csv": format_samples_2.roboflow_csv}.get(
-        name, format_samples_2.roboflow
-    )(tmp_path)
-    file = next(path.rglob(name))
-    assert len(read_truth(file)) == len(format_samples.OBJECTS)
+    SAMPLES["roboflow-csv" if name.endswith(".csv") else "roboflow"](tmp_path)
+    assert len(read_truth(tmp_path / "test" / name)) == len(OBJECTS)

@@ -8,52 +8,43 @@ import detmap
 from detmap.core.adapters import registry
 from detmap.core.tables import boxes_as
 from tests.annotation_tools.refusals import refuses
-from tests.support import format_samples, format_samples_2, format_samples_3
+from tests.support.format_samples import DETECTIONS, NAMES, OBJECTS, SAMPLES, TOOLS
 
-SAMPLES = format_samples_2.SAMPLES | format_samples_3.SAMPLES
-KINDS = format_samples.all_samples()
-LOOKS = {
+LOOKS = {kind: (kind, "csv") for kind in ("roboflow", "cvat", "via", "vott")} | {
     "darknet": ("coco", "darknet"),
-    "roboflow": ("roboflow", "csv"),
-    "cvat": ("cvat", "csv"),
+    "ultralytics-json": ("coco", "ultralytics-json"),
     "mmdet-preds": ("fiftyone", "mmdet-preds"),
 }
 """The formats of ground truth and detections of samples with two."""
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_the_sample_of_each_format_has_these_boxes(name: str, tmp_path: Path) -> None:
     if "parquet" in name:
         pytest.importorskip("pyarrow")
-    (tmp_path / "sample").mkdir()
-    (tmp_path / "csv").mkdir()
-    csv = format_samples.csv_files(tmp_path / "csv")
-    paths = KINDS[name](tmp_path / "sample")
-    truth = detmap.read_truth(paths[0] or csv[0])
-    ids = truth.categories if name == "rotated-predictions" else None  # the CSV has names alone
-    found = detmap.read_detections(paths[1] or csv[1], truth, class_names=ids)
-    names, stems = truth.categories.names, truth.images.stems
-    assert names == format_samples.NAMES
+    csv = SAMPLES["csv"](tmp_path / "csv")
+    paths = SAMPLES[name](tmp_path / "sample")
+    truth = detmap.read_truth(paths[0])
+    found = detmap.read_detections(paths[1], truth)
+    names = truth.categories.names
+    stems = [stem.rpartition("-")[2] for stem in truth.images.stems]  # after Label Studio's hash
+    assert names == NAMES
     assert stems[-1][0] == "c", "the image without objects"
     boxes = boxes_as(truth.boxes, truth.box_format, "xywh").tolist()
     rows = zip(truth.image.tolist(), truth.label.tolist(), boxes, strict=True)
     objects = [(stems[i][0], names[k], tuple(box)) for i, k, box in rows]
-    assert objects == list(format_samples.OBJECTS)
-    assert (len(found), truth.area.tolist()) == (len(format_samples.DETECTIONS), [128, 256, 512])
+    assert objects == list(OBJECTS)
+    assert (len(found), truth.area.tolist()) == (len(DETECTIONS), [128, 256, 512])
     wanted = detmap.evaluate(*csv, "coco-bbox").metrics
     assert detmap.evaluate(truth, found, "coco-bbox").metrics == pytest.approx(wanted, nan_ok=True)
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", ["kitti", *TOOLS])
 def test_each_format_is_detected(name: str, tmp_path: Path) -> None:
     truth, found = SAMPLES[name](tmp_path)
-    of_truth, of_found = LOOKS.get(name, (name, name))
-    if truth is not None:
-        row = registry.choose(registry.FORMATS, truth, lambda row: row.truth_looks)
-        assert row.name == of_truth
-    if found is not None and (found.suffix != ".csv" or name in format_samples_2.SAMPLES):
-        row = registry.choose(registry.FORMATS, found, lambda row: row.detections_look)
-        assert row.name == of_found
+    row = registry.choose(registry.FORMATS, truth, lambda row: row.truth_looks)
+    other = registry.choose(registry.FORMATS, found, lambda row: row.detections_look)
+    assert (row.name, other.name) == LOOKS.get(name, (name, name))
 
 
 @pytest.mark.parametrize("name", ["fiftyone", "createml", "supervisely", "huggingface"])
@@ -73,7 +64,7 @@ def test_a_truth_is_no_detections(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_formats_of_objects_alone(name: str, says: str, tmp_path: Path) -> None:
-    path = KINDS[name](tmp_path)[0]
+    path = SAMPLES[name](tmp_path)[0]
     refuses(detmap.read_detections, path, detmap.read_truth(path), says=says)
 
 

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from detmap import DataError, read_truth
-from tests.support import format_samples_3 as samples
 from tests.support.edited_json import GONE, edit
+from tests.support.format_samples import SAMPLES
 
 
 def test_shapes_tags_and_declared_classes(tmp_path: Path) -> None:
-    root = samples.supervisely(tmp_path)[0]
+    root = SAMPLES["supervisely"](tmp_path)[0]
     classes = [{"title": name, "shape": "any"} for name in ("cat", "dog", "cow")]
     edit(root / "meta.json", ("classes",), [*classes, {"title": "x", "shape": "bitmap"}])
-    file = root / "ds0" / "ann" / "a.png.json"
+    file = root / "set 1" / "ann" / "a.png.json"
     edit(file, ("objects", 0, "tags"), [{"name": "difficult"}, {"name": "blur", "value": 0.5}])
     edit(file, ("objects", 1, "geometryType"), "polygon")
     edit(file, ("objects", 1, "points", "exterior"), [[9, 1], [3, 7], [5, 2]])
     line = {"classTitle": "x", "geometryType": "line", "points": {"exterior": [[0, 0]]}}
-    edit(root / "ds0" / "ann" / "c.png.json", ("objects",), [line])
+    edit(root / "set 1" / "ann" / "c.png.json", ("objects",), [line])
     truth = read_truth(root, attributes=["blur"])
     assert truth.categories.names == ("cat", "cow", "dog")
     assert truth.boxes.tolist() == [[8, 4, 16, 8], [3, 1, 6, 6], [0, 0, 32, 16]]
@@ -31,11 +31,11 @@ def test_shapes_tags_and_declared_classes(tmp_path: Path) -> None:
 
 
 def test_a_data_set_and_several(tmp_path: Path) -> None:
-    root = samples.supervisely(tmp_path)[0]
-    for path in (root / "ds0", root / "ds0" / "ann"):
+    root = SAMPLES["supervisely"](tmp_path)[0]
+    for path in (root / "set 1", root / "set 1" / "ann"):
         assert read_truth(path).images.stems == ("a", "b", "c")
-    shutil.copytree(root / "ds0", root / "ds1")
-    assert read_truth(root).images.ids.tolist() == [f"ds{i}/{s}" for i in (0, 1) for s in "abc"]
+    shutil.copytree(root / "set 1", root / "set 2")
+    assert read_truth(root).images.ids.tolist() == [f"set {i}/{s}" for i in (1, 2) for s in "abc"]
 
 
 BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
@@ -52,8 +52,8 @@ BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files(name: str, tmp_path: Path) -> None:
     keys, value, message = BAD[name]
-    root = samples.supervisely(tmp_path)[0]
-    edit(root / "ds0" / "ann" / "a.png.json", keys, value)
+    root = SAMPLES["supervisely"](tmp_path)[0]
+    edit(root / "set 1" / "ann" / "a.png.json", keys, value)
     with pytest.raises(DataError, match=message):
         read_truth(root, format="supervisely")
 
@@ -67,10 +67,10 @@ def test_folders_without_annotations(tmp_path: Path) -> None:
 
 
 def test_nested_data_sets_are_read(tmp_path: Path) -> None:
-    root = samples.supervisely(tmp_path)[0]
+    root = SAMPLES["supervisely"](tmp_path)[0]
     n = len(read_truth(root))
-    shutil.copytree(root / "ds0", root / "ds0" / "datasets" / "ds1")
+    shutil.copytree(root / "set 1", root / "set 1" / "datasets" / "ds1")
     shutil.copytree(
-        root / "ds0" / "ann", root / "ds0" / "datasets" / "ds1" / "datasets" / "x" / "ann"
+        root / "set 1" / "ann", root / "set 1" / "datasets" / "ds1" / "datasets" / "x" / "ann"
     )
-    assert len(read_truth(root)) == len(read_truth(root / "ds0")) == 3 * n
+    assert len(read_truth(root)) == len(read_truth(root / "set 1")) == 3 * n

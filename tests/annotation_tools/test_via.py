@@ -8,8 +8,8 @@ import pytest
 
 from detmap import DataError, Truth, read_truth
 from tests.support import builders as make
-from tests.support import format_samples_3 as samples
 from tests.support.edited_json import GONE, edit
+from tests.support.format_samples import SAMPLES
 
 
 def shapes(folder: Path, *regions: tuple[dict[str, Any], dict[str, Any]]) -> Truth:
@@ -50,23 +50,23 @@ def test_the_attribute_with_the_class(tmp_path: Path) -> None:
         shapes(tmp_path, (RECT, {"animal": {"cat": True, "dog": True}}))
 
 
-AT = ("a.png99", "regions", 0)
+AT = ("a.png100", "regions", 0)
 BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
-    "class": ((*AT, "region_attributes"), {}, r"\['a.png99'\].regions\[0\].region_attributes: no"),
+    "class": ((*AT, "region_attributes"), {}, r"\['a.png100'\].regions\[0\].region_attributes: no"),
     "shape": ((*AT, "shape_attributes", "name"), "blob", r"attributes.name: 'blob' is not known"),
     "number": ((*AT, "shape_attributes", "x"), "7", r"shape_attributes.x: '7' is not a number"),
     "missing": ((*AT, "shape_attributes", "x"), GONE, r"shape_attributes.x: None is not a number"),
     "negative": ((*AT, "shape_attributes", "width"), -1, r"attributes: a negative width.*\(draw"),
-    "regions": (("a.png99", "regions"), 7, r"regions: type int.*\(an image has filename and"),
-    "file name": (("a.png99", "filename"), GONE, r"filename: missing"),
-    "twice": (("a.png99", "filename"), "b.png", r"two images have the name 'b'"),
+    "regions": (("a.png100", "regions"), 7, r"regions: type int.*\(an image has filename and"),
+    "file name": (("a.png100", "filename"), GONE, r"filename: missing"),
+    "twice": (("a.png100", "filename"), "b.png", r"two images have the name 'b'"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files(name: str, tmp_path: Path) -> None:
     keys, value, message = BAD[name]
-    file = samples.via(tmp_path)[0]
+    file = SAMPLES["via"](tmp_path)[0]
     with pytest.raises(DataError, match=message):
         read_truth(edit(file, keys, value), format="via")
 

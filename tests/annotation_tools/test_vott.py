@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 
 from detmap import DataError, read_truth
-from tests.support import format_samples_3 as samples
 from tests.support.edited_json import GONE, edit
+from tests.support.format_samples import SAMPLES
+
+AT, SECOND = (("assets", f"{i:032x}") for i in (0, 1))
 
 
 def test_one_object_a_tag(tmp_path: Path) -> None:
-    file = edit(samples.vott(tmp_path)[0], ("assets", "00", "regions", 0, "tags"), ["cat", "dog"])
-    edit(file, ("assets", "01", "regions", 0, "tags"), [])
-    edit(file, ("assets", "01", "asset", "name"), "five%20b.png")
+    file = edit(SAMPLES["vott"](tmp_path)[0], (*AT, "regions", 0, "tags"), ["cat", "dog"])
+    edit(file, (*SECOND, "regions", 0, "tags"), [])
+    edit(file, (*SECOND, "asset", "name"), "five%20b.png")
     truth = read_truth(file)
     assert truth.boxes.tolist() == [[8, 4, 16, 8], [8, 4, 16, 8], [32, 8, 16, 16]]
     assert truth.label.tolist() == [0, 1, 1]
@@ -21,9 +23,8 @@ def test_one_object_a_tag(tmp_path: Path) -> None:
     assert [(note.code, note.count) for note in truth.notes] == [("box-without-class", 1)]
 
 
-AT = ("assets", "00")
 BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
-    "frame": ((*AT, "asset", "type"), 3, r"assets\['00'\].asset.type: asset type 3.*\(export"),
+    "frame": ((*AT, "asset", "type"), 3, r"assets\['0{32}'\].asset.type: asset type 3.*\(export"),
     "no box": ((*AT, "regions", 0, "boundingBox"), GONE, r"regions\[0\].boundingBox: missing"),
     "side": ((*AT, "regions", 0, "boundingBox", "left"), GONE, r"boundingBox.left: missing"),
     "negative": ((*AT, "regions", 0, "boundingBox", "width"), -2, r"regions\[0\]: box .* negative"),
@@ -37,4 +38,4 @@ BAD: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 def test_bad_files(name: str, tmp_path: Path) -> None:
     keys, value, message = BAD[name]
     with pytest.raises(DataError, match=message):
-        read_truth(edit(samples.vott(tmp_path)[0], keys, value), format="vott")
+        read_truth(edit(SAMPLES["vott"](tmp_path)[0], keys, value), format="vott")

@@ -7,12 +7,12 @@ import pytest
 from detmap import read_truth
 from tests.annotation_tools.refusals import refuses
 from tests.support import builders as make
-from tests.support import format_samples, format_samples_2
+from tests.support.format_samples import SAMPLES, pictures
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    path, _ = format_samples_2.darknet_root(tmp_path / "set")
+    path, _ = SAMPLES["yolo-darknet"](tmp_path / "set")
     return path
 
 
@@ -44,7 +44,7 @@ def test_paths_of_another_machine(root: Path, entry: str) -> None:
 
 def test_labels_in_the_folder_beside_the_images(root: Path) -> None:
     for folder in ("images", "JPEGImages"):
-        format_samples.pictures(root / folder)
+        pictures(root / folder)
         make.write(root / "train.txt", f"{folder}/b.png")
         make.write(root / "labels" / "b.txt", "1 .5 .5 .5 .5")
         assert read_truth(root).boxes.tolist() == [[16, 8, 32, 16]]
@@ -88,7 +88,7 @@ def test_bad_lists_and_splits(root: Path) -> None:
 
 
 def test_labels_below_a_root_with_class_names(tmp_path: Path) -> None:
-    path, _ = format_samples_2.labels_root(tmp_path)
+    path, _ = SAMPLES["yolo-labels"](tmp_path)
     truth = read_truth(path)
     assert (len(truth), len(truth.images), truth.categories.names) == (3, 3, ("cat", "dog"))
 

@@ -209,16 +209,22 @@ def test_arrays_are_stored_the_smaller_way(array: Any, smaller: bool) -> None:
     assert npz_archive._is_smaller_by_byte(array) == smaller
 
 
+def load_with(matches: Matches, folder: Path, name: str, member: bytes | None = None) -> None:
+    """Loads the file after its array score.npy has this name and content."""
+    matches.save(folder / "good.npz")
+    path = folder / "forged.npz"
+    with zipfile.ZipFile(folder / "good.npz") as good, zipfile.ZipFile(path, "w") as forged:
+        for info in good.infolist():
+            own = info.filename == "score.npy"
+            content = good.read(info) if member is None or not own else member
+            forged.writestr(name if own else info.filename, content)
+    Matches.load(path)
+
+
 @pytest.mark.parametrize("suffix", ["f4", "f2", "x", "O", "U4", "f8-f8", ""])
 def test_forged_arrays_by_byte(matches: Matches, tmp_path: Path, suffix: str) -> None:
-    matches.save(tmp_path / "good.npz")
-    path = tmp_path / "forged.npz"
-    with zipfile.ZipFile(tmp_path / "good.npz") as good, zipfile.ZipFile(path, "w") as forged:
-        for info in good.infolist():
-            name = info.filename.replace("score.npy", f"score-{suffix}.npy")
-            forged.writestr(name, good.read(info))
     with pytest.raises(DataError, match=r"forged\.npz.*score"):
-        Matches.load(path)
+        load_with(matches, tmp_path, f"score-{suffix}.npy")
 
 
 def npy(declared: tuple[int, ...], content: bytes, dtype: str = "<f8") -> bytes:
@@ -241,14 +247,8 @@ def npy(declared: tuple[int, ...], content: bytes, dtype: str = "<f8") -> bytes:
     ],
 )
 def test_members_that_are_no_arrays(matches: Matches, tmp_path: Path, member: bytes) -> None:
-    matches.save(tmp_path / "good.npz")
-    path = tmp_path / "forged.npz"
-    with zipfile.ZipFile(tmp_path / "good.npz") as good, zipfile.ZipFile(path, "w") as forged:
-        for info in good.infolist():
-            own = info.filename == "score.npy"
-            forged.writestr(info.filename, member if own else good.read(info))
     with pytest.raises(DataError, match=r"forged\.npz: score: "):
-        Matches.load(path)
+        load_with(matches, tmp_path, "score.npy", member)
 
 
 @pytest.mark.slow

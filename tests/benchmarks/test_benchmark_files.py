@@ -32,9 +32,8 @@ from tests.support.tier import drawn
 WANTED = {
     "openimages-v2": {"mAP": 0.5},  # animal: 1 of 2, the group is no object; cat 1; dog 0
     "openimages-challenge": {"mAP": (2 / 3 + 1) / 3, "mAP-as-given": 0.5},
-    "imagenet-det": {
-        "mAP": 1.0
-    },  # a 10 x 10 object has the threshold 1/4; y is blacklisted for n01
+    # a 10 x 10 object has the threshold 1/4; y is blacklisted for n01
+    "imagenet-det": {"mAP": 1.0},
     "imagenet-vid": {"mAP": 0.5, "mAP-slow": 1.0, "mAP-fast": 0.0},
     "visdrone": {"AP": 0.75, "AR500": 0.75, "AR1": 0.5, "AR10": 0.75},
     "uavdt": {"mAP": 0.5},  # one detection is strictly inside of the region, one only inside

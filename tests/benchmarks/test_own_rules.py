@@ -35,11 +35,8 @@ PROTOCOLS = ("kitti", "froc-luna16", "froc-boxes", "cgf1", "scoreless")
 
 
 def test_every_rule_has_a_protocol() -> None:
-    elsewhere = {
-        "matching",
-        "wholebody",
-        "motion",
-    }  # test_coco_like.py, test_open_images_imagenet_video.py
+    # test_coco_like.py, test_open_images_imagenet_video.py
+    elsewhere = {"matching", "wholebody", "motion"}
     rules = {detmap.load_protocol(name).evaluation.rule for name in PROTOCOLS}
     assert rules | elsewhere == set(RULES)
 

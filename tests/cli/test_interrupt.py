@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import builders as make
+from tests.support.running import python
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -228,14 +229,7 @@ def test_nothing_heavy_is_imported_before_ctrl_c_is_answered() -> None:
         "heavy = ('numpy', 'typing', 'argparse', 'enum', 'contextlib')\n"
         "print(*[m for m in heavy if m in sys.modules])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(make.ROOT)},
-    )
-    assert done.stdout == "\n"
+    assert python("-S", "-c", code, PYTHONPATH=make.ROOT) == (0, "\n", "")
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,9 @@ import pytest
 from detmap.core.base import atomic_files, open_files
 from detmap.errors import DetmapError
 from tests.support import builders as make
-from tests.support.format_samples import SAMPLES, all_samples
+from tests.support.format_samples import SAMPLES
 from tests.support.running import run
 
-KINDS = all_samples()
 COCO, RESULTS = make.SHAPES / "instances_test.json", make.SHAPES / "detections" / "contours.json"
 IS_INPUT = "is an input, and would be overwritten"
 
@@ -33,17 +32,12 @@ def annotations(folder: Path) -> Iterator[Path]:
             yield file
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SAMPLES)
 def test_files_of_every_format_are_kept(tmp_path: Path, kind: str) -> None:
     """Each file of a sample as the output: it is refused, or nothing was read from it."""
     if "parquet" in kind:
         pytest.importorskip("pyarrow")
-    (tmp_path / "plain").mkdir()
-    plain = SAMPLES["coco"](tmp_path / "plain")
-    (tmp_path / "sample").mkdir()
-    truth, found = (
-        own or other for own, other in zip(KINDS[kind](tmp_path / "sample"), plain, strict=True)
-    )
+    truth, found = SAMPLES[kind](tmp_path)
     number = run("eval", truth, found, "--format", "json").out
     before, refused = contents(tmp_path), 0
     for file in annotations(tmp_path):

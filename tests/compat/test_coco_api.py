@@ -432,9 +432,8 @@ def without_marks(dataset: dict[str, Any]) -> dict[str, Any]:
     return {**dataset, "annotations": rows}
 
 
-@pytest.mark.filterwarnings(
-    "ignore:__array__ implementation:DeprecationWarning"
-)  # of pycocotools under NumPy 2
+# of pycocotools under NumPy 2
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_masks_by_way_of_pycocotools(folder: Path) -> None:
     instances, with_masks, _ = masks_and_keypoints()
     (folder / "instances.json").write_text(json.dumps(instances))

@@ -413,10 +413,8 @@ def test_files_are_evaluated_as_by_pycocotools(
         expected, found = run_both(script)
     if expected is not None:
         assert_same(expected, found)
-        for side in (
-            found.cocoGt,
-            found.cocoDt,
-        ):  # a number such as 1e-300 makes a file one for json.load
+        # a number such as 1e-300 makes a file one for json.load
+        for side in (found.cocoGt, found.cocoDt):
             if isinstance(side._source, sources.Results):
                 assert (side.columns(scored=True) is None) != side._waits_for("dataset")
 

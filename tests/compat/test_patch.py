@@ -1,6 +1,5 @@
 """`patch_pycocotools`: what it reaches, and that it goes away without a trace."""
 
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +16,7 @@ from detmap.errors import DetmapError
 from detmap.reproducibility import parity
 from tests.compat.both import Classes, assert_same, evaluation, load
 from tests.compat.test_cocoeval import finish, records
+from tests.support.running import python
 
 OFFICIAL = pycocotools.coco.COCO, pycocotools.cocoeval.COCOeval
 SHAPES = Path(__file__).resolve().parents[2] / "datasets" / "shapes"
@@ -109,5 +109,4 @@ def test_parity_does_not_compare_detmap_with_itself() -> None:
 
 def test_without_pycocotools_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['pycocotools'] = None\nimport detmap.compat"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install 'detmap-eval[parity]'" in done.stderr.splitlines()[-1]
+    assert "pip install 'detmap-eval[parity]'" in python("-c", code).err.splitlines()[-1]

@@ -24,12 +24,10 @@ pytest.importorskip(
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::detmap.compat.PycocotoolsQuirk"),
-    pytest.mark.filterwarnings(
-        "ignore:Encountered more than:UserWarning"
-    ),  # torchmetrics, of detections beyond the limit
-    pytest.mark.filterwarnings(
-        "ignore:__array__ implementation:DeprecationWarning"
-    ),  # of pycocotools under NumPy 2
+    # torchmetrics, of detections beyond the limit
+    pytest.mark.filterwarnings("ignore:Encountered more than:UserWarning"),
+    # of pycocotools under NumPy 2
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
 ]
 
 

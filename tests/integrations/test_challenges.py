@@ -1,10 +1,7 @@
 """Scoring programs for EvalAI and Codabench, and boxes of language models."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from detmap.integrations import challenges
 from detmap.integrations.lmms import Box, parse
 from tests.integrations import host_samples as sample
 from tests.support import builders as make
+from tests.support.running import python
 
 
 def test_evalai_gets_rows_of_its_leaderboard() -> None:
@@ -36,18 +34,12 @@ def codabench(folder: Path, submission: str) -> Any:
     program = re.search(r"^(import sys\n.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert program
     (folder / "score.py").write_text(program[1])
-    return subprocess.run(
-        [sys.executable, "score.py", "input", "output"],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(make.ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    return python("score.py", "input", "output", cwd=folder, PYTHONPATH=make.ROOT)
 
 
 @pytest.mark.slow
 def test_codabench_writes_scores_and_a_table(tmp_path: Path) -> None:
-    assert codabench(tmp_path, sample.FOUND.read_text()).returncode == 0
+    assert codabench(tmp_path, sample.FOUND.read_text()).code == 0
     scores = json.loads((tmp_path / "output" / "scores.json").read_text())
     assert scores == sample.expected().flat()
     assert "<table" in (tmp_path / "output" / "detailed_results.html").read_text()
@@ -57,8 +49,8 @@ def test_codabench_writes_scores_and_a_table(tmp_path: Path) -> None:
 def test_a_bad_submission_does_not_show_paths_of_the_server(tmp_path: Path) -> None:
     submission = [{"image_id": 999, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}]
     done = codabench(tmp_path, json.dumps(submission))
-    assert done.returncode == 1
-    text = done.stderr
+    assert done.code == 1
+    text = done.err
     assert text.startswith("the submission[0].image_id")
     assert "999" in text
     assert str(tmp_path) not in text + (tmp_path / "output/detailed_results.html").read_text()

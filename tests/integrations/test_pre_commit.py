@@ -1,15 +1,14 @@
 """The hooks of `.pre-commit-hooks.yaml`, run by pre-commit itself."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support import builders as make
+from tests.support.running import Outcome, python
 
 pytest.importorskip("pre_commit", reason="pip install pre-commit")
 
@@ -19,7 +18,7 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
 
 
-def run_hooks(folder: Path, *hooks: str) -> subprocess.CompletedProcess[str]:
+def run_hooks(folder: Path, *hooks: str) -> Outcome:
     """Hooks of this commit on all files of a repository, as its configuration has them."""
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=make.ROOT, check=True, capture_output=True, text=True
@@ -27,13 +26,9 @@ def run_hooks(folder: Path, *hooks: str) -> subprocess.CompletedProcess[str]:
     listed = f"{{repo: 'file://{make.ROOT}', rev: {head}, hooks: [{', '.join(hooks)}]}}"
     (folder / ".pre-commit-config.yaml").write_text(f"repos: [{listed}]\n")
     git(folder, "add", ".")
-    return subprocess.run(
-        [sys.executable, "-m", "pre_commit", "run", "--all-files", "--verbose"],
-        cwd=folder,
-        env=os.environ | {"PRE_COMMIT_HOME": str(folder / ".git" / "home")},
-        capture_output=True,
-        text=True,
-    )
+    words = ("-m", "pre_commit", "run", "--all-files", "--verbose")
+    home = folder / ".git" / "home"
+    return python(*words, cwd=folder, timeout=600, PRE_COMMIT_HOME=home)
 
 
 @pytest.mark.slow
@@ -44,7 +39,7 @@ def test_the_hooks_pass_and_fail(tmp_path: Path) -> None:
     shutil.copy(make.SHAPES / "detections" / "contours.json", tmp_path / "results.json")
     git(tmp_path, "init", "-q")
 
-    def outcome(lowest: float, extra: int) -> subprocess.CompletedProcess[str]:
+    def outcome(lowest: float, extra: int) -> Outcome:
         again = [{**truth["annotations"][i], "id": 9_000 + i} for i in range(extra)]
         doubled = {**truth, "annotations": truth["annotations"] + again}
         (tmp_path / "annotations" / "a.json").write_text(json.dumps(doubled))
@@ -55,9 +50,9 @@ def test_the_hooks_pass_and_fail(tmp_path: Path) -> None:
         )
 
     passed = outcome(0.4, extra=0)
-    assert passed.returncode == 0, passed.stdout + passed.stderr
-    assert "nothing found" in passed.stdout
+    assert passed.code == 0, passed.out + passed.err
+    assert "nothing found" in passed.out
     failed = outcome(0.9, extra=40)
-    assert failed.returncode == 1
-    assert "FAIL: AP 0.4478 is below 0.9" in failed.stdout
-    assert "truth-duplicates" in failed.stdout
+    assert failed.code == 1
+    assert "FAIL: AP 0.4478 is below 0.9" in failed.out
+    assert "truth-duplicates" in failed.out

@@ -1,8 +1,5 @@
 """The fixture `detection_gate`, in a run of pytest of its own."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ import pytest
 
 import detmap
 from tests.support import builders as make
+from tests.support.running import python
 
 GATES = """
 import sys
@@ -72,15 +70,10 @@ FILES = (
 def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "test_gates.py").write_text(GATES.replace("TRUTH_FILES", repr([*map(str, FILES)])))
     options = ["-p", "detmap.integrations.pytest", "-p", "no:cacheprovider", "--junitxml=junit.xml"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rf", *options],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(make.ROOT), "PYTEST_ADDOPTS": ""},
-    )
-    assert done.returncode == 1, done.stderr
-    assert "9 failed, 3 passed" in done.stdout
+    environment = {"PYTHONPATH": make.ROOT, "PYTEST_ADDOPTS": ""}
+    done = python("-m", "pytest", "-q", "-rf", *options, cwd=tmp_path, **environment)
+    assert done.code == 1, done.err
+    assert "9 failed, 3 passed" in done.out
     for line in (
         "FAIL: AP 0.4478 is below 0.9",
         "FAIL: AP50 dropped ",
@@ -92,8 +85,8 @@ def test_the_gate_in_a_run_of_its_own(tmp_path: Path) -> None:
         "max_drop['AP50/dog']: there is no AP50/dog",
         "max_drop without baseline (give baseline=, or use at_least=)",
     ):
-        assert line in done.stdout
-    assert "Traceback" not in done.stdout
+        assert line in done.out
+    assert "Traceback" not in done.out
     properties = ElementTree.parse(tmp_path / "junit.xml").iter("property")
     assert {each.get("name") for each in properties} == {"detmap_signature"}
 

@@ -37,7 +37,7 @@ from detmap.kernels.scanning import cell_numbers, json_skip
 from detmap.kernels.scanning import voc_scan as kernels
 from tests.analysis.diagnosis import test_pair_by_class
 from tests.analysis.diagnosis import troublesome_tables as drawing
-from tests.kernels import test_near_pairs, test_runs
+from tests.kernels import surface, test_near_pairs, test_runs
 from tests.kernels.test_match import draw_case, judged
 from tests.overlaps import test_keypoint_pairs, test_likely_pairs, test_polygons
 from tests.statistics.drawn_matches import draw
@@ -46,7 +46,6 @@ from tests.support.drawing_shapes import draw_outlined
 from tests.support.drawn_tables import read_coco, voc_tables
 from tests.support.lanes import LANES, write_mutated
 
-CROWDED: dict[str, int] = {"n_images": 2, "n_classes": 1, "max_objects": 70, "max_detections": 80}
 VOC_CROWDED = {"n_images": 2, "n_classes": 1, "max_objects": 60, "max_detections": 60}
 
 
@@ -58,7 +57,7 @@ def outcomes() -> list[object]:
         data = (
             draw_many_detections(rng)
             if seed == 0
-            else draw_coco(rng, **CROWDED if seed < 3 else {})
+            else draw_coco(rng, **surface.CROWDED if seed < 3 else {})
         )
         truth, detections = read_coco(*data)
         result = detmap.evaluate(truth, detections, threads=1)
@@ -88,34 +87,16 @@ def outcomes() -> list[object]:
         unknown_rule(),
         expected_of_one_size(),
     ]
-    truth, scores, weight = rng.random((40, 5)) < 0.3, rng.random((40, 5)).round(1), rng.random(40)
-    for average in ranking.AVERAGES:
-        found += [
-            ranking.average_precision(
-                truth, scores, average=average, sample_weight=weight, threads=1
-            ),
-            ranking.auc(truth, scores, average=average, threads=1),
-        ]
-    found += [
-        ranking.average_precision(
-            truth, scores, ties="input", integrator="grid_envelope", threads=1
-        ),
-        ranking.precision_at_k(truth, scores, 2).tolist(),
-        ranking.roc_curve(truth[0], scores[0]),
-    ]
-    found.append(
-        ranking.average_precision(
-            rng.random(100) < 0.3, 1 + rng.random(100).round(1) / 4, threads=1
-        )
-    )  # a long list
+    found += surface.rankings()
+    many = rng.random(100) < 0.3, 1 + rng.random(100).round(1) / 4
+    found.append(ranking.average_precision(*many, threads=1))
     for n_close in (20, 90):  # scores whose upper halves are equal
         close = np.concatenate([rng.random(80), 1 + rng.random(n_close) / 1e12])
         order = np.arange(len(close), dtype=np.int32)
         grouping.rank_by_score(close.view(np.uint64), order, grouping.sorter(len(close)))
         found.append(order.tolist())
-    n_within = np.zeros(
-        (2, 1, 1), dtype=np.int64
-    )  # of three true positives one has a rank beyond the last limit
+    # of three true positives one has a rank beyond the last limit
+    n_within = np.zeros((2, 1, 1), dtype=np.int64)
     words = np.array([[1], [1], [1]], dtype=np.uint16)
     ranked = curves.Ranked(np.array([0, 3]), words, words * 0, np.arange(3, dtype=np.int32))
     curves.count_within(0, ranked, np.array([1, 2]), n_within)
@@ -185,7 +166,7 @@ def cells() -> list[object]:
             found += [verdicts.tp.tolist(), verdicts.ignored.tolist()]
             found += [column.tolist() for column in takings]
     size, boxes.BUFFER = boxes.BUFFER, 1
-    tables = read_coco(*draw_coco(np.random.default_rng(1), **CROWDED))
+    tables = read_coco(*draw_coco(np.random.default_rng(1), **surface.CROWDED))
     for cap in (0.5, 0.0):
         rules = detmap.load_protocol("coco-bbox").override({"iou.cap": cap})
         found.append(matching.match(*tables, rules, threads=1).tp.tolist())
@@ -373,7 +354,7 @@ def tied_orders() -> list[object]:
     """Orders of tied scores, which rank only the rows that they can change."""
     found: list[object] = []
     for seed in range(3):
-        tables = read_coco(*draw_coco(np.random.default_rng(seed), **CROWDED))
+        tables = read_coco(*draw_coco(np.random.default_rng(seed), **surface.CROWDED))
         found.append(repr(detmap.evaluate(*tables, threads=1).ties(orders=10, threads=1)))
     return found
 
@@ -480,7 +461,6 @@ def unknown_rule() -> float:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter(
-        "ignore", RuntimeWarning
-    )  # NumPy warns of the wrap-around that a digest is made of
+    # NumPy warns of the wrap-around that a digest is made of
+    warnings.simplefilter("ignore", RuntimeWarning)
     json.dump(outcomes(), sys.stdout, default=str)

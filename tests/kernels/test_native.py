@@ -23,6 +23,7 @@ import pytest
 from detmap.errors import DetmapError
 from detmap.kernels import Kernel, jit, kernel, native
 from tests.support.package_source import MODULES, PACKAGE, nodes
+from tests.support.running import python
 from tools import build_native
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -171,11 +172,8 @@ def test_a_pipe_in_place_of_the_library_is_not_read(library: Path) -> None:
 def test_the_native_library_wins_over_plain_python() -> None:
     code = "import sys; from detmap import kernels; print(kernels.PLAIN_PYTHON)"
     for mode, plain in (("native", "False"), ("numba", "True")):
-        given = os.environ | {"NUMBA_DISABLE_JIT": "1", "DETMAP_KERNELS": mode}
-        ran = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=given
-        )
-        assert ran.stdout.strip() == plain
+        ran = python("-c", code, NUMBA_DISABLE_JIT=1, DETMAP_KERNELS=mode)
+        assert ran.out.strip() == plain
 
 
 def test_who_waits_for_numba_is_told_once_why_and_what_to_do(library: Path, caplog: Any) -> None:
@@ -252,9 +250,8 @@ def test_no_module_starts_a_process() -> None:
     starters = {"subprocess", "multiprocessing", "pty"}
     calls = {"fork", "system", "popen", "posix_spawn", "posix_spawnp", "spawnv", "execv", "execve"}
     for path in MODULES:
-        if (
-            path == PACKAGE / "analysis" / "chromium.py"
-        ):  # a report as PDF, where a user asks for it
+        # a report as PDF, where a user asks for it
+        if path == PACKAGE / "analysis" / "chromium.py":
             continue
         for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -320,14 +317,10 @@ json.dump(symbols, sys.stdout)
 
 def recorded(module: str, name: str) -> set[str]:
     """The kernels and types that some work calls for."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", RECORD.format(module=module, name=name), str(ROOT)],
-        capture_output=True,
-        text=True,
-        cwd="/",
-    )
-    assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stdout.splitlines()[-1]))
+    code = RECORD.format(module=module, name=name)
+    done = python("-W", "ignore", "-c", code, ROOT, cwd="/", timeout=1800)
+    assert done.code == 0, done.err
+    return set(json.loads(done.out.splitlines()[-1]))
 
 
 @pytest.mark.slow
@@ -405,19 +398,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def surface(site: Path, kernels: str) -> Any:
     """What everything public gives, by kernels from there."""
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)]),
-        "DETMAP_KERNELS": kernels,
-    }
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "tests.kernels.surface"],
-        env=environment,
-        cwd="/",
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    environment = {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "DETMAP_KERNELS": kernels}
+    done = python("-P", "-m", "tests.kernels.surface", cwd="/", timeout=1800, **environment)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
     assert found["detmap"].startswith(str(site))
     return found
 

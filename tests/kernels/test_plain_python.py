@@ -1,27 +1,17 @@
 """With the JIT off every kernel is plain Python: the same bits, and every line of it is run."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.builders import ROOT
+from tests.support.running import python
+
 NO_KERNELS = ("__init__", "native", "jit", "intrinsics")
 
 
 def run(*command: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return done.stdout
+    done = python(*command, cwd=ROOT, timeout=1800, **environment)
+    assert done.code == 0, done.out[-2000:] + done.err[-2000:]
+    return done.out
 
 
 @pytest.fixture(scope="module")

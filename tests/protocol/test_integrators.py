@@ -1,9 +1,5 @@
 """The integrators against their definitions, and the invariances that follow from them."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +13,8 @@ from detmap.core.curves import every_rank
 from detmap.core.protocol import integrators
 from detmap.kernels import integrate as kernels
 from tests.reference import curves, voc
-from tests.support import builders as make
+from tests.support.package_source import copy_without
+from tests.support.running import python
 
 POINTS = integrators.VOC_POINTS.values()
 GRID = integrators.COCO_POINTS.values()
@@ -70,15 +67,6 @@ def test_nothing_found_is_zero_and_a_perfect_list_is_one(rule: object) -> None:
     assert rule([], []) == 0  # type: ignore[operator]
     n = np.arange(1, 101)
     assert rule(n / 100, np.ones(100)) == pytest.approx(1, abs=1e-15)  # type: ignore[operator]
-
-
-def test_a_worked_example_comes_out_as_by_hand() -> None:
-    """Ranks TP FP TP of two objects: precision 1 to recall 0.5, then 2/3."""
-    recall, precision = [0.5, 0.5, 1.0], [1.0, 0.5, 2 / 3]
-    assert integrators.step(recall, precision) == pytest.approx(5 / 6)
-    assert integrators.all_points(recall, precision) == pytest.approx(5 / 6)
-    assert integrators.eleven_point(recall, precision) == pytest.approx((6 + 5 * 2 / 3) / 11)
-    assert integrators.grid_envelope(recall, precision) == pytest.approx((51 + 50 * 2 / 3) / 101)
 
 
 def test_shapes_that_differ_are_refused() -> None:
@@ -320,10 +308,7 @@ for settings in {PATHS}:
 @pytest.mark.parametrize("compiled", [False, True])
 def test_the_recipe_works_on_every_path(tmp_path: Path, compiled: bool) -> None:
     """Best F1 at three of four objects in four rows: P and R 3/4."""
-    package = tmp_path / "detmap"
-    shutil.copytree(make.ROOT / "detmap", package, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("configs", "datasets"):
-        (tmp_path / folder).symlink_to(make.ROOT / folder)
+    package = copy_without(tmp_path) / "detmap"
     table = package / "core" / "protocol" / "integrators.py"
     loops = package / "kernels" / "integrate.py"
     with table.open("a") as file:
@@ -333,16 +318,8 @@ def test_the_recipe_works_on_every_path(tmp_path: Path, compiled: bool) -> None:
         assert text.count(old) == 1
         text = text.replace(old, new)
     loops.write_text(text)
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = python("-c", RUN, cwd=tmp_path, NUMBA_DISABLE_JIT=1, PYTHONPATH=tmp_path)
+    assert done.code == 0, done.err
 
 
 def add_in_order(parts: Any) -> Any:

@@ -268,9 +268,8 @@ def test_voc_protocol_by_the_year(voc: tuple[Path, Path]) -> None:
     assert run("rank", *voc).out.startswith(
         "voc2007: 11-point AP, equal scores in the order of the ground truth\n"
     )
-    assert (
-        run("rank", voc[0].parent, voc[1]).out == run("rank", *voc).out
-    )  # the folder above holds one year
+    # the folder above holds one year
+    assert run("rank", voc[0].parent, voc[1]).out == run("rank", *voc).out
     later = voc[0].rename(voc[0].parent / "mine")
     assert run("rank", later, voc[1]).out.startswith("voc2012: all-point AP")
 
@@ -336,9 +335,8 @@ def test_a_plot_is_written(files: tuple[Path, Path], tmp_path: Path) -> None:
         assert done.code == 0
         assert done.out == run("rank", *files).out
         assert picture.read_bytes().startswith(magic)
-    assert (
-        "cat  AP 0.750" in (tmp_path / "curves.svg").read_text()
-    )  # a comment beside the outlines of the letters
+    # a comment beside the outlines of the letters
+    assert "cat  AP 0.750" in (tmp_path / "curves.svg").read_text()
 
 
 @pytest.mark.slow

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import detmap
+from tests.support import varied_writers as texts
 from tests.support import writers
+from tests.support.varied_exports import sizes_csv
 
 pytestmark = pytest.mark.slow
 PROTOCOLS = ("coco-bbox", "voc2007", "voc2012")
@@ -33,16 +35,16 @@ def wanted(tables: Tables) -> dict[str, dict[str, float]]:
 
 
 def cartucho(tables: Tables, folder: Path) -> Tables:
-    files = writers.cartucho(*tables, folder)
-    truth = detmap.read_truth(files[0])
-    return truth, detmap.read_detections(files[1], truth)
+    made = texts.cartucho(writers.case(*tables), folder, "difficult")
+    truth = detmap.read_truth(made.truth)
+    return truth, detmap.read_detections(made.found, truth)
 
 
 def csv(tables: Tables, folder: Path) -> Tables:
-    names = "image class xmin ymin xmax ymax"
+    case, names = writers.case(*tables), "image class xmin ymin xmax ymax"
     files = [
-        writers.csv(writers.columns(table, names, "voc"), folder / f"{stem}.csv")
-        for stem, table in zip(("truth", "found"), tables, strict=True)
+        writers.csv(texts.columns(case, names, "voc", scored=scored), folder / f"{scored}.csv")
+        for scored in (False, True)
     ]
     truth = detmap.read_truth(files[0], box_format="voc")
     return truth, detmap.read_detections(files[1], truth, box_format="voc")
@@ -53,8 +55,9 @@ def parquet(tables: Tables, folder: Path) -> Tables:
     from pyarrow.parquet import write_table
 
     files = [folder / "truth.parquet", folder / "found.parquet"]
-    for file, table in zip(files, tables, strict=True):
-        write_table(pyarrow.table(writers.columns(table, "image class x y w h", "xywh")), file)
+    case, names = writers.case(*tables), "image class x y w h"
+    for scored, file in enumerate(files):
+        write_table(pyarrow.table(texts.columns(case, names, "xywh", scored=bool(scored))), file)
     truth = detmap.read_truth(files[0])
     return truth, detmap.read_detections(files[1], truth)
 
@@ -73,20 +76,19 @@ def test_formats_that_keep_every_digit(
 
 def test_rafaelpadilla_counts_difficult_objects(tables: Tables, tmp_path: Path) -> None:
     """mAP of the tool itself on these files, percent: tools/goldens.json of the data."""
-    truth, found = writers.rafaelpadilla(*tables, tmp_path, "voc xywh")
-    read = detmap.read_truth(truth, box_format="voc xywh")
-    result = detmap.evaluate(
-        read, detmap.read_detections(found, read, box_format="voc xywh"), "voc2012"
-    )
+    made = texts.rafaelpadilla(writers.case(*tables), tmp_path, "voc xywh")
+    read = detmap.read_truth(made.truth, box_format="voc xywh")
+    found = detmap.read_detections(made.found, read, box_format="voc xywh")
+    result = detmap.evaluate(read, found, "voc2012")
     assert 100 * result.metrics["mAP"] == pytest.approx(86.58359, abs=1e-3)
 
 
 def test_yolo_rounds_to_fractions(tables: Tables, tmp_path: Path) -> None:
     pytest.importorskip("yaml")
-    sizes = writers.image_sizes(tables[0], tmp_path / "sizes.csv")
-    data, run = writers.yolo(*tables, tmp_path, lambda file, size: None)
-    truth = detmap.read_truth(data, image_sizes=sizes)
-    found = detmap.read_detections(run, truth)
+    case = writers.case(*tables)
+    made = texts.yolo_yaml(case, tmp_path, pictured=False)
+    truth = detmap.read_truth(made.truth, image_sizes=sizes_csv(case, tmp_path))
+    found = detmap.read_detections(made.found, truth)
     assert (len(truth), len(found), len(truth.images)) == (14976, 14178, 4952)
     plain = dataclasses.replace(tables[0], roles={})  # YOLO's rows know no difficult objects
     expected = detmap.evaluate(plain, tables[1], "coco-bbox").metrics

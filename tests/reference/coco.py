@@ -220,9 +220,8 @@ def evaluate(
                             detections[cell][:limit], judged[:limit], strict=True
                         )
                     ]
-                    pooled.sort(
-                        key=lambda pair: -pair[0]
-                    )  # stable: equal scores in the order of image ids
+                    # stable: equal scores in the order of image ids
+                    pooled.sort(key=lambda pair: -pair[0])
                     rc, pr = recall_precision([verdict for _, verdict in pooled], n_objects)
                     sampled = sample(rc, pr, [score for score, _ in pooled], recall_points)
                     recall[t, k, a, m] = rc[-1] if rc else 0.0

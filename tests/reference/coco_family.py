@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.reference.people import Box, overlap, shared
+from tests.reference.people import Box, overlap, share
 
 
 class Thing(NamedTuple):
@@ -27,7 +27,7 @@ Share = Callable[[Thing, Thing], float]
 
 def share_by_boxes(found: Thing, region: Thing) -> float:
     """The part of a detection in a region."""
-    return shared(found.box, region.box) / (found.box[2] * found.box[3])
+    return share(found.box, region.box)
 
 
 def share_by_iou(found: Thing, region: Thing) -> float:

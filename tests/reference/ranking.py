@@ -32,15 +32,6 @@ def curve(truth: Sequence[int], scores: Sequence[float]) -> list[tuple[float, Fr
     return points
 
 
-def average_precision(truth: Sequence[int], scores: Sequence[float]) -> Fraction:
-    """Every precision times the recall that its threshold added."""
-    area, before = Fraction(0), Fraction(0)
-    for _, recall, precision in curve(truth, scores):
-        area += (recall - before) * precision
-        before = recall
-    return area
-
-
 def auc_by_pairs(truth: Sequence[int], scores: Sequence[float]) -> Fraction:
     """Share of (positive, negative) pairs that the positive wins, equal scores counting half
     (Mann-Whitney)."""

@@ -229,9 +229,8 @@ def draw_verdicts(seed: int) -> tuple[list[str], int]:
 def test_all_points_is_the_integral_of_the_best_precision_still_ahead(seed: int) -> None:
     verdicts, n_objects = draw_verdicts(seed)
     area = Fraction(0)
-    for found in range(
-        1, verdicts.count(TP) + 1
-    ):  # the strip of recall between found - 1 and found objects
+    # the strip of recall between found - 1 and found objects
+    for found in range(1, verdicts.count(TP) + 1):
         ahead = [
             Fraction(head.count(TP), head.count(TP) + head.count(FP))
             for head in (verdicts[:n] for n in range(1, len(verdicts) + 1))

@@ -14,9 +14,8 @@ Verdict = Literal["TP", "FP", "IGNORED"]
 Detection = tuple[str, float, float, float, float, float]  # image, score, x1, y1, x2, y2
 Object = tuple[float, float, float, float, bool]  # x1, y1, x2, y2, difficult
 Objects = Mapping[str, Sequence[Object]]  # every image -> its objects of one class, if any
-Integrator = Callable[
-    [Sequence[float], Sequence[float]], float
-]  # recall, precision -> average precision
+# recall, precision -> average precision
+Integrator = Callable[[Sequence[float], Sequence[float]], float]
 
 
 def rank(detections: Sequence[Detection]) -> list[int]:

@@ -56,6 +56,15 @@ def per_image(truth: Truth, detections: Detections) -> list[tuple[Fields, Fields
     return out
 
 
+def shuffled(
+    tables: tuple[Truth, Detections], random: Any
+) -> tuple[Truth, Detections, list[tuple[Fields, Fields]]]:
+    """Tables, and the same as pairs in another order."""
+    pairs = per_image(*tables)
+    random.shuffle(pairs)
+    return *tables, pairs
+
+
 def feed(evaluator: Evaluator, pairs: list[tuple[Fields, Fields]], sizes: list[int]) -> Evaluator:
     """Update with batches of these sizes, in turn."""
     begin, turn = 0, 0
@@ -99,9 +108,7 @@ batchings = st.lists(st.integers(1, 3), min_size=1, max_size=3)
 def test_any_batches_in_any_order_give_the_bits_of_one_run(
     data: CocoData, random: Any, sizes: list[int], protocol: str
 ) -> None:
-    truth, detections = read_coco(*data)
-    pairs = per_image(truth, detections)
-    random.shuffle(pairs)
+    truth, detections, pairs = shuffled(read_coco(*data), random)
     stream = Evaluator(protocol, classes=truth.categories, box_format="xywh")
     assert_equal(feed(stream, pairs, sizes), truth, detections, protocol)
 
@@ -110,9 +117,7 @@ def test_any_batches_in_any_order_give_the_bits_of_one_run(
 @settings(max_examples=drawn(40))
 @given(voc_data(), st.randoms(), batchings, st.sampled_from(["voc2007", "coco-bbox"]))
 def test_voc_boxes_and_stems(data: tuple, random: Any, sizes: list[int], protocol: str) -> None:
-    truth, detections = voc_tables(*data)
-    pairs = per_image(truth, detections)
-    random.shuffle(pairs)
+    truth, detections, pairs = shuffled(voc_tables(*data), random)
     stream = Evaluator(protocol, classes=truth.categories, box_format="voc")
     assert_equal(feed(stream, pairs, sizes), truth, detections, protocol)
 
@@ -121,9 +126,7 @@ def test_voc_boxes_and_stems(data: tuple, random: Any, sizes: list[int], protoco
 @settings(max_examples=drawn(30))
 @given(coco_data(), st.randoms(), batchings)
 def test_truth_that_is_known_up_front(data: CocoData, random: Any, sizes: list[int]) -> None:
-    truth, detections = read_coco(*data)
-    pairs = per_image(truth, detections)
-    random.shuffle(pairs)
+    truth, detections, pairs = shuffled(read_coco(*data), random)
     stream = Evaluator(truth=truth, box_format="xywh")
     feed(stream, pairs[:1], sizes)
     left_out = [note for note in stream.compute().notes if note.code == "image-unseen"]
@@ -139,9 +142,7 @@ def test_truth_that_is_known_up_front(data: CocoData, random: Any, sizes: list[i
 def test_merged_saved_loaded_pickled_in_the_middle(
     tmp_path_factory: Any, data: CocoData, random: Any, sizes: list[int]
 ) -> None:
-    truth, detections = read_coco(*data)
-    pairs = per_image(truth, detections)
-    random.shuffle(pairs)
+    truth, detections, pairs = shuffled(read_coco(*data), random)
     cut, path = random.randint(0, len(pairs)), tmp_path_factory.mktemp("state") / "state.npz"
     first, second, third = (
         Evaluator(classes=truth.categories, box_format="xywh") for _ in range(3)

@@ -21,27 +21,13 @@ VocDetections = dict[str, list[tuple[str, float, float, float, float, float]]]
 # Sizes of which k/20 of the width is exact in binary, so that a part overlaps its whole by exactly
 # k/20.
 TWENTIETHS = ((10, 10), (20, 10), (20, 20), (10, 20), (40, 5), (5, 10))
-ON_BORDER = (
-    (32, 32),
-    (96, 96),
-    (64, 16),
-    (16, 64),
-    (144, 64),
-    (128.0, 8.0),
-    (48, 192),
-)  # 1024 or 9216
+# 1024 or 9216
+ON_BORDER = ((32, 32), (96, 96), (64, 16), (16, 64), (144, 64), (128.0, 8.0), (48, 192))
 JUST_UNDER_32, JUST_OVER_96 = float(np.nextafter(32, 0)), float(np.nextafter(96, 100))
 BESIDE_BORDER = ((31, 33), (25, 41), (95, 97), (13, 709), (32, JUST_UNDER_32), (96, JUST_OVER_96))
 BORDER_AREAS = (1024, 9216, 1024.0, 9216.0)
-BESIDE_AREAS = (
-    1023,
-    1025,
-    9215,
-    9217,
-    1023.5,
-    float(np.nextafter(1024, 2000)),
-    float(np.nextafter(9216, 0)),
-)
+JUST_OVER, JUST_UNDER = float(np.nextafter(1024, 2000)), float(np.nextafter(9216, 0))
+BESIDE_AREAS = (1023, 1025, 9215, 9217, 1023.5, JUST_OVER, JUST_UNDER)
 FLAT = ((0, 0), (0, 7), (7, 0), (0.0, 10.5))
 VAST = (200_000, 100_000)  # more than the 1e10 where the range "all" ends
 # Half as wide as the spacing of the numbers at its x: two of these have a union of 0, an infinite

@@ -6,9 +6,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-NUMBER = re.compile(
-    r"(?<![\w.:-])((?:\d[\d,]*)?\.?\d+)( ?%| ?[mµ]?s\b| ?[kMG]B\b)?"
-)  # versions and values with a decimal point, shares, times and sizes; counts are not looked at
+# versions and values with a decimal point, shares, times and sizes; counts are not looked at
+NUMBER = re.compile(r"(?<![\w.:-])((?:\d[\d,]*)?\.?\d+)( ?%| ?[mµ]?s\b| ?[kMG]B\b)?")
 RUN = r"^ *```(?:bash|python|py|example)$.*?^ *```$"
 """A block that a test runs."""
 GENERATED = (  # what a tool writes and a test compares, or a block that tests/test_blocks.py runs

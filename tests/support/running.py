@@ -43,16 +43,18 @@ def spawn(*argv: object, cwd: Path | None = None, **environment: str) -> Outcome
     return python("-m", "detmap", *argv, cwd=cwd, **environment)
 
 
-def python(*argv: object, cwd: Path | None = None, **environment: str) -> Outcome:
+def python(
+    *argv: object, cwd: Path | str | None = None, timeout: float = 120, **environment: object
+) -> Outcome:
     """A Python process with these arguments; it must not take long, nor read a terminal."""
     done = subprocess.run(
         [sys.executable, *map(str, argv)],
         cwd=cwd,
-        env={**os.environ, **environment},
+        env=os.environ | {name: str(value) for name, value in environment.items()},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=timeout,
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)

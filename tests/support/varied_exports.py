@@ -1,8 +1,8 @@
-"""Drawn data sets, and writers of them in the formats of annotation tools and detectors.
+"""Generated data sets for the writers of the formats of annotation tools and detectors.
 
-`format_samples` has the same three images in each format. Here names of images and classes, sizes,
-boxes and the order of all of them are drawn, since a reader may be right for `a.png` and `cat`
-only. The writers follow the tools' own spelling, and share nothing with the readers.
+`format_samples` writes the same three images in each format. Here names of images and classes,
+sizes, boxes and the order of all of them are generated, since a reader may be right for `a.png` and
+`cat` only. The writers follow the tools' own spelling, and share nothing with the readers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +55,40 @@ class Case:
         """File name without folder."""
         return self.images[image][0].rpartition("/")[2]
 
+    @cached_property
+    def places(self) -> tuple[list[list[int]], list[list[int]]]:
+        """The numbers of the objects and of the detections of each image."""
+        found: tuple[list[list[int]], list[list[int]]] = tuple(  # type: ignore[assignment]
+            [[] for _ in self.images] for _ in range(2)
+        )
+        for lists, rows in zip(found, (self.objects, self.detections), strict=True):
+            for i, row in enumerate(rows):
+                lists[row[0]].append(i)
+        return found
+
     def on(self, image: int) -> list[tuple[int, str, Box]]:
         """Number, class and box of each object on an image."""
-        rows = enumerate(self.objects)
-        return [(i, self.classes[c], box) for i, (own, c, box) in rows if own == image]
+        rows = [(n, *self.objects[n][1:]) for n in self.places[0][image]]
+        return [(n, self.classes[c], box) for n, c, box in rows]
 
     def found(self, image: int) -> list[tuple[int, str, Box, float]]:
         """Class number, class, box and score of each detection on an image."""
-        rows = [row[1:] for row in self.detections if row[0] == image]
+        rows = [self.detections[n][1:] for n in self.places[1][image]]
         return [(c, self.classes[c], box, score) for c, box, score in rows]
+
+    def rows(self, image: int, scored: bool) -> list[tuple[str, Box, float | None]]:
+        """Class, box and score of the detections, or of the objects, which have no score."""
+        if scored:
+            return [row[1:] for row in self.found(image)]
+        return [(label, box, None) for _, label, box in self.on(image)]
+
+    def renamed(self, name: str) -> Case:
+        """The case with other names of images: `name` has places for the number and the name."""
+        images = [
+            (name.format(0xA0B1C2D3 + i, self.last(i)), *row[1:])
+            for i, row in enumerate(self.images)
+        ]
+        return Case(images, self.classes, self.objects, self.detections)
 
 
 def draw(rng: random.Random, *, whole: bool = False, folders: bool = True) -> Case:
@@ -194,11 +220,11 @@ def words(*values: object) -> str:
 # --- the case as COCO, and for every format that lacks one of both --------------------------------
 
 
-def coco(case: Case, folder: Path, ids: random.Random | None = None) -> tuple[Path, Path]:
-    """Ground truth and results of pycocotools, with drawn ids."""
-    rng = ids or random.Random(1)
+def coco_trees(case: Case, rng: random.Random | None = None) -> tuple[Any, Any]:
+    """Ground truth and results of pycocotools, with generated ids, or ids from 1."""
     image, category = (
-        rng.sample(range(2000, 2099), len(rows)) for rows in (case.images, case.classes)
+        rng.sample(range(2000, 2099), len(rows)) if rng else range(1, len(rows) + 1)
+        for rows in (case.images, case.classes)
     )
     truth = {
         "images": [
@@ -216,6 +242,12 @@ def coco(case: Case, folder: Path, ids: random.Random | None = None) -> tuple[Pa
         {"image_id": image[i], "category_id": category[c], "bbox": list(box), "score": score}
         for i, c, box, score in case.detections
     ]
+    return truth, found
+
+
+def coco(case: Case, folder: Path, rng: random.Random | None = None) -> tuple[Path, Path]:
+    """The files of `coco_trees`."""
+    truth, found = coco_trees(case, rng)
     return save(folder / "instances.json", truth), save(folder / "results.json", found)
 
 
@@ -226,7 +258,7 @@ def plain_csv(case: Case, folder: Path) -> Path:
         [case.images[i][0], case.classes[c], *corners(box), score]
         for i, c, box, score in case.detections
     ]
-    return table(folder / "detections.csv", [head, *rows])
+    return table(folder / "found.csv", [head, *rows])
 
 
 def sizes_csv(case: Case, folder: Path) -> Path:

@@ -15,7 +15,7 @@ from tests.support.varied_exports import (
     Export,
     Writer,
     center,
-    coco,
+    coco_trees,
     corners,
     picture,
     pictures,
@@ -39,8 +39,7 @@ def label_studio(case: Case, folder: Path) -> Export:
     """Tasks with annotations and predictions; names of uploads are hashed and quoted."""
     tasks = []
     for i, image in enumerate(case.images):
-        done = {"id": i, "was_cancelled": False}
-        done["result"] = [region(label, box, image) for _, label, box in case.on(i)]  # type: ignore[assignment]
+        done = {"id": i, "result": [region(label, box, image) for _, label, box in case.on(i)]}
         found = [region(name, box, image, score=s) for _, name, box, s in case.found(i)]
         name = f"{0xA0B1C2D3 + i:08x}-{case.last(i)}"
         tasks.append(
@@ -75,42 +74,24 @@ def label_studio_min(case: Case, folder: Path) -> Export:
 
 def label_studio_coco(case: Case, folder: Path) -> Export:
     """Ids from 0, hashed names in a folder images."""
-    hashed = Case(
-        [
-            (f"images/{0xA0B1C2D3 + i:08x}-{case.last(i)}", *row[1:])
-            for i, row in enumerate(case.images)
-        ],
-        case.classes,
-        case.objects,
-        case.detections,
-    )
-    tree = json.loads(coco(hashed, folder)[0].read_text())
-    tree["images"] = [
-        {"width": w, "height": h, "id": i, "file_name": name}
-        for i, (name, w, h) in enumerate(hashed.images)
-    ]
-    tree["categories"] = [{"id": i, "name": name} for i, name in enumerate(case.classes)]
-    for n, (i, c, _) in enumerate(case.objects):
-        tree["annotations"][n] |= {"id": n, "image_id": i, "category_id": c, "segmentation": []}
+    tree, _ = coco_trees(case.renamed("images/{:08x}-{}"))
+    for kind in tree.values():
+        for row in kind:
+            row |= {key: row[key] - 1 for key in row.keys() & {"id", "image_id", "category_id"}}
     return Export(save(folder / "result.json", tree))
 
 
 def roboflow_coco(case: Case, folder: Path) -> Export:
     """Renamed images, their own names in extra, and the unused category 0."""
-    tree = json.loads(coco(case, folder.parent / "plain")[0].read_text())
+    tree, _ = coco_trees(case)
     for i, image in enumerate(tree["images"]):
         stem, _, suffix = case.last(i).rpartition(".")
         image["extra"] = {"name": case.last(i)}
         image["file_name"] = f"{stem}_{suffix}.rf.{i:032x}.jpg"
-    places = {each["id"]: i for i, each in enumerate(tree["categories"], 1)}
-    tree["categories"] = [{"id": 0, "name": "shapes", "supercategory": "none"}] + [
-        {"id": places[each["id"]], "name": each["name"], "supercategory": "shapes"}
-        for each in tree["categories"]
-    ]
-    for row in tree["annotations"]:
-        row["category_id"] = places[row["category_id"]]
-    for image in tree["images"]:
         picture(folder / "test" / image["file_name"], image["width"], image["height"])
+    tree["categories"] = [{"id": 0, "name": "shapes", "supercategory": "none"}] + [
+        each | {"supercategory": "shapes"} for each in tree["categories"]
+    ]
     save(folder / "test" / "_annotations.coco.json", tree)
     return Export(folder / "test", flags=True)
 
@@ -157,39 +138,28 @@ def retinanet(case: Case, folder: Path) -> Export:
     )
 
 
-def createml(case: Case, folder: Path) -> Export:
-    def record(label: str, box: Box, score: float | None = None) -> dict[str, Any]:
+def createml(case: Case, folder: Path, *, name: str = "_annotations.createml.json") -> Export:
+    def images(scored: bool) -> list[dict[str, Any]]:
+        return [
+            {"image": case.last(i), "annotations": [record(*row) for row in case.rows(i, scored)]}
+            for i in range(len(case.images))
+        ]
+
+    def record(label: str, box: Box, score: float | None) -> dict[str, Any]:
         numbers = dict(zip(("x", "y", "width", "height"), center(box), strict=True))
         more = {} if score is None else {"confidence": score}
         return {"label": label, "coordinates": numbers} | more
 
-    truth = [
-        {"image": case.last(i), "annotations": [record(name, box) for _, name, box in case.on(i)]}
-        for i in range(len(case.images))
-    ]
-    found = [
-        {
-            "image": case.last(i),
-            "annotations": [record(name, box, score) for _, name, box, score in case.found(i)],
-        }
-        for i in range(len(case.images))
-    ]
     pictures(case, folder)
-    return Export(
-        save(folder / "_annotations.createml.json", truth), save(folder / "found.json", found)
-    )
+    file = save(folder / name, images(scored=False))
+    return Export(file, save(folder / "found.json", images(scored=True)))
 
 
 def labelme(case: Case, folder: Path) -> Export:
     for place in ("labels", "found"):
         for i, (_, width, height) in enumerate(case.images):
-            rows: list[tuple[str, Box, float | None]] = (
-                [(name, box, None) for _, name, box in case.on(i)]
-                if place == "labels"
-                else [(name, box, score) for _, name, box, score in case.found(i)]
-            )
             shapes = []
-            for k, (label, box, score) in enumerate(rows):
+            for k, (label, box, score) in enumerate(case.rows(i, place == "found")):
                 left, top, right, bottom = corners(box)
                 points = [[right, top], [left, bottom]] if k % 2 else [[left, top], [right, bottom]]
                 shape = {"label": label, "points": points, "shape_type": "rectangle", "flags": {}}
@@ -262,7 +232,7 @@ def via_project(case: Case, folder: Path) -> Export:
 def vott_json(case: Case, folder: Path) -> Export:
     assets = {}
     for i, (name, width, height) in enumerate(case.images):
-        asset = {"format": "jpg", "id": f"{i:032x}", "name": case.last(i)}
+        asset = {"format": "jpg", "id": f"{i:032x}", "name": case.last(i), "type": 1}
         asset |= {"path": f"file:/p/{quote(name)}", "size": {"width": width, "height": height}}
         regions = [
             {"id": "r", "type": "RECTANGLE", "tags": [label]}
@@ -280,25 +250,16 @@ def supervisely(case: Case, folder: Path) -> Export:
         kinds = [{"title": name, "shape": "rectangle"} for name in case.classes]
         save(folder / place / "meta.json", {"classes": kinds, "tags": []})
         for i, (_, width, height) in enumerate(case.images):
-            rows: list[tuple[str, Box, list[Any]]] = (
-                [(label, box, []) for _, label, box in case.on(i)]
-                if place == "truth"
-                else [
-                    (label, box, [{"name": "confidence", "value": score}])
-                    for _, label, box, score in case.found(i)
-                ]
-            )
             objects = []
-            for label, box, tags in rows:
+            for label, box, score in case.rows(i, place == "found"):
                 left, top, right, bottom = corners(box)
                 points = {"exterior": [[left, top], [right, bottom]], "interior": []}
+                tags = [] if score is None else [{"name": "confidence", "value": score}]
                 kind = {"classTitle": label, "geometryType": "rectangle"}
                 objects.append(kind | {"tags": tags, "points": points})
             page = {"description": "", "tags": [], "size": {"width": width, "height": height}}
-            save(
-                folder / place / "set 1" / "ann" / f"{case.last(i)}.json",
-                page | {"objects": objects},
-            )
+            file = folder / place / "set 1" / "ann" / f"{case.last(i)}.json"
+            save(file, page | {"objects": objects})
     return Export(folder / "truth", folder / "found")
 
 
@@ -348,17 +309,23 @@ def hf_jsonl(case: Case, folder: Path) -> Export:
     return Export(folder / "test" / "metadata.jsonl", found_options={"class_names": names})
 
 
-def hf_names(case: Case, folder: Path) -> Export:
-    lines = []
-    for i, (_, width, height) in enumerate(case.images):
-        rows = case.on(i)
-        objects = {"bbox": [list(box) for _, _, box in rows], "category": [r[1] for r in rows]}
-        line = {"file_name": case.last(i), "width": width, "height": height, "objects": objects}
-        lines.append(json.dumps(line, ensure_ascii=False))
-    return Export(save(folder / "test" / "metadata.jsonl", "\n".join(lines) + "\n").parent)
+def hf_names(case: Case, folder: Path, *, sized: bool = True) -> Export:
+    """Class names, sizes of images, and detections in a file of their own."""
+    for place in ("test", "found"):
+        text = ""
+        for i, (_, width, height) in enumerate(case.images):
+            rows = case.rows(i, place == "found")
+            objects = {"bbox": [row[1] for row in rows], "category": [row[0] for row in rows]}
+            if place == "found":
+                objects["score"] = [row[2] for row in rows]  # type: ignore[misc]
+            line: dict[str, Any] = {"file_name": case.last(i)}
+            line |= {"width": width, "height": height} if sized else {}
+            text += json.dumps(line | {"objects": objects}, ensure_ascii=False) + "\n"
+        save(folder / place / "metadata.jsonl", text)
+    return Export(folder / "test", folder / "found" / "metadata.jsonl")
 
 
-def hf_parquet(case: Case, folder: Path) -> Export:
+def hf_parquet(case: Case, folder: Path, *, sized: bool = True) -> Export:
     import pyarrow
     from pyarrow import parquet
 
@@ -369,19 +336,20 @@ def hf_parquet(case: Case, folder: Path) -> Export:
         {
             "image": {"bytes": (folder / "p" / case.last(i)).read_bytes(), "path": case.last(i)},
             "image_id": 100 + i,
-            "width": image[1],
-            "height": image[2],
             "objects": {
                 "bbox": [list(box) for _, _, box in case.on(i)],
                 "category": [case.classes.index(label) for _, label, _ in case.on(i)],
             },
         }
+        | ({"width": image[1], "height": image[2]} if sized else {})
         for i, image in enumerate(case.images)
     ]
     info = json.dumps({"info": {"features": features}})
     data = pyarrow.Table.from_pylist(rows).replace_schema_metadata({"huggingface": info})
-    parquet.write_table(data, folder / "test-00000-of-00001.parquet")
-    return Export(folder / "test-00000-of-00001.parquet")
+    file = folder / "data" / "test-00000-of-00001.parquet"
+    file.parent.mkdir(parents=True)
+    parquet.write_table(data, file)
+    return Export(file)
 
 
 WRITERS: dict[str, Writer] = {

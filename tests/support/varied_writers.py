@@ -4,6 +4,7 @@
 """
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -53,8 +54,8 @@ def voc_page(case: Case, i: int, sides: Any, owner: str, order: str = "xXyY") ->
     return text + "</annotation>"
 
 
-def first_and_last(box: Box) -> tuple[int, int, int, int]:
-    x, y, w, h = map(int, box)
+def first_and_last(box: Box) -> Box:
+    x, y, w, h = box
     return x + 1, y + 1, x + w, y + h
 
 
@@ -115,10 +116,11 @@ def yaml(case: Case, rest: str) -> str:
     return f"{rest}nc: {len(case.classes)}\nnames: {json.dumps(case.classes)}\n"
 
 
-def yolo_yaml(case: Case, folder: Path) -> Export:
+def yolo_yaml(case: Case, folder: Path, *, pictured: bool = True) -> Export:
     """Ultralytics: labels beside images, one label file missing."""
     labels(case, folder / "labels" / "val", empty=False)
-    pictures(case, folder / "images" / "val")
+    if pictured:
+        pictures(case, folder / "images" / "val")
     for i, image in enumerate(case.images):
         rows = [words(c, *scaled(center(box), image), s) for c, _, box, s in case.found(i)]
         if rows:
@@ -136,22 +138,22 @@ def yolo_roboflow(case: Case, folder: Path) -> Export:
     return Export(file, truth_options={"split": "test"})
 
 
-def yolo_cvat(case: Case, folder: Path) -> Export:
-    """CVAT's YOLO 1.1 without pictures."""
+def yolo_cvat(case: Case, folder: Path, *, pictured: bool = False) -> Export:
+    """CVAT's YOLO 1.1: paths in the list begin with a folder that does not exist."""
     labels(case, folder / "obj_train_data")
     save(folder / "obj.names", "\n".join(case.classes) + "\n")
     rows = [f"data/obj_train_data/{case.last(i)}\n" for i in range(len(case.images))]
     save(folder / "train.txt", "".join(rows))
     text = f"classes = {len(case.classes)}\ntrain = data/train.txt\nnames = data/obj.names\n"
-    save(folder / "obj.data", text + "backup = backup/\n")
+    file = save(folder / "obj.data", text + "backup = backup/\n")
+    if pictured:
+        pictures(case, folder / "obj_train_data")
+        return Export(file)
     return Export(folder, truth_options={"image_sizes": sizes_csv(case, folder.parent / "sizes")})
 
 
 def yolo_cvat_pictures(case: Case, folder: Path) -> Export:
-    made = yolo_cvat(case, folder)
-    pictures(case, folder / "obj_train_data")
-    assert made.truth is not None
-    return Export(made.truth / "obj.data")
+    return yolo_cvat(case, folder, pictured=True)
 
 
 def yolo_cvat_ultralytics(case: Case, folder: Path) -> Export:
@@ -164,14 +166,9 @@ def yolo_cvat_ultralytics(case: Case, folder: Path) -> Export:
     return Export(file, truth_options={"split": "train", "image_sizes": sizes})
 
 
-def yolo_label_studio(case: Case, folder: Path) -> Export:
+def yolo_label_studio(case: Case, folder: Path, *, name: str = "{:08x}-{}") -> Export:
     """Names with eight digits before them; notes.json and classes.txt."""
-    hashed = Case(
-        [(f"{0xA0B1C2D3 + i:08x}-{case.last(i)}", *row[1:]) for i, row in enumerate(case.images)],
-        case.classes,
-        case.objects,
-        case.detections,
-    )
+    hashed = case.renamed(name)
     labels(hashed, folder / "labels")
     pictures(hashed, folder / "images")
     save(folder / "classes.txt", "\n".join(case.classes) + "\n")
@@ -188,38 +185,35 @@ def yolo_labelimg(case: Case, folder: Path) -> Export:
     return Export(folder)
 
 
-def predictions(case: Case, folder: Path) -> Export:
-    """Ultralytics' predictions.json: a number where the stem is one."""
+def predictions(case: Case, folder: Path, *, rotated: bool = False, first: int = 1) -> Export:
+    """Ultralytics' predictions.json: a number where the stem is one, classes from 1, or `first`."""
     rows = []
     for i in range(len(case.images)):
         stem = case.stem(i)
         for c, _, box, score in case.found(i):
             row = {"image_id": int(stem) if stem.isnumeric() else stem, "file_name": case.last(i)}
-            rows.append(row | {"category_id": c + 1, "bbox": list(box), "score": score})
+            row |= {"category_id": c + first, "score": score}
+            shape = {"rbox": [*center(box), 0], "poly": around(box)}
+            rows.append(row | (shape if rotated else {"bbox": list(box)}))
     truth = yolo_yaml(case, folder).truth
     return Export(truth, save(folder / "predictions.json", rows))
 
 
 def rotated_predictions(case: Case, folder: Path) -> Export:
-    rows = []
-    for i in range(len(case.images)):
-        stem = case.stem(i)
-        for c, _, box, score in case.found(i):
-            left, top, right, bottom = corners(box)
-            row = {"image_id": int(stem) if stem.isnumeric() else stem, "file_name": case.last(i)}
-            row |= {"category_id": c + 1, "score": score, "rbox": [*center(box), 0]}
-            rows.append(row | {"poly": [left, top, right, top, right, bottom, left, bottom]})
-    truth = yolo_yaml(case, folder).truth
-    return Export(truth, save(folder / "predictions.json", rows))
+    return predictions(case, folder, rotated=True)
+
+
+def around(box: Box) -> list[float]:
+    """The four corners of a box."""
+    left, top, right, bottom = corners(box)
+    return [left, top, right, top, right, bottom, left, bottom]
 
 
 def rotated_labels(case: Case, folder: Path) -> Export:
     """Labels of oriented boxes: class and eight fractions, and the score."""
 
     def row(c: int, box: Box, image: tuple[str, int, int], *score: float) -> str:
-        left, top, right, bottom = corners(box)
-        points = [left, top, right, top, right, bottom, left, bottom]
-        return words(c, *scaled(points, image), *score)
+        return words(c, *scaled(around(box), image), *score)
 
     for i, image in enumerate(case.images):
         rows = [row(case.classes.index(label), box, image) for _, label, box in case.on(i)]
@@ -315,14 +309,19 @@ def comp4(case: Case, folder: Path) -> Export:
         )
     lines = "".join(f"{case.stem(i)}\n" for i in range(len(case.images)))
     save(folder / "VOC/ImageSets/Main/test.txt", lines)
+    return Export(folder / "VOC", voc_text(case, folder / "results"))
+
+
+def voc_text(case: Case, folder: Path, sides: Callable[[Box], Box] = first_and_last) -> Path:
+    """A text file of each class."""
     for c, name in enumerate(case.classes):
         rows = [
-            words(case.stem(i), score, *first_and_last(box))
+            words(case.stem(i), score, *sides(box))
             for i, label, box, score in case.detections
             if label == c
         ]
-        save(folder / "results" / f"comp4_det_test_{name}.txt", "\n".join(rows) + "\n")
-    return Export(folder / "VOC", folder / "results")
+        save(folder / f"comp4_det_test_{name}.txt", "\n".join(rows) + "\n")
+    return folder
 
 
 def vott_csv(case: Case, folder: Path) -> Export:
@@ -360,7 +359,70 @@ def open_images(case: Case, folder: Path) -> Export:
 
 
 def plain(case: Case, folder: Path) -> Export:
-    return Export(None, plain_csv(case, folder))
+    """CSV with a header; an image without objects has a row of commas."""
+    head = ["image", "class", "xmin", "ymin", "xmax", "ymax"]
+    rows: list[list[Any]] = [head]
+    for i, image in enumerate(case.images):
+        own = [[image[0], label, *corners(box)] for _, label, box in case.on(i)]
+        rows += own or [[image[0], *[""] * 5]]
+    return Export(table(folder / "objects.csv", rows), plain_csv(case, folder))
+
+
+BOXES: dict[str, Callable[[Box, tuple[str, int, int]], Sequence[float]]] = {
+    "voc": lambda box, image: first_and_last(box),
+    "voc xywh": lambda box, image: (box[0] + 1, box[1] + 1, box[2] - 1, box[3] - 1),
+    "xywh": lambda box, image: box,
+    "xyxy": lambda box, image: corners(box),
+    "cxcywh": lambda box, image: center(box),
+    "normalized cxcywh": lambda box, image: scaled(center(box), image),
+}
+
+
+def text_folders(case: Case, folder: Path, names: tuple[str, str], form: str, flag: str) -> Export:
+    """Two folders with a row per box; `flag` is the last word of flagged objects."""
+    for i, image in enumerate(case.images):
+        rows = [
+            words(label, *BOXES[form](box, image), *[flag] * (n in case.flagged)).rstrip()
+            for n, label, box in case.on(i)
+        ]
+        found = [
+            words(label, score, *BOXES[form](box, image)) for _, label, box, score in case.found(i)
+        ]
+        for name, lines in zip(names, (rows, found), strict=True):
+            save(folder / name / f"{case.stem(i)}.txt", "\n".join(lines))
+    return Export(folder / names[0], folder / names[1])
+
+
+def cartucho(case: Case, folder: Path, flag: str = "") -> Export:
+    """As in Cartucho/mAP's README; names of classes have no space."""
+    case.classes = [name.replace(" ", "_") for name in case.classes]
+    return text_folders(case, folder, ("ground-truth", "detection-results"), "voc", flag)
+
+
+def rafaelpadilla(case: Case, folder: Path, form: str) -> Export:
+    """As in rafaelpadilla/Object-Detection-Metrics' README."""
+    return text_folders(case, folder, ("groundtruths", "detections"), form, "")
+
+
+def columns(
+    case: Case, names: str, form: str, *, scored: bool = False, empty: bool = True
+) -> dict[str, list[Any]]:
+    """Named columns: an image, a class, four numbers, and the score of detections, or `difficult`
+    of objects and, if `empty`, a row for each image without objects.
+    """
+    image, label, *sides = names.split()
+    rows: Sequence[tuple[Any, ...]] = case.detections if scored else case.objects
+    boxes = [BOXES[form](row[2], case.images[row[0]]) for row in rows]
+    written = {image: [case.last(row[0]) for row in rows]}
+    written |= {label: [case.classes[row[1]] for row in rows]}
+    written |= {side: [box[i] for box in boxes] for i, side in enumerate(sides)}
+    if scored:
+        return written | {"score": [row[3] for row in rows]}
+    written["difficult"] = [int(n in case.flagged) for n in range(len(rows))]
+    for i in (i for i in range(len(case.images)) if empty and not case.on(i)):
+        for name, column in written.items():
+            column.append(case.last(i) if name == image else None)
+    return written
 
 
 WRITERS: dict[str, Writer] = {
@@ -370,7 +432,7 @@ WRITERS: dict[str, Writer] = {
         *(yolo_cvat_ultralytics, yolo_label_studio, yolo_labelimg, predictions),
         *(rotated_predictions, rotated_labels, to_json, pandas, pandas_folder, kitti),
         *(kitti_datumaro, deepstream, vott_csv, open_images, voc_label_studio, voc_labelimg),
-        *(voc_roboflow, comp4),
+        *(voc_roboflow, comp4, cartucho),
     )
 }
 WHOLE = ("voc_label_studio", "voc_labelimg", "voc_roboflow", "comp4")

@@ -10,24 +10,21 @@ import detmap
 from detmap.annotation_tools.conversion import writers
 from detmap.core import protocol
 from detmap.errors import DetmapError
-from tests.support.format_samples import SAMPLES, all_samples
+from tests.support.format_samples import SAMPLES
 from tools.fuzzing._files import damage_one, empty_folder, judge_refusal, scratch
 
-BINARY = (".png", ".parquet")
+BINARY = (".png", ".jpg", ".parquet")
 """Files that stay as they are."""
-KINDS = all_samples()
-COUNTS = {f"{kind} {how}": 0 for kind in KINDS for how in ("read", "refused")}
+COUNTS = {f"{kind} {how}": 0 for kind in SAMPLES for how in ("read", "refused")}
 
 
 def case(seed: int) -> str | None:
     """What is wrong with how one sample, perhaps a damaged one, is read."""
-    kind, rng = tuple(KINDS)[seed % len(KINDS)], random.Random(seed)
+    kind, rng = tuple(SAMPLES)[seed % len(SAMPLES)], random.Random(seed)
     folder = empty_folder("sample")
-    plain = SAMPLES["coco"](empty_folder("plain"))
-    paths = KINDS[kind](folder)
+    truth_path, found_path = SAMPLES[kind](folder)
     files = [file for file in folder.rglob("*") if file.suffix not in BINARY]
     whole = not damage_one(rng, files)
-    truth_path, found_path = (mine or other for mine, other in zip(paths, plain, strict=True))
     try:
         truth = detmap.read_truth(truth_path)
         found = detmap.read_detections(found_path, truth, unknown="drop")

@@ -3,12 +3,8 @@
 import csv
 import functools
 import io
-import os
 import re
-import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +17,19 @@ from detmap.analysis.browse.cases import Shown
 from detmap.analysis.browse.pictures import Wanted
 from tests.analysis.browse.counting import Expected, every_shown, groups, voc_detectors
 from tests.analysis.browse.test_counts import sample
+from tests.analysis.chromium_pages import (
+    MARKS,
+    UNFOLD,
+    needs_axe,
+    require_no_fault,
+    window,
+    without_policy,
+)
 from tests.analysis.diagnosis.test_shape_overlaps import rectangles
 from tests.analysis.diagnosis.troublesome_tables import tables
 from tests.support import builders as make
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="Chromium and its driver"),
-]
-AXE = Path(os.environ.get("DETMAP_AXE", "/nowhere/axe.min.js"))
+pytestmark = MARKS
 
 
 READY = "'ready' in document.documentElement.dataset"
@@ -541,17 +540,6 @@ VIEWS = {
 }
 
 
-@contextmanager
-def window(browser: Any, width: int, scheme: str = "light") -> Iterator[None]:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    yield
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
 WIDE = """
     const wide = innerWidth, found = [], whole = document.documentElement.scrollWidth;
     if (whole > wide) found.push(`the page: ${whole}`);
@@ -589,38 +577,22 @@ def test_hostile_names_are_harmless_text(browser: Any, hostile: Path) -> None:
     assert not any(re.search(r"(^|,)=", row) for row in rows)
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="DETMAP_AXE names axe.min.js of axe-core")
+@needs_axe
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_no_fault(browser: Any, shapes: Path, view: str, scheme: str, width: int) -> None:
-    browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
-    with window(browser, width, scheme):
+    with without_policy(browser), window(browser, width, scheme):
         open_page(browser, shapes, VIEWS[view])
-        browser.execute_script(
-            "for (const each of document.querySelectorAll('details')) each.open = true"
-        )
+        browser.execute_script(UNFOLD)
         until(browser, "return document.querySelector('canvas[data-drawn], #viewer canvas')")
         require_no_fault(browser)
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="DETMAP_AXE names axe.min.js of axe-core")
+@needs_axe
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_fault_in_links(browser: Any, linked: Path, scheme: str, width: int) -> None:
-    browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
-    with window(browser, width, scheme):
+    with without_policy(browser), window(browser, width, scheme):
         browser.get(linked.as_uri())
         require_no_fault(browser)
-
-
-def require_no_fault(browser: Any) -> None:
-    """Runs axe-core; the page's policy, which keeps it out, has to be bypassed."""
-    browser.execute_script(AXE.read_text())
-    found = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
-    browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
-    faults = [
-        (each["id"], each["impact"], [node["html"][:120] for node in each["nodes"][:3]])
-        for each in found["violations"]
-    ]
-    assert faults == []

