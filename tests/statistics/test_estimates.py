@@ -229,6 +229,7 @@ def test_all_or_nothing_of_a_single_class_has_the_exact_interval() -> None:
     ("value", "alone", "printed"),
     [
         (0.975, 50, False),
+        (1 - 4 / 101, 50, False),
         (0.95, 50, True),  # five steps of 1 / 101 from 1
         (0.975, 0, False),  # a mean over classes
         (1.0, 50, True),  # the exact interval

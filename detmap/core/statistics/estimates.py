@@ -254,7 +254,7 @@ class Estimates:
         if m and not self.is_difference and min(abs(one.value), abs(1 - one.value)) <= ROUNDING:
             edge = ((1 - one.level) / 2) ** (1 / m)
             return (edge, 1.0, "") if one.value > 0.5 else (0.0, 1 - edge, "")
-        if ROUNDING < 1 - one.value < near:
+        if ROUNDING < 1 - one.value < near + ROUNDING:
             return *nothing, why
         if not one.se > ROUNDING * max(1.0, abs(one.value)):
             return *nothing, reason("no spread", units)
