@@ -251,11 +251,11 @@ def ap_measure(ap: AveragePrecision, ties: str) -> Measure:
 
 def auc_of(lists: Lists) -> NDArray[np.float64]:
     """AUC of lists."""
-    from detmap.kernels import ranked
+    from detmap.ranking.kernels import list_scores
 
     points = curves.rank(lists, "together")
     area = np.empty(len(points.off) - 1)
-    ranked.roc_areas(points.tp, points.fp, points.off, area)
+    list_scores.roc_areas(points.tp, points.fp, points.off, area)
     area[_unpredicted(points)] = np.nan
     return area
 

@@ -150,11 +150,13 @@ def _one_or_all(
 
 
 def _top(lists: Lists, k: int, denominator: str) -> NDArray[np.float64]:
-    from detmap.kernels import ranked
+    from detmap.ranking.kernels import list_scores
 
     n_lists = len(lists.off) - 1
     n_found, precisions = np.empty(n_lists), np.empty(n_lists)
-    ranked.top_of_lists(lists.positive, curves.order_of(lists), lists.off, k, n_found, precisions)
+    list_scores.top_of_lists(
+        lists.positive, curves.order_of(lists), lists.off, k, n_found, precisions
+    )
     query = np.repeat(np.arange(n_lists), np.diff(lists.off))
     n_relevant = np.bincount(query, lists.positive, n_lists)
     divisor = {"possible": np.minimum(k, n_relevant), "relevant": n_relevant, "found": n_found}[
