@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.core.base.parallel import each_largest_first
+from detmap.core.base.parallel import map_ordered
 from detmap.core.base.reprs import outlined
 from detmap.core.curves import scores as curves
 from detmap.core.curves.scores import Lists, Points
@@ -380,3 +380,12 @@ def check(**options: Any) -> None:
     for name, value in options.items():
         choice("option", name, tuple(legal))
         choice(name, value, legal[name])
+
+
+def each_largest_first(
+    work: Callable[[int], None], sizes: ArrayLike, threads: int | None = None
+) -> None:
+    """Calls ``work(k)`` for every k, the largest first."""
+    order = np.argsort(-np.asarray(sizes), kind="stable").tolist()
+    for _ in map_ordered(work, order, threads):
+        pass

@@ -12,12 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.core.base.parallel import each_largest_first
 from detmap.core.curves import scores as curves
 from detmap.core.curves.scores import Lists
 from detmap.errors import DataError
 from detmap.ranking.label_inputs import Samples, choice, samples
-from detmap.ranking.metrics import UNDEFINED, Value, mean
+from detmap.ranking.metrics import UNDEFINED, Value, each_largest_first, mean
 
 Denominator = Literal["possible", "relevant", "found"]
 DENOMINATORS = ("possible", "relevant", "found")
