@@ -49,10 +49,10 @@ def test_each_format_is_detected(name: str, tmp_path: Path) -> None:
     truth, found = SAMPLES[name](tmp_path)
     of_truth, of_found = LOOKS.get(name, (name, name))
     if truth is not None:
-        row = registry.choose(registry.FORMATS, truth, lambda row: row.truth_looks)
+        row, _ = registry.choose_noted(registry.FORMATS, truth, lambda row: row.truth_looks)
         assert row.name == of_truth
     if found is not None and (found.suffix != ".csv" or name in format_samples_2.SAMPLES):
-        row = registry.choose(registry.FORMATS, found, lambda row: row.detections_look)
+        row, _ = registry.choose_noted(registry.FORMATS, found, lambda row: row.detections_look)
         assert row.name == of_found
 
 

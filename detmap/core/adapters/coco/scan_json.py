@@ -43,6 +43,11 @@ def has_second_keys(text: bytes) -> bool:
     return any(part in text for part in PARTS) and SECOND_KEYS.search(text) is not None
 
 
+def _has_other_texts(text: NDArray[np.uint8], n: int) -> bool:
+    """Checks if n records of results have more texts than their four keys, which takes no time."""
+    return int(np.count_nonzero(text == ord('"'))) > 8 * n
+
+
 def key(name: str) -> int:
     """Returns the bit of a key in `Columns.seen`; ``crowd`` is the bit of iscrowd 1."""
     from detmap.kernels.scanning import json_scan
@@ -265,9 +270,7 @@ def scan_list(
         n, last, _ = buffer.state.tolist()
         if end < 0 or (stop < 0 and not last):
             raise HandBack
-        suspect = not second_keys and buffer.state[scan.MORE]
-        # More texts than four keys a record? To count them takes no time.
-        suspect = suspect and np.count_nonzero(text == ord('"')) > 8 * n
+        suspect = not second_keys and buffer.state[scan.MORE] and _has_other_texts(text, n)
         if suspect and has_second_keys(text.tobytes()):
             raise HandBack
         if locate:
