@@ -1,6 +1,7 @@
 """The public names, for type checkers and editors; `__init__.py` imports each on first use."""
 
 from detmap import ranking as ranking
+from detmap.analysis.curve_plots import plot as plot
 from detmap.analysis.diagnosis import Diagnosis as Diagnosis
 from detmap.analysis.diagnosis import diagnose as diagnose
 from detmap.analysis.doctor import Finding as Finding
@@ -17,7 +18,6 @@ from detmap.core.adapters.tabular.slice_lists import read_slices as read_slices
 from detmap.core.matching.matches import Matches as Matches
 from detmap.core.protocol import Protocol as Protocol
 from detmap.core.protocol import load as _load
-from detmap.core.results.curve_plots import plot as plot
 from detmap.core.results.result import Result as Result
 from detmap.core.streaming.evaluator import Evaluator as Evaluator
 from detmap.core.tables import Categories as Categories

@@ -67,11 +67,8 @@ def clipped(text: str) -> str:
     """A part of a message; the middles of its values and its own are left out where they are too
     long to be read.
     """
-    return _without_middle(re.sub(_VALUE, _cut_value, str(text)), MOST_CHARACTERS)
-
-
-def _cut_value(value: re.Match[str]) -> str:
-    return _without_middle(value[0], LONGEST_VALUE)
+    cut = re.sub(_VALUE, lambda value: _without_middle(value[0], LONGEST_VALUE), str(text))
+    return _without_middle(cut, MOST_CHARACTERS)
 
 
 def _without_middle(text: str, most: int) -> str:

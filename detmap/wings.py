@@ -11,7 +11,7 @@ not installed have no effect:
   `detmap.core.protocol.metric_rows`
 - rules and metrics of benchmarks: `RULES` and `EXTRA` in `detmap.core.protocol.benchmark_rules`
 - steps of the warm-up: `STEPS` in `detmap.warmup`
-- functions that the core calls during an evaluation: `HOOKS`
+- functions that the core calls, most of them during an evaluation: `HOOKS`
 """
 
 from importlib import import_module
@@ -27,6 +27,7 @@ HOOKS = {
     "advised": "detmap.analysis.doctor:advised",
     "fixed": "detmap.analysis.commands.doctor_consultation:fixed",
     "consult": "detmap.analysis.commands.doctor_consultation:consult",
+    "plot_curves": "detmap.analysis.curve_plots:plot",
     "confusion_matrix": "detmap.analysis.diagnosis.confusion:confusion_matrix",
     "write_errors": "detmap.analysis.commands.diagnose:write_errors",
     "evaluate_by_rule": "detmap.benchmarks.shared.own_rules:evaluate",
@@ -34,7 +35,7 @@ HOOKS = {
     "write_receipt": "detmap.reproducibility.receipt_files:write",
     "make_receipt": "detmap.reproducibility.receipt_files:made",
 }
-"""Functions of wings that the core, or another wing, calls while it evaluates."""
+"""Functions of wings that the core, or another wing, calls."""
 
 
 def package(place: str) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import detmap
+from detmap.analysis.html_report import data_set_name
 from detmap.analysis.html_report.image_folders import find_folder
-from detmap.core.base.display_names import data_set_name, detector_names
+from detmap.core.base.display_names import detector_names
 from tests.support import builders as make
 from tests.support.running import run
 

@@ -49,7 +49,7 @@ def read_truth(path: Path, split: str | None = None, **options: Any) -> Truth:
     """
     file, notes = _find(path, split)
     rows = [row for row in registry.FORMATS if row.name != NAME]
-    row = registry.choose(rows, file, lambda row: row.truth_looks)
+    row, _ = registry.choose_noted(rows, file, lambda row: row.truth_looks)
     for name in ("roles", "attributes"):
         if name not in row.options:
             options.pop(name, None)

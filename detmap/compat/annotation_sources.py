@@ -14,7 +14,7 @@ from pycocotools.coco import COCO
 
 from detmap.compat import shape_columns
 from detmap.compat.annotation_rows import MOST_CATEGORIES, MOST_EXACT, Rows, Unusual, good_boxes
-from detmap.compat.shape_columns import FIELDS, Sizes
+from detmap.compat.shape_columns import FIELDS, HeldText, Sizes
 from detmap.core.adapters.coco import scan_json
 from detmap.core.adapters.coco.scan_columns import Columns as ScannedColumns
 from detmap.core.base import memory, open_files
@@ -97,7 +97,7 @@ class Instances:
         if size is None:
             return None
         if kind not in self._shaped or not np.array_equal(self._shaped[kind][0], size):
-            file = scan_json.HeldText("annotations", self.text)
+            file = HeldText("annotations", self.text)
             found = shape_columns.object_columns(file, kind, self.rows, size)
             self._shaped[kind] = size, found
             if len(self.text) > scan_json.HELD:
@@ -326,8 +326,7 @@ def open_instances(path: Any) -> Instances | None:
         return None
     try:
         columns = scan_json.scan_instances(
-            scan_json.HeldText(path, text),
-            {name: read_list(name) for name in ("images", "categories")},
+            HeldText(path, text), {name: read_list(name) for name in ("images", "categories")}
         )
     except ValueError:
         return None
@@ -356,7 +355,7 @@ def open_results(path: str, image_ids: list[Any], head: Head) -> Results | None:
     known, text = _integers(image_ids), _text_of(path)
     if known is None or text is None:
         return None
-    file = scan_json.HeldText(path, text)
+    file = HeldText(path, text)
     shape = _shape_alone(file, text)
     if shape is None:
         return None

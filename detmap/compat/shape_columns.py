@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,14 +70,18 @@ def object_columns(
     return None if drawn is None else replace(rows, shapes=drawn)
 
 
+class HeldText(scan_json.JsonFile):
+    """A file whose text is in memory, so that later changes to the file have no effect."""
+
+    def __init__(self, path: str | Path, text: bytes) -> None:
+        self.path, self.size = path, len(text)
+        self.hold(text)
+
+
 def result_columns(text: bytes, kind: str, rows: Rows) -> Rows | None:
     """Returns detections that have boxes with their shapes; None as in `object_columns`."""
     columns = scan_json.scan_detections(
-        scan_json.HeldText("results", text),
-        _nowhere,
-        _nowhere,
-        shape=FIELDS[kind],
-        second_keys=True,
+        HeldText("results", text), _nowhere, _nowhere, shape=FIELDS[kind], second_keys=True
     )
     if columns is None or columns.masks is None:
         return None

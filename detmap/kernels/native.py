@@ -37,7 +37,10 @@ COMPILING = "compiling kernels, once on this machine (`detmap warmup` does it ah
 LETTERS = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_double}
 RESULTS = {"None": None, "float": ctypes.c_double, "int": ctypes.c_int64}
 
-IMPORTS = re.compile(r"^from (detmap\.kernels[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+NAMED = r"detmap\.(?:\w+\.)?kernels\b"
+"""The start of the name of a module of kernels: of the core, or of a wing."""
+
+IMPORTS = re.compile(rf"^from ({NAMED}[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 Key = tuple[Any, ...]
 """The types that determine the machine code: types and layout of arrays, types of tuples."""
@@ -52,7 +55,9 @@ class Library(NamedTuple):
 
     def age(self) -> str:
         """Which modules changed; "" if none did."""
-        names = [name.removeprefix("detmap.kernels.") for name in sorted(self.changed)]
+        names = [
+            name.removeprefix("detmap.").removeprefix("kernels.") for name in sorted(self.changed)
+        ]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         told = f"kernels of {', '.join(names[:3])}{more} changed since {LIBRARY.name} was made"
         return told if names else ""
@@ -68,7 +73,7 @@ def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] |
     mode = os.environ.get("DETMAP_KERNELS", "")
     if mode not in MODES:
         raise DetmapError("DETMAP_KERNELS", f"{mode!r} is not known", "native or numba")
-    if mode == "numba" or not module.startswith("detmap.kernels."):
+    if mode == "numba" or not re.match(NAMED, module):
         return None
     opened, reason, changed = library()
     wanted = symbol(module, name, key)
@@ -173,13 +178,13 @@ def description() -> str:
 
 
 def sources() -> dict[str, bytes]:
-    """The text of each module of kernels, independent of line endings."""
+    """The text of each module of kernels, also of wings, independent of line endings."""
+    paths = [*FOLDER.rglob("*.py"), *FOLDER.parent.glob("*/kernels/*.py")]
+    named = {".".join(path.parts[len(FOLDER.parts) - 1 :])[:-3]: path for path in paths}
     return {
-        f"detmap.kernels.{path.relative_to(FOLDER).as_posix()[:-3].replace('/', '.')}": (
-            path.read_bytes().replace(b"\r\n", b"\n")
-        )
-        for path in sorted(FOLDER.rglob("*.py"))
-        if path.name not in MACHINERY
+        f"detmap.{name}": named[name].read_bytes().replace(b"\r\n", b"\n")
+        for name in sorted(named)
+        if named[name].name not in MACHINERY
     }
 
 

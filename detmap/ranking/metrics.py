@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.core.base.parallel import each_largest_first
+from detmap.core.base.parallel import map_ordered
 from detmap.core.base.reprs import outlined
 from detmap.core.curves import scores as curves
 from detmap.core.curves.scores import Lists, Points
@@ -251,11 +251,11 @@ def ap_measure(ap: AveragePrecision, ties: str) -> Measure:
 
 def auc_of(lists: Lists) -> NDArray[np.float64]:
     """AUC of lists."""
-    from detmap.kernels import ranked
+    from detmap.ranking.kernels import list_scores
 
     points = curves.rank(lists, "together")
     area = np.empty(len(points.off) - 1)
-    ranked.roc_areas(points.tp, points.fp, points.off, area)
+    list_scores.roc_areas(points.tp, points.fp, points.off, area)
     area[_unpredicted(points)] = np.nan
     return area
 
@@ -380,3 +380,12 @@ def check(**options: Any) -> None:
     for name, value in options.items():
         choice("option", name, tuple(legal))
         choice(name, value, legal[name])
+
+
+def each_largest_first(
+    work: Callable[[int], None], sizes: ArrayLike, threads: int | None = None
+) -> None:
+    """Calls ``work(k)`` for every k, the largest first."""
+    order = np.argsort(-np.asarray(sizes), kind="stable").tolist()
+    for _ in map_ordered(work, order, threads):
+        pass

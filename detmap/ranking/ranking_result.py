@@ -20,7 +20,6 @@ from detmap.core.base.sums import add_integers
 from detmap.core.curves import scores as curves
 from detmap.core.output import data_frames, formats
 from detmap.core.output.cell_text import or_none
-from detmap.core.output.plots import Line
 from detmap.core.output.table import Table
 from detmap.core.results.resampled import Resampled
 from detmap.core.results.signature import environment
@@ -48,6 +47,7 @@ from detmap.version import __version__
 if TYPE_CHECKING:
     from detmap.core.statistics.evaluations import Evaluated
     from detmap.core.statistics.subsets import Subsets
+    from detmap.ranking.curve_plots import Line
 
 
 def evaluate(
@@ -287,7 +287,7 @@ class RankingResult(Resampled):
         return ranking_tables.tables(self)
 
     def lines(self) -> list[Line]:
-        """The curves of each class, for `detmap.core.output.plots.draw`."""
+        """The curves of each class, for `detmap.ranking.curve_plots.draw`."""
         return ranking_tables.lines(self)
 
     def to_frame(self, table: str = "classes") -> Any:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from detmap.core.curves import scores as curves
-from detmap.core.output.plots import Line
 from detmap.core.output.table import Table
 from detmap.ranking.metrics import ratio
 
 if TYPE_CHECKING:
+    from detmap.ranking.curve_plots import Line
     from detmap.ranking.ranking_result import RankingResult
 
 RATES = {
@@ -80,9 +80,11 @@ def tables(result: RankingResult) -> list[Table]:
 
 
 def lines(result: RankingResult) -> list[Line]:
-    """The curves of each class, for `detmap.core.output.plots.draw`; the class's AP and AUC in
+    """The curves of each class, for `detmap.ranking.curve_plots.draw`; the class's AP and AUC in
     its name.
     """
+    from detmap.ranking.curve_plots import Line
+
     lines = []
     for k, row in enumerate(result.per_class):
         if math.isnan(row["AP"]):

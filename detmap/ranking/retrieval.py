@@ -12,12 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from detmap.core.base.parallel import each_largest_first
 from detmap.core.curves import scores as curves
 from detmap.core.curves.scores import Lists
 from detmap.errors import DataError
 from detmap.ranking.label_inputs import Samples, choice, samples
-from detmap.ranking.metrics import UNDEFINED, Value, mean
+from detmap.ranking.metrics import UNDEFINED, Value, each_largest_first, mean
 
 Denominator = Literal["possible", "relevant", "found"]
 DENOMINATORS = ("possible", "relevant", "found")
@@ -150,11 +149,13 @@ def _one_or_all(
 
 
 def _top(lists: Lists, k: int, denominator: str) -> NDArray[np.float64]:
-    from detmap.kernels import ranked
+    from detmap.ranking.kernels import list_scores
 
     n_lists = len(lists.off) - 1
     n_found, precisions = np.empty(n_lists), np.empty(n_lists)
-    ranked.top_of_lists(lists.positive, curves.order_of(lists), lists.off, k, n_found, precisions)
+    list_scores.top_of_lists(
+        lists.positive, curves.order_of(lists), lists.off, k, n_found, precisions
+    )
     query = np.repeat(np.arange(n_lists), np.diff(lists.off))
     n_relevant = np.bincount(query, lists.positive, n_lists)
     divisor = {"possible": np.minimum(k, n_relevant), "relevant": n_relevant, "found": n_found}[

@@ -45,7 +45,7 @@ def read(truth: str | Path, scores: str | Path, *, split: str | None = None) -> 
     """
     truth, scores = registry.checked_path(truth), registry.checked_path(scores)
     with readable(truth):
-        row = registry.choose(FORMATS, truth, lambda row: row.looks)
+        row, _ = registry.choose_noted(FORMATS, truth, lambda row: row.looks)
         if truth.is_dir() != scores.is_dir():
             raise DataError(
                 shown(scores),

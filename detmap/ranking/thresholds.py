@@ -12,14 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.base import arguments as given
 from detmap.core.base.flat_rows import first_true
-from detmap.core.base.parallel import each_largest_first
 from detmap.core.base.reprs import outlined
 from detmap.core.curves import scores as curves
 from detmap.core.curves.operating_points import f_beta
 from detmap.core.tables.grouping import last
 from detmap.errors import DataError
 from detmap.ranking.label_inputs import Samples, samples
-from detmap.ranking.metrics import Average, check, fill, mean, positives, ratio, totals
+from detmap.ranking.metrics import (
+    Average,
+    check,
+    each_largest_first,
+    fill,
+    mean,
+    positives,
+    ratio,
+    totals,
+)
 
 
 @outlined

@@ -37,7 +37,7 @@ def test_a_row_is_all_that_a_format_takes(tmp_path: Path, monkeypatch: Any) -> N
     path = make.write(tmp_path / "x.lines", "")
     assert read_truth(path).source == "x.lines in pixels"
     assert read_truth(path, format="lines").source == "x.lines in pixels"
-    row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks)
+    row, _ = registry.choose_noted(registry.FORMATS, path, lambda row: row.truth_looks)
     assert registry.told(row.name, row.options, path, unit="feet", split=None) == {"unit": "feet"}
     with pytest.raises(DataError, match="split 'val' is not an option of LINES files"):
         read_truth(path, split="val")

@@ -236,14 +236,14 @@ ROWS = (
         lambda p: detmap.evaluate(p.truth, wrong.tied(p), RANKED, images=wrong.ids(p)[:12])["mAP"],
     ),
     Row(
-        "core/results/curve_plots: give the return value of detmap.evaluate,",
+        "analysis/curve_plots: give the return value of detmap.evaluate,",
         lambda p: lambda: detmap.plot({"a": 5}),
         r"of (detmap\.evaluate)",
         lambda p, call: len(detmap.plot({"a": eval(call)(p.truth, p.found)}).axes),
         2,
     ),
     Row(
-        "core/results/curve_plots: give one for ax=, else some",
+        "analysis/curve_plots: give one for ax=, else some",
         lambda p: lambda: drawn(p, ["f1", "iou"]),
         r"give (one) for (ax)=",
         lambda p, *_: drawn(p, "f1"),

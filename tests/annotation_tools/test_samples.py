@@ -42,8 +42,8 @@ def test_the_sample_of_each_format_has_these_boxes(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["kitti", *TOOLS])
 def test_each_format_is_detected(name: str, tmp_path: Path) -> None:
     truth, found = SAMPLES[name](tmp_path)
-    row = registry.choose(registry.FORMATS, truth, lambda row: row.truth_looks)
-    other = registry.choose(registry.FORMATS, found, lambda row: row.detections_look)
+    row, _ = registry.choose_noted(registry.FORMATS, truth, lambda row: row.truth_looks)
+    other, _ = registry.choose_noted(registry.FORMATS, found, lambda row: row.detections_look)
     assert (row.name, other.name) == LOOKS.get(name, (name, name))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detmap.core.base.sums import add_arrays, add_floats, add_integers
+from detmap.core.base.sums import add_floats, add_integers
 
 
 def rounded(values: list[float]) -> float:
@@ -29,13 +29,6 @@ def test_a_compensated_sum_differs() -> None:
     tenths = [0.1] * 10
     assert add_floats(tenths) == 0.9999999999999999
     assert math.fsum(tenths) == 1.0
-
-
-def test_arrays_are_added_from_the_first_to_the_last() -> None:
-    tenths = [np.array([0.1, 1.0])] * 10
-    assert add_arrays(tenths, np.zeros(2)).tolist() == [0.9999999999999999, 10.0]
-    start = np.array([3])
-    assert add_arrays([], start) is start
 
 
 def test_integers_are_exact_and_floats_among_them_are_refused() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import detmap
 from detmap.benchmarks.crowdhuman import jaccard_index
+from detmap.benchmarks.overlaps import polygon_iou
 from detmap.benchmarks.sa_co import cgf1
 from detmap.benchmarks.shared import effort, image_pairs
 from detmap.benchmarks.shared.image_pairs import EVERY_PAIR, pairs_near
@@ -144,6 +145,7 @@ def test_many_equal_boxes_are_one_assignment(monkeypatch: pytest.MonkeyPatch) ->
 
 def limit(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
     module = effort if name in ("MOST_ASSIGNED", "MOST_STEPS") else pair_limits
+    module = polygon_iou if name == "MOST_POLYGONS" else module
     monkeypatch.setattr(module, name, most)
     if name in LIMITS:
         monkeypatch.setattr(module, LIMITS[name], 0)

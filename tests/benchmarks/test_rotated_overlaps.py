@@ -8,7 +8,7 @@ import pytest
 
 import detmap
 from detmap.benchmarks.overlaps import polygon_iou, probiou
-from detmap.benchmarks.overlaps.rotated_pairs import PolygonPairs, ProbiouPairs
+from detmap.benchmarks.overlaps.rotated_pairs import PolygonPairs, ProbiouPairs, rectangles_of
 from detmap.core.matching.subsets import EVERY_SUBSET
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes, RotatedBoxReader, corners_of
 from detmap.errors import DataError
@@ -74,11 +74,11 @@ def test_polygons_that_meet_in_little() -> None:
 def test_rectangles_around_corners() -> None:
     rng = np.random.default_rng(0)
     values = rng.uniform(1, 50, (50, 5))
-    turned = RotatedBoxes(corners_of(values).reshape(-1, 8)).rectangles()
+    turned = rectangles_of(RotatedBoxes(corners_of(values).reshape(-1, 8)))
     assert np.sort(turned[:, 2:4]) == pytest.approx(np.sort(values[:, 2:4]))
     assert turned[:, :2] == pytest.approx(values[:, :2])
     drawn_corners = rng.uniform(0, 9, (20, 8))
-    found = RotatedBoxes(drawn_corners).rectangles()
+    found = rectangles_of(RotatedBoxes(drawn_corners))
     for corners, box in zip(drawn_corners.reshape(-1, 4, 2), found, strict=True):
         areas = [
             np.ptp(corners @ [math.cos(a), math.sin(a)])

@@ -91,17 +91,26 @@ def test_kernels_that_changed_and_who_uses_them_are_left_to_numba(
     def written(**texts: str) -> str:
         """The description of these modules."""
         for name, text in texts.items():
-            (tmp_path / f"{name}.py").write_bytes(text.encode())
+            path = tmp_path / ("wing/kernels" if name == "winged" else "kernels") / f"{name}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
         return f"{native.description()}; numba 1"
 
-    monkeypatch.setattr(native, "FOLDER", tmp_path)
+    monkeypatch.setattr(native, "FOLDER", tmp_path / "kernels")
     for name in ("digest", "sources_digest"):
         monkeypatch.setattr(native, name, getattr(native, name).__wrapped__)
     user = "from detmap.kernels.loop import (\n    f,\n)\n"
     far, package = "from detmap.kernels.user import f\n", "from detmap.kernels import loop\n"
+    winged = "from detmap.wing.kernels import winged\nfrom detmap.kernels.loop import f\n"
     made_of = written(
         loop='"""One."""\n\n\ndef f(x):\n    """Two\n    lines."""\n    return x + 1  # é\n',
-        **{"user": user, "far": far, "package": package, "alone": "import numpy\n"},
+        **{
+            "user": user,
+            "far": far,
+            "package": package,
+            "winged": winged,
+            "alone": "import numpy\n",
+        },
     )
     for same in (
         '# word\n"""Öne #."""\ndef f(x):\n    "Three"\n\n    return x + 1\n',
@@ -110,11 +119,14 @@ def test_kernels_that_changed_and_who_uses_them_are_left_to_numba(
         assert written(loop=same) != made_of
         assert native.changed_since(made_of) == frozenset()
     users = {f"detmap.kernels.{name}" for name in ("loop", "user", "far", "package")}
+    users.add("detmap.wing.kernels.winged")
     for other in ("def f(x):\n    return x + 2\n", "def f(x):\n    '#'\n    return x + 1, '#'\n"):
         assert native.changed_since(written(loop=other)) == frozenset()
         assert native.changed_since(made_of) == users
     made_of = written(alone="import os\n")
     written(new="x = 1\n")
+    assert native.changed_since(made_of) == {"detmap.kernels.new"}
+    shutil.rmtree(tmp_path / "wing")  # a wing that is taken off
     assert native.changed_since(made_of) == {"detmap.kernels.new"}
 
 
@@ -199,12 +211,12 @@ def test_the_environment_forces_either(library: Path, monkeypatch: pytest.Monkey
 def test_the_digest_is_that_of_every_kernel_whatever_the_line_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(native, "FOLDER", tmp_path)
-    (tmp_path / "inner").mkdir()
+    monkeypatch.setattr(native, "FOLDER", tmp_path / "kernels")
+    (tmp_path / "kernels" / "inner").mkdir(parents=True)
     seen = set()
     for content in ("a\n", "a\r\n", "a  # words\n", "b\n"):
-        (tmp_path / "inner" / "loop.py").write_bytes(content.encode())
-        (tmp_path / "native.py").write_text(f"machinery {len(seen)}")
+        (tmp_path / "kernels" / "inner" / "loop.py").write_bytes(content.encode())
+        (tmp_path / "kernels" / "native.py").write_text(f"machinery {len(seen)}")
         seen.add(native.digest.__wrapped__())
     assert len(seen) == 2
 

@@ -24,7 +24,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         "coverage",
         "run",
         data,
-        "--include=*/detmap/kernels/*",
+        "--include=*/detmap/kernels/*,*/detmap/*/kernels/*",
         "--omit=" + ",".join(f"*/{name}.py" for name in NO_KERNELS),
         "-m",
         "tests.kernels.exercise",

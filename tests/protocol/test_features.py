@@ -7,20 +7,16 @@ import pytest
 
 import detmap
 from detmap.core import protocol
-from detmap.core.protocol.features import (
-    BOXES_ONLY,
-    FEATURES,
-    REFUSED,
-    TOOLS,
-    describe,
-    unsupported,
-)
+from detmap.core.protocol.features import BOXES_ONLY, FEATURES, REFUSED, TOOLS, unsupported
+from tests.support.feature_table import describe
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocols.md"
 
 
 def test_the_page_has_the_table_of_the_code() -> None:
-    assert f"features.describe() -->\n{describe()}\n<!-- end of features" in PAGE.read_text()
+    assert (
+        f"tests.support.feature_table -->\n{describe()}\n<!-- end of features" in PAGE.read_text()
+    )
 
 
 def test_each_row_is_a_key_with_legal_values() -> None:

@@ -343,12 +343,12 @@ def test_a_plot_is_written(files: tuple[Path, Path], tmp_path: Path) -> None:
 def test_plot_of_many_classes() -> None:
     rng = np.random.default_rng(0)
     table = ranking.from_arrays(rng.random((3000, 30)) < 0.3, rng.random((3000, 30)))
-    from detmap.core.output import plots
+    from detmap.ranking import curve_plots
 
     table.positive[:, 0] = False  # no curve
     lines = ranking.evaluate(table).lines()
     assert len(lines) == 29
-    many, none = (plots.draw(Path("x.png"), some, "caption") for some in (lines, []))
+    many, none = (curve_plots.draw(Path("x.png"), some, "caption") for some in (lines, []))
     assert len(many) > len(none)
 
 

@@ -35,7 +35,7 @@ from detmap.errors import DataError
 from detmap.evaluate import read_truth_and_protocol
 
 if TYPE_CHECKING:
-    from detmap.kernels.diagnosis import Seen
+    from detmap.analysis.kernels.diagnosis import Seen
 
 KINDS = ("TP", "Cls", "Loc", "Both", "Dupe", "Bkg", "beyond")
 """Kinds of detections: true positive; wrong class (right location); poor location (right class);
@@ -310,7 +310,7 @@ def _look(
     threads: int | None,
 ) -> Diagnosis:
     """Overlaps and kinds of all detections, from their match results."""
-    from detmap.kernels import diagnosis as kernels
+    from detmap.analysis.kernels import diagnosis as kernels
 
     n_images, n_classes = len(truth.images), len(truth.categories)
     took, right, ignored, listed, to_find = judged
@@ -369,7 +369,7 @@ def _limit_pairs(image: NDArray[np.int32], obj_image: NDArray[np.int32], n_image
 
 def _unseen(n_rows: int, n_objects: int) -> Seen:
     """Columns to fill."""
-    from detmap.kernels.diagnosis import Seen
+    from detmap.analysis.kernels.diagnosis import Seen
 
     return Seen(
         same=blank((n_rows,), np.float64),

@@ -311,7 +311,7 @@ def _pair_boxes(
     diagnosis: Diagnosis, rows: NDArray[np.int64], objects: NDArray[np.int64], least: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Does `_class_first` of boxes, without a list of the pairs; by object."""
-    from detmap.kernels.diagnosis import Rows, pair_by_class
+    from detmap.analysis.kernels.diagnosis import Rows, pair_by_class
 
     truth, detections = diagnosis.truth, diagnosis.detections
     inclusive = diagnosis.protocol.boxes.extent == "inclusive"

@@ -49,7 +49,7 @@ class Part:
 
 def estimate(part: Part, subsets: Subsets) -> Estimates:
     """The numbers of a part on subsets of the images."""
-    from detmap.kernels.resampling.image_sums import LANES
+    from detmap.analysis.kernels.image_sums import LANES
 
     weights, columns = subsets.keep.astype(np.float64), []
     for begin in range(0, len(weights), LANES):
@@ -252,7 +252,7 @@ def recalled(diagnosis: Diagnosis, objects: Sequence[NDArray[np.bool_]], score: 
 
 def least_lrp(diagnosis: Diagnosis) -> Part:
     """OLRP and its parts, each the mean of the classes: (4,)."""
-    from detmap.kernels.resampling import least as kernels
+    from detmap.analysis.kernels import least as kernels
 
     truth, n_images = diagnosis.truth, len(diagnosis.truth.images)
     ranks = ranked(diagnosis, tie_order(diagnosis))
@@ -289,6 +289,6 @@ def _out(diagnosis: Diagnosis) -> NDArray[np.bool_]:
 
 def _once(of: Callable[[Floats], Floats], n_images: int) -> Floats:
     """What the numbers are where every image counts once."""
-    from detmap.kernels.resampling.image_sums import LANES
+    from detmap.analysis.kernels.image_sums import LANES
 
     return of(np.ones((n_images, LANES)))[:, 0]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detmap.analysis.kernels import image_sums as kernels
 from detmap.core.tables.grouping import group
-from detmap.kernels.resampling import image_sums as kernels
 
 Floats = NDArray[np.float64]
 

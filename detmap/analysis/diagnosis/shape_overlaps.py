@@ -18,7 +18,7 @@ from detmap.core.tables import Detections, Truth
 from detmap.core.tables.grouping import labels
 
 if TYPE_CHECKING:
-    from detmap.kernels.diagnosis import Seen
+    from detmap.analysis.kernels.diagnosis import Seen
 
 Rows = NDArray[np.int64]
 Pairs = tuple[Rows, Rows, NDArray[np.float64]]
@@ -111,7 +111,7 @@ def compare_shapes(
         found
     thresholds : overlap of a match; overlap up to which a detection is background
 
-    Source: the kinds and their order are those of `detmap.kernels.diagnosis.diagnose_images`.
+    Source: the kinds and their order are those of `diagnose_images` of the kernels.
     """
     listed, to_find, found = judged
     rows, objects = (
@@ -164,7 +164,7 @@ def _set_kinds(
     rows: Rows, best_taken: NDArray[np.float64], thresholds: tuple[float, float], seen: Seen
 ) -> None:
     """The kind of each false positive."""
-    from detmap.kernels.diagnosis import BKG, BOTH, CLS, DUPE, LOC, TP
+    from detmap.analysis.kernels.diagnosis import BKG, BOTH, CLS, DUPE, LOC, TP
 
     iou, background = thresholds
     rows = rows[seen.kind[rows] != TP]

@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from detmap.core.base.display_names import data_set_name
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Finding
 from detmap.core.results.result import Result
@@ -23,6 +22,11 @@ if TYPE_CHECKING:  # it imports an optional package
     from detmap.analysis.html_report.gather import Run
 
 KINDS = ("html", "md")
+GENERAL = (
+    *("data", "dataset", "annotations", "_annotations.coco", "instances", "labels", "truth", "gt"),
+    *("ground_truth", "groundtruth", "val", "valid", "test", "train", "Annotations"),
+)
+"""Names of files and folders that do not name a data set."""
 
 
 def require(*, pictures: bool) -> None:
@@ -181,3 +185,17 @@ def _write_figure(runs: Sequence[Run], path: Path, column: str) -> None:
     from detmap.core.base import atomic_files
 
     atomic_files.write_bytes(path, picture(runs, path.suffix.lower().lstrip("."), column))
+
+
+def data_set_name(path: str) -> str:
+    """Returns the name of a data set: of a file or folder with a general name, its folder's.
+
+    >>> data_set_name("boats/data.yaml"), data_set_name("coco/annotations/instances_val2017.json")
+    ('boats', 'instances_val2017')
+    """
+    place = Path(path)
+    own = place.stem if place.suffix else place.name
+    for each in (own, *reversed(place.parts[:-1])):
+        if each and each not in GENERAL and each not in (".", "..", place.anchor):
+            return each
+    return own or str(path)

@@ -13,6 +13,8 @@ from detmap.core.tables import Detections, Note, Truth
 from detmap.errors import DataError, DetmapError
 from detmap.files import detections_of, takes_reading, truth_options
 
+SHAPE_KEYS = ("segmentation", "keypoints", "num_keypoints")
+
 
 @takes_reading
 def convert(
@@ -62,7 +64,8 @@ def convert(
     if truth is not None:
         table = detections_of(source, known, None, reading)
     elif isinstance(source, str | os.PathLike) and _is_coco(Path(source), reading):
-        shapes = records.shape_keys(Path(source), known)
+        values = records.objects(Path(source), known, SHAPE_KEYS).values
+        shapes = {key: of for key, of in values.items() if any(each is not None for each in of)}
     lost = writers.write(table, place, target, shapes)
     if truth is not None and known.family == "voc" and target == "coco":
         text = (
@@ -110,5 +113,5 @@ def _refuse_place(output: Path, inputs: Iterable[Any], force: bool) -> None:
 def _is_coco(path: Path, reading: dict[str, Any]) -> bool:
     """Checks if ground truth is COCO JSON, whose shapes can be copied."""
     wanted = reading.get("truth_format")
-    row = registry.choose(registry.FORMATS, path, lambda row: row.truth_looks, wanted)
+    row, _ = registry.choose_noted(registry.FORMATS, path, lambda row: row.truth_looks, wanted)
     return row.name == "coco" and path.is_file()

@@ -4,7 +4,7 @@ All points of a person are one row of shapes, in the order of `PARTS`.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +16,29 @@ from detmap.core.adapters.coco.records import Records, objects
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.base.open_files import shown
 from detmap.core.base.sums import add_integers
-from detmap.core.overlaps.keypoints import PARTS, KeypointReader, Keypoints
+from detmap.core.overlaps.keypoints import KeypointReader, Keypoints
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
 
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the body in COCO-WholeBody: its name, number of points, field, and score."""
+
+    name: str
+    n: int
+    field: str
+    score: str = "score"
+
+
+PARTS = (
+    Part("body", 17, "keypoints"),
+    Part("foot", 6, "foot_kpts", "foot_score"),
+    Part("face", 68, "face_kpts", "face_score"),
+    Part("lefthand", 21, "lefthand_kpts", "lefthand_score"),
+    Part("righthand", 21, "righthand_kpts", "righthand_score"),
+)
+"""The parts in the order of their points. Source: xtcocotools cocoeval.py, _prepare."""
 READER = KeypointReader()
 FIELDS = tuple(part.field for part in PARTS)
 SCORES = (*(part.score for part in PARTS[1:]), "wholebody_score")

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.coco_wholebody.files import PARTS
 from detmap.benchmarks.shared.benchmark_result import Numbers
 from detmap.core.base.sums import add_integers
 from detmap.core.curves import aggregation
 from detmap.core.curves.scores import scores
 from detmap.core.matching import engine
-from detmap.core.overlaps.keypoints import PARTS, Keypoints
+from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.protocol import Protocol
 from detmap.core.results.result_tables import overlaps
 from detmap.core.tables import Columns, Detections, Note, Truth

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from detmap.benchmarks.overlaps import polygon_iou
 from detmap.core.adapters import text_fields
-from detmap.core.base.pair_limits import limit_polygons
 from detmap.core.tables import Note, Truth
 from detmap.errors import DataError
 
@@ -91,7 +90,7 @@ def kept(names: Sequence[str], label: NDArray[np.int32], score: Floats, corners:
     def count(where: str, n_more: int) -> None:
         nonlocal n_pairs
         n_pairs += n_more
-        limit_polygons(where, n_pairs, len(names))
+        polygon_iou.limit_polygons(where, n_pairs, len(names))
 
     counts = (partial(count, f"image {names[rows[0]]!r}") for rows in cells if len(rows))
     cells = [_kept(polygons, rows, each) for rows, each in zip(cells, counts, strict=True)]

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.kernels import score_samples as kernels
+from detmap.benchmarks.kernels.score_samples import ABSENT, IGNORED, VALID
 from detmap.benchmarks.shared.benchmark_result import Numbers
 from detmap.benchmarks.shared.image_pairs import (
     Pairs,
@@ -31,8 +33,6 @@ from detmap.core.matching.subsets import EVERY_SUBSET, ObjectWords, object_words
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Note, Truth
 from detmap.errors import DataError, ProtocolError, few
-from detmap.kernels import score_samples as kernels
-from detmap.kernels.score_samples import ABSENT, IGNORED, VALID
 
 READS = ("iou.classes", "subsets", "matching.neutral", "kitti.height", "kitti.neighbors")
 SAMPLES = 41  # N_SAMPLE_PTS

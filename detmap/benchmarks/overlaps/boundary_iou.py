@@ -19,7 +19,7 @@ from detmap.core.tables.grouping import labels
 from detmap.errors import DataError
 
 if TYPE_CHECKING:
-    from detmap.kernels.boundaries import Bitmaps
+    from detmap.benchmarks.kernels.boundaries import Bitmaps
     from detmap.kernels.cells import Cells, ObjectColumns
     from detmap.kernels.pairs import Pairs
     from detmap.kernels.runs import Runs
@@ -73,7 +73,7 @@ class BoundaryPairs(MaskPairs):
         ----------
         found, truth : rows of the masks of each pair
         """
-        from detmap.kernels.boundaries import lower_overlaps
+        from detmap.benchmarks.kernels.boundaries import lower_overlaps
 
         chosen = np.flatnonzero(~pairs.absorbing[: len(found)])
         rows, objects = found[chosen].astype(np.int64), truth[chosen].astype(np.int64)
@@ -113,7 +113,7 @@ def draw(masks: Runs, rows: NDArray[np.int64], dilation: float) -> Bitmaps:
     Source: mask_to_boundary of boundary-iou-api's boundary_utils.py: a width of at least 1, rounded
     half to even.
     """
-    from detmap.kernels.boundaries import Bitmaps, draw_boundaries
+    from detmap.benchmarks.kernels.boundaries import Bitmaps, draw_boundaries
 
     spans, sizes = _spans(masks, rows)
     off = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -127,8 +127,8 @@ def draw(masks: Runs, rows: NDArray[np.int64], dilation: float) -> Bitmaps:
 
 
 def _spans(masks: Runs, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n, 4) the columns and words of `detmap.kernels.boundaries.Bitmaps`; (n,) how many words."""
-    from detmap.kernels.boundaries import BITS
+    """(n, 4) the columns and words of `Bitmaps`; (n,) how many words."""
+    from detmap.benchmarks.kernels.boundaries import BITS
 
     box = np.where(masks.pixels[rows, None] > 0, masks.boxes[rows], 0).astype(np.int64)
     first = box[:, 1] // BITS

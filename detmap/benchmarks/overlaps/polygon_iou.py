@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.core.base.pair_limits import WAY_OUT
 from detmap.core.overlaps.rotated_boxes import polygon_areas
+from detmap.errors import CrowdedError
 
 Floats = NDArray[np.float64]
 
+MOST_POLYGONS, POLYGONS_PER_ROW = 5_000_000, 200
+"""Pairs of polygons whose shared area is computed: about 10 s."""
 AT_ONCE = 1 << 11
 """Pairs that are computed at a time: few enough for a cache."""
 
@@ -140,3 +144,18 @@ def _below(left: Floats, right: Floats) -> Floats:
     span = np.where(high > low, high - low, 1.0)
     part = np.where(high <= 0, (low + high) / 2, -low * low / (2 * span))
     return np.where(low < 0, part, 0.0)
+
+
+def limit_polygons(where: str, n_pairs: int, n_rows: int) -> None:
+    """Raises `CrowdedError` if computing what pairs of polygons share takes too long.
+
+    Parameters
+    ----------
+    where : place of the error
+    n_pairs : pairs so far
+    n_rows : polygons
+    """
+    most = max(MOST_POLYGONS, POLYGONS_PER_ROW * n_rows)
+    if n_pairs > most:
+        what = f"the polygons are too crowded: more than {most:,} pairs of them may overlap"
+        raise CrowdedError(where, what, WAY_OUT)

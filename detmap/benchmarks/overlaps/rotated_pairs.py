@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.benchmarks.overlaps import polygon_iou, probiou
-from detmap.core.base.pair_limits import limit_polygons
 from detmap.core.overlaps.box_iou import BoxPairs
 from detmap.core.overlaps.rotated_boxes import LARGEST, RotatedBoxes, corners_of, upright
 from detmap.core.protocol import Protocol
@@ -45,6 +44,7 @@ class NearPairs(ABC):
     ) -> None:
         assert isinstance(truth.shapes, RotatedBoxes)
         assert isinstance(detections.shapes, RotatedBoxes)
+        self.shapes = detections.shapes, truth.shapes
         self.objects, self.lowest = objects, lowest
         self.needed = np.minimum(objects.enough, lowest)
         least = min(lowest, float(objects.enough.min(initial=np.inf)))
@@ -110,8 +110,8 @@ class PolygonPairs(NearPairs):
         super().__init__(truth, detections, objects, lowest)
         self.image, self.images, self.n_pairs = detections.image, truth.images, 0
         self.found, self.truth = (
-            polygon_iou.Polygons(corners_of(rectangles_of(each)) if rectangles else corners(each))
-            for each in (detections, truth)
+            polygon_iou.Polygons(corners_of(rectangles_of(each)) if rectangles else each.corners())
+            for each in self.shapes
         )
 
     def reach(self, shapes: RotatedBoxes, lowest: float) -> Floats:
@@ -134,7 +134,9 @@ class PolygonPairs(NearPairs):
         self.n_pairs += n_pairs
         if n_pairs:
             where = f"image {self.images.ids[self.image[detections[0]]].item()!r}"
-            limit_polygons(where, self.n_pairs, len(self.found.area) + len(self.truth.area))
+            polygon_iou.limit_polygons(
+                where, self.n_pairs, len(self.found.area) + len(self.truth.area)
+            )
 
 
 class ProbiouPairs(NearPairs):
@@ -144,12 +146,11 @@ class ProbiouPairs(NearPairs):
         self, truth: Truth, detections: Detections, objects: ObjectColumns, lowest: float
     ) -> None:
         super().__init__(truth, detections, objects, lowest)
-        self.found = rectangles_of(detections)
-        self.truth = rectangles_of(truth)
+        self.found, self.truth = map(rectangles_of, self.shapes)
 
     def reach(self, shapes: RotatedBoxes, lowest: float) -> Floats:
         """Returns boxes around the centers."""
-        boxes = shapes.rectangles()
+        boxes = rectangles_of(shapes)
         sides = np.minimum(probiou.reach(boxes, lowest) + MARGIN, 4 * LARGEST)
         return np.concatenate([boxes[:, :2] - sides, 2 * sides], axis=1)
 
@@ -161,16 +162,38 @@ class ProbiouPairs(NearPairs):
         return probiou.overlaps(self.found[detections], self.truth[objects])
 
 
-def rectangles_of(table: Truth | Detections) -> Floats:
-    """Returns (n, 5) the rectangles of a table with `RotatedBoxes`."""
-    assert isinstance(table.shapes, RotatedBoxes)
-    return table.shapes.rectangles()
+def rectangles_of(shapes: RotatedBoxes) -> Floats:
+    """Returns (n, 5) center, width, height and angle; for corners of the smallest rectangle
+    around them, which has a side through two of them.
+    """
+    if shapes.values.shape[1] == 5:
+        return shapes.values
+    corners = shapes.corners()
+    first = corners[:, 0].copy()
+    corners = corners - first[:, None]  # near 0, for precision
+    best = np.zeros((len(shapes), 5))
+    smallest = np.full(len(shapes), np.inf)
+    for i, j in ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)):
+        side = corners[:, j] - corners[:, i]
+        angle = np.arctan2(side[:, 1], side[:, 0])
+        boxes = _around(corners, angle)
+        area = boxes[:, 2] * boxes[:, 3]
+        better = area < smallest
+        best[better], smallest[better] = boxes[better], area[better]
+    best[:, :2] += first
+    return best
 
 
-def corners(table: Truth | Detections) -> Floats:
-    """Returns (n, 4, 2) the corners of a table with `RotatedBoxes`."""
-    assert isinstance(table.shapes, RotatedBoxes)
-    return table.shapes.corners()
+def _around(corners: Floats, angle: Floats) -> Floats:
+    """(n, 5) the rectangles of these angles around the corners."""
+    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    x, y = corners[:, :, 0], corners[:, :, 1]
+    along, across = x * cos + y * sin, y * cos - x * sin
+    ends = [(each.min(axis=1), each.max(axis=1)) for each in (along, across)]
+    (u, v) = ((low + high) / 2 for low, high in ends)
+    (width, height) = (high - low for low, high in ends)
+    cos, sin = cos[:, 0], sin[:, 0]
+    return np.stack([u * cos - v * sin, u * sin + v * cos, width, height, angle], axis=1)
 
 
 def polygons(

@@ -7,6 +7,7 @@ Source: facebookresearch/sam3 sam3/eval/cgf1_eval.py, evaluateImg, accumulate, _
 """
 
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from detmap.benchmarks.shared.benchmark_result import Numbers
 from detmap.benchmarks.shared.effort import Effort
 from detmap.benchmarks.shared.image_pairs import AT_ONCE, corners, named, overlaps, table_areas
 from detmap.core.base.assignment import largest_sum
-from detmap.core.base.sums import add_arrays
 from detmap.core.protocol import Protocol
 from detmap.core.tables import Detections, Note, Truth
 from detmap.core.tables.grouping import group_images
@@ -141,10 +141,10 @@ def _all_overlaps(
 def _metrics(pairs: list[_Pair], thresholds: Floats) -> dict[str, float]:
     """The metrics of some pairs, means over thresholds first."""
     nothing = np.zeros(len(thresholds), dtype=np.int64)
-    tp = add_arrays((pair.tp for pair in pairs), nothing)
-    found = add_arrays((pair.n_found - pair.tp for pair in pairs if pair.n_found), nothing)
-    beside = add_arrays((pair.n_found - pair.tp for pair in pairs if pair.n_objects), nothing)
-    missed = add_arrays((pair.n_objects - pair.tp for pair in pairs), nothing)
+    tp = reduce(np.add, (pair.tp for pair in pairs), nothing)
+    found = reduce(np.add, (pair.n_found - pair.tp for pair in pairs if pair.n_found), nothing)
+    beside = reduce(np.add, (pair.n_found - pair.tp for pair in pairs if pair.n_objects), nothing)
+    missed = reduce(np.add, (pair.n_objects - pair.tp for pair in pairs), nothing)
     both = [pair.f1() for pair in pairs if pair.n_found and pair.n_objects]
     levels = _image_level(pairs)
     precision, recall = tp / (tp + found + SMALL), tp / (tp + missed + SMALL)
@@ -156,7 +156,7 @@ def _metrics(pairs: list[_Pair], thresholds: Floats) -> dict[str, float]:
         "precision": precision,
         "recall": recall,
         "F1": _f1(precision, recall),
-        "positive_macro_F1": add_arrays(both, zeros) / len(both) if both else zeros * np.nan,
+        "positive_macro_F1": reduce(np.add, both, zeros) / len(both) if both else zeros * np.nan,
         "positive_micro_F1": micro,
         "positive_micro_precision": positive,
     }

@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from detmap import wings
 from detmap.cli import (
     command_output,
     doctor_notes,
@@ -89,8 +90,6 @@ def _plotted(
     arguments: argparse.Namespace, truth: Any, given: list[Any], names: Sequence[str], rules: Any
 ) -> list[Result]:
     """Evaluate each detector, plot all, and return the results."""
-    from detmap.core.results import curve_plots
-
     if is_saved(truth):
         truth, given = None, [truth, *given]
     tables = {
@@ -109,7 +108,7 @@ def _plotted(
         for name, each in zip(names, given, strict=True)
     }
     command_output.write_notes(notes)
-    curve_plots.plot(results, arguments.plot)
+    wings.required_hook("plot_curves")(results, arguments.plot)
     return list(results.values())
 
 

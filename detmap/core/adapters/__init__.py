@@ -274,7 +274,7 @@ def detection_reader(
             from detmap.core.adapters.voc import result_files
 
             format = "voc" if result_files.are_of_classes(path, truth, policy) else None
-        row = registry.choose(
+        row, _ = registry.choose_noted(
             registry.FORMATS, path, lambda row: row.detections_look, format, preferred_format
         )
         told = registry.told(row.name, row.detection_options, path, box_format=box_format)

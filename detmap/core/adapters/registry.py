@@ -95,22 +95,6 @@ def not_a_path(thing: Any) -> DataError:
     return DataError("path", f"{thing!r:.60} is not a path", "give a string or a pathlib.Path")
 
 
-def choose(
-    rows: Sequence[AnyRow],
-    path: Path,
-    looks: Callable[[AnyRow], Looks],
-    wanted: str | None = None,
-    preferred: str | None = None,
-) -> AnyRow:
-    """Returns the row of the requested format, or of the one that matches the path best.
-
-    `preferred` is the format of the protocol's benchmark: it is used if it matches at all, or
-    if no other format has marks.
-    Raises `DataError` if the format is unknown, ambiguous, or does not fit the path.
-    """
-    return choose_noted(rows, path, looks, wanted, preferred)[0]
-
-
 def choose_noted(
     rows: Sequence[AnyRow],
     path: Path,
@@ -118,8 +102,12 @@ def choose_noted(
     wanted: str | None = None,
     preferred: str | None = None,
 ) -> tuple[AnyRow, tuple[Note, ...]]:
-    """Does `choose`, and returns a note if a folder shows marks of other formats than the chosen
-    one, unless the user or the protocol names the format.
+    """Returns the row of the requested format, or of the one that matches the path best, and a note
+    if a folder shows marks of other formats, unless the user or the protocol names the format.
+
+    `preferred` is the format of the protocol's benchmark: it is used if it matches at all, or
+    if no other format has marks.
+    Raises `DataError` if the format is unknown, ambiguous, or does not fit the path.
     """
     names = [row.name for row in rows]
     if wanted is not None:

@@ -107,7 +107,7 @@ def truth_by_protocol(
         again = partial(read_truth_for, path, format=format, **options)
         return TruthByProtocol(truth, protocol, again, tuple(names_for(protocol)))
     path = registry.checked_path(path)
-    row = registry.choose(
+    row, _ = registry.choose_noted(
         registry.FORMATS, path, lambda row: row.truth_looks, format, protocol.files.truth
     )
     named = tuple(name for name in names_for(protocol) if name in row.options)

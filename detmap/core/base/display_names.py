@@ -1,15 +1,9 @@
-"""Names of detectors and data sets, from their paths."""
+"""Names of detectors, from their paths."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-GENERAL = (
-    *("data", "dataset", "annotations", "_annotations.coco", "instances", "labels", "truth", "gt"),
-    *("ground_truth", "groundtruth", "val", "valid", "test", "train", "Annotations"),
-)
-"""Names of files and folders that do not name a data set."""
 
 
 def detector_names(detectors: Sequence[Any]) -> list[str]:
@@ -51,17 +45,3 @@ def _unique(names: Sequence[str]) -> list[str]:
             name += "'"
         unique.append(name)
     return unique
-
-
-def data_set_name(path: str) -> str:
-    """Returns the name of a data set: of a file or folder with a general name, its folder's.
-
-    >>> data_set_name("boats/data.yaml"), data_set_name("coco/annotations/instances_val2017.json")
-    ('boats', 'instances_val2017')
-    """
-    place = Path(path)
-    own = place.stem if place.suffix else place.name
-    for each in (own, *reversed(place.parts[:-1])):
-        if each and each not in GENERAL and each not in (".", "..", place.anchor):
-            return each
-    return own or str(path)

@@ -9,8 +9,6 @@ MOST_LISTED, LISTED_PER_ROW = 3_000_000, 20
 """Pairs in memory, of about 100 bytes each."""
 MOST_COMPARED, COMPARED_PER_ROW = 3_000_000_000, 10_000
 """Pairs whose overlap is computed: about 10 s of processor time."""
-MOST_POLYGONS, POLYGONS_PER_ROW = 5_000_000, 200
-"""Pairs of polygons whose shared area is computed: about 10 s."""
 WAY_OUT = "evaluate fewer images or classes, or remove detections of low score"
 
 
@@ -47,19 +45,4 @@ def limit_compared(where: str, n_pairs: int, n_rows: int, cost: int = 1) -> None
     most = max(MOST_COMPARED, COMPARED_PER_ROW * n_rows) // cost
     if n_pairs > most:
         what = f"the images are too crowded: {n_pairs:,} pairs of boxes (the limit is {most:,})"
-        raise CrowdedError(where, what, WAY_OUT)
-
-
-def limit_polygons(where: str, n_pairs: int, n_rows: int) -> None:
-    """Raises `CrowdedError` if computing what pairs of polygons share takes too long.
-
-    Parameters
-    ----------
-    where : place of the error
-    n_pairs : pairs so far
-    n_rows : polygons
-    """
-    most = max(MOST_POLYGONS, POLYGONS_PER_ROW * n_rows)
-    if n_pairs > most:
-        what = f"the polygons are too crowded: more than {most:,} pairs of them may overlap"
         raise CrowdedError(where, what, WAY_OUT)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from detmap.errors import DataError
 
@@ -109,15 +109,6 @@ def _begun(
     except RuntimeError:
         return partial(work, *given), lambda: None
     return future.result, future.cancel
-
-
-def each_largest_first(
-    work: Callable[[int], None], sizes: ArrayLike, threads: int | None = None
-) -> None:
-    """Calls ``work(k)`` for every k, the largest first."""
-    order = np.argsort(-np.asarray(sizes), kind="stable").tolist()
-    for _ in map_ordered(work, order, threads):
-        pass
 
 
 def _batches(sizes: NDArray[np.int64], threads: int) -> Iterator[list[int]]:

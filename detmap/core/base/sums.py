@@ -6,9 +6,6 @@ from those of 3.11. A test lets detmap use it for visible integers only.
 
 from collections.abc import Iterable
 from operator import index
-from typing import Any
-
-from numpy.typing import NDArray
 
 
 def add_floats(values: Iterable[float]) -> float:
@@ -19,14 +16,6 @@ def add_floats(values: Iterable[float]) -> float:
     total = 0.0
     for value in values:
         total += value
-    return total
-
-
-def add_arrays(arrays: Iterable[NDArray[Any]], start: NDArray[Any]) -> NDArray[Any]:
-    """Adds arrays of one shape to `start`, element by element, from the first to the last."""
-    total = start
-    for each in arrays:
-        total = total + each
     return total
 
 

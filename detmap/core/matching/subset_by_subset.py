@@ -22,12 +22,6 @@ and so a detection lists all of its pairs.
 """
 
 
-def times_matched(protocol: Protocol) -> int:
-    """Returns how often `engine.match` compares all boxes."""
-    by_subset = protocol.boxes.aspect or protocol.detections.margins
-    return len(protocol.subsets) if by_subset else 1
-
-
 def match_subsets(
     truth: Truth, detections: Detections, protocol: Protocol, *, threads: int | None, taken: bool
 ) -> Matches:

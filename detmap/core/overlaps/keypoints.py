@@ -58,26 +58,6 @@ class Keypoints(Immutable):
         return fold_table(len(self), rows, flatten_rows(self.points), self.area)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the body in COCO-WholeBody: its name, number of points, field, and score."""
-
-    name: str
-    n: int
-    field: str
-    score: str = "score"
-
-
-PARTS = (
-    Part("body", 17, "keypoints"),
-    Part("foot", 6, "foot_kpts", "foot_score"),
-    Part("face", 68, "face_kpts", "face_score"),
-    Part("lefthand", 21, "lefthand_kpts", "lefthand_score"),
-    Part("righthand", 21, "righthand_kpts", "righthand_score"),
-)
-"""The parts in the order of their points. Source: xtcocotools cocoeval.py, _prepare."""
-
-
 def producer(
     truth: Truth, detections: Detections, objects: ObjectColumns, protocol: Protocol, lowest: float
 ) -> KeypointPairs:

@@ -73,27 +73,6 @@ class RotatedBoxes(Immutable):
         """Returns (n, 4, 2) corners."""
         return corners_of(self.values)
 
-    def rectangles(self) -> Floats:
-        """Returns (n, 5) center, width, height and angle; for corners of the smallest rectangle
-        around them, which has a side through two of them.
-        """
-        if self.values.shape[1] == 5:
-            return self.values
-        corners = self.corners()
-        first = corners[:, 0].copy()
-        corners = corners - first[:, None]  # near 0, for precision
-        best = np.zeros((len(self), 5))
-        smallest = np.full(len(self), np.inf)
-        for i, j in ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)):
-            side = corners[:, j] - corners[:, i]
-            angle = np.arctan2(side[:, 1], side[:, 0])
-            boxes = _around(corners, angle)
-            area = boxes[:, 2] * boxes[:, 3]
-            better = area < smallest
-            best[better], smallest[better] = boxes[better], area[better]
-        best[:, :2] += first
-        return best
-
 
 def corners_of(values: Floats) -> Floats:
     """Returns (n, 4, 2) corners of (n, 8) corners or (n, 5) rectangles."""
@@ -111,18 +90,6 @@ def upright(corners: Floats) -> Floats:
     """Returns (n, 4) boxes x, y, width, height around corners."""
     low, high = corners.min(axis=1), corners.max(axis=1)
     return np.concatenate([low, high - low], axis=1)
-
-
-def _around(corners: Floats, angle: Floats) -> Floats:
-    """(n, 5) the rectangles of these angles around the corners."""
-    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
-    x, y = corners[:, :, 0], corners[:, :, 1]
-    along, across = x * cos + y * sin, y * cos - x * sin
-    ends = [(each.min(axis=1), each.max(axis=1)) for each in (along, across)]
-    (u, v) = ((low + high) / 2 for low, high in ends)
-    (width, height) = (high - low for low, high in ends)
-    cos, sin = cos[:, 0], sin[:, 0]
-    return np.stack([u * cos - v * sin, u * sin + v * cos, width, height, angle], axis=1)
 
 
 class RotatedBoxReader(ShapeReader):

@@ -434,9 +434,10 @@ class Result(MetricAccess, Resampled, Tabular):
         ------
         DetmapError : another suffix, no matplotlib, an unknown panel, or the write fails
         """
-        from detmap.core.results import curve_plots
+        from detmap import wings
 
-        return curve_plots.plot(self, path, panels=panels, ax=ax, iou=iou)
+        plotted = wings.required_hook("plot_curves")
+        return plotted(self, path, panels=panels, ax=ax, iou=iou)
 
     def confusion_matrix(self, **options: Any) -> Any:
         """Computes the confusion matrix of the classes and background, with `.array`, `.classes`,

@@ -98,9 +98,9 @@ def run(arguments: argparse.Namespace) -> int:
     known = uncertainty_tables.known_intervals(result, arguments, per_class=classes)
     if arguments.plot is not None:
         from detmap.core.base import atomic_files
-        from detmap.core.output import plots
+        from detmap.ranking import curve_plots
 
-        picture = plots.draw(arguments.plot, result.lines(), result.signature)
+        picture = curve_plots.draw(arguments.plot, result.lines(), result.signature)
         atomic_files.write_bytes(arguments.plot, picture)
     if arguments.format == "json":
         content = result.to_dict()

@@ -6,12 +6,12 @@ import pytest
 from detmap.analysis.diagnosis import confusion as module
 from detmap.analysis.diagnosis import diagnose, mistakes, overlapping_pairs
 from detmap.analysis.diagnosis.confusion import confusion
+from detmap.analysis.kernels.diagnosis import Rows, pair_by_class
 from detmap.analysis.row_overlaps import edges, ious
 from detmap.core.adapters.in_memory.arrays import detections_from_arrays, truth_from_arrays
 from detmap.core.base import pair_limits
 from detmap.core.tables import Detections, Truth
 from detmap.errors import CrowdedError
-from detmap.kernels.diagnosis import Rows, pair_by_class
 from tests.analysis.diagnosis.troublesome_tables import tables
 from tests.support.tier import drawn
 

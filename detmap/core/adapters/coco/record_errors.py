@@ -329,7 +329,7 @@ def explain(path: Path, data: bytes, expected: Expected, refused: Exception) -> 
         kind = "a list, as of a results file" if isinstance(tree, list) else short(tree)
         return DataError(str(path), f"the top level is {kind}", shape)
     for where, value in _leaves(tree) if not_utf8 or re.search(_HALF, text) else ():
-        if isinstance(value, str) and not value.isprintable() and _is_broken(value):
+        if isinstance(value, str) and re.search("[\ud800-\udfff]", value):  # UTF-8 has none
             record = _path_in(path, tree, where)
             if not_utf8:
                 return _not_utf8(record, not_utf8)
@@ -377,11 +377,6 @@ def _not_utf8(where: str, error: UnicodeDecodeError) -> DataError:
         what = "truncated: the file ends in the middle of a character"
         return DataError(where, what, json_faults.WRITE_AGAIN)
     return DataError(where, f"not UTF-8: {error.reason}", "write the file as UTF-8")
-
-
-def _is_broken(text: str) -> bool:
-    """Checks for surrogates, which UTF-8 cannot encode."""
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _path_in(path: Path, tree: Mapping[str, Any], where: str) -> str:

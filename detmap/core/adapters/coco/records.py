@@ -21,8 +21,6 @@ from detmap.errors import DataError
 NESTED = "attributes"
 """A key of annotations whose value may hold further ones by name (CVAT, BDD)."""
 
-SHAPE_KEYS = ("segmentation", "keypoints", "num_keypoints")
-
 
 class Records(NamedTuple):
     """Records of a file.
@@ -97,14 +95,6 @@ def objects(path: Path, truth: Truth, names: Sequence[str]) -> Records:
     known = (image >= 0) & (positions(truth.categories.ids, category_ids) >= 0)
     records = Records(path, "annotations", range(len(annotations)), values)
     return records.take(np.flatnonzero(known).tolist())
-
-
-def shape_keys(path: Path, truth: Truth) -> dict[str, list[Any]]:
-    """Returns the masks and keypoints of a ground truth's objects as written, by key; none if
-    absent.
-    """
-    values = objects(path, truth, SHAPE_KEYS).values
-    return {key: of for key, of in values.items() if any(value is not None for value in of)}
 
 
 def results(path: Path, data: bytes, names: Sequence[str]) -> Results:

@@ -117,14 +117,6 @@ class JsonFile:
             size *= 4
 
 
-class HeldText(JsonFile):
-    """A file whose text is in memory, so that later changes to the file have no effect."""
-
-    def __init__(self, path: str | Path, text: bytes) -> None:
-        self.path, self.size = path, len(text)
-        self.hold(text)
-
-
 @contextmanager
 def opened(path: Path | JsonFile) -> Iterator[JsonFile]:
     """Opens a file of suitable size, else raises `HandBack`. Accepts an open file."""

@@ -16,18 +16,9 @@ from detmap.core.tables import Images
 from detmap.errors import DataError
 
 SUFFIXES: tuple[str, ...] = (
-    ".avif",
-    ".bmp",
-    ".dng",
-    ".gif",
-    ".heic",
-    ".heif",
-    ".jfif",
-    ".jp2",
-    ".jpe",
-    ".jpeg",
+    *(".avif", ".bmp", ".dng", ".gif", ".heic", ".heif", ".jfif", ".jp2", ".jpe", ".jpeg"),
+    *(".jpg", ".mpo", ".pfm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp"),
 )
-SUFFIXES += (".jpg", ".mpo", ".pfm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp")
 _PLAIN = r"0|[1-9][0-9]{0,17}"
 _RENAMED = r"(?s)[0-9a-f]{8}-(.+)|(.+)_[A-Za-z0-9]{2,4}\.rf\.[0-9a-f]{32}"
 """Label Studio puts eight digits and a dash before the name of an upload; Roboflow puts the suffix

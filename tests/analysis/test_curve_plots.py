@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import detmap
+from detmap.analysis import curve_plots as pictures
+from detmap.analysis.plot_panels import Curve, Panel, figure_of
 from detmap.core.output import plots
-from detmap.core.output.plot_panels import Curve, Panel, draw
-from detmap.core.results import curve_plots as pictures
 from tests.support import builders as make
 from tests.support.running import run, spawn
 
@@ -109,15 +109,15 @@ def test_a_name_is_no_formula(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_of_many_curves_some_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_curves_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first, the last and some between them, and what stands for all; the title says so."""
     pytest.importorskip("matplotlib")
     x = np.array([0.0, 1.0])
     curves = [Curve(f"class {i}", x, np.full(2, i / 100)) for i in range(100)]
     panels = [Panel("classes", "title", "x", "y", (*curves, Curve("mean", x, x, strong=True)))]
     grey = b"stroke: #999999"
-    assert draw(tmp_path / "p.svg", panels, "").count(grey) == 100
+    assert plots.saved(figure_of(panels, ""), Path("p.svg")).count(grey) == 100
     monkeypatch.setattr(plots, "MOST_DRAWN", 30)
-    assert draw(tmp_path / "p.svg", panels, "").count(grey) == 30
+    assert plots.saved(figure_of(panels, ""), Path("p.svg")).count(grey) == 30
     assert plots.spread(100, 30).tolist()[::29] == [0, 99]
     assert (plots.left_out(100), plots.left_out(30)) == (" (30 of 100)", "")

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,18 +58,6 @@ class Panel:
     y: str
     curves: tuple[Curve, ...]
     unit_x: bool = True
-
-
-def draw(path: Path, panels: Sequence[Panel], caption: str) -> bytes:
-    """The content of a file with the panels, two in a row, in the format that its suffix names;
-    the same bytes for the same curves.
-
-    Raises
-    ------
-    DetmapError : matplotlib is missing, or does not know the suffix
-    """
-    plots.check(path)
-    return plots.saved(figure_of(panels, caption), path)
 
 
 def figure_of(panels: Sequence[Panel], caption: str) -> Any:

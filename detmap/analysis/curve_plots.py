@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.analysis.plot_panels import Curve, Panel, draw_panel, figure_of
 from detmap.core.base import atomic_files as files
 from detmap.core.base.suggestions import did_you_mean, proposes_arguments
 from detmap.core.curves import aggregation, operating_points
@@ -16,7 +17,6 @@ from detmap.core.curves.operating_points import Points
 from detmap.core.matching.matches import Matches
 from detmap.core.output import plots
 from detmap.core.output.named_values import MetricAccess
-from detmap.core.output.plot_panels import Curve, Panel, draw_panel, figure_of
 from detmap.core.protocol.metric_rows import MetricRow
 from detmap.errors import DataError
 
