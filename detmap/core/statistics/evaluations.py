@@ -105,7 +105,7 @@ def evaluate_matches(
     if smooth is not protocol.ap:
         by_area = curves.scores(matches, smooth, threads=threads)
         whole = numbers(by_area, shown, extra or {})
-    threads = 1 if part else threads
+    threads = 1 if part or extra_of else threads
     parts = each_subset(evaluate, list(subsets.keep), len(value), threads, progress)
     listed = tuple(_rules(matches, scores, rows, extra or (), of_class, subsets.units))
     cells = [(int(k), row.name) for row in of_class for k in places]
