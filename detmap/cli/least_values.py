@@ -104,8 +104,12 @@ def _value(result: Any, name: str) -> float:
     metric, _, of = name.partition("/")
     if not of and metric in result.metrics:
         return float(result.metrics[metric])
-    for row in result.per_class:
-        if of == row["name"] and metric.removeprefix("m") in row:
-            return float(row[metric.removeprefix("m")])
+    key = metric.removeprefix("m")
+    found = [float(row[key]) for row in result.per_class if of == row["name"] and key in row]
+    if len(found) > 1:
+        what = f"{len(found)} classes are named {of!r}"
+        raise DetmapError("--fail-under", what, "give each a name of its own")
+    if found:
+        return found[0]
     classes = [row["name"] for row in result.per_class]
     raise _unknown(name, result.metrics, classes)

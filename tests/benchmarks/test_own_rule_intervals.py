@@ -1,5 +1,7 @@
 """Intervals of results by a rule of their own."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,9 +10,11 @@ import pytest
 
 import detmap
 from detmap.benchmarks.shared.own_rule_intervals import evaluate_result, units_of_truth
+from detmap.benchmarks.suites import evaluate_suite
 from detmap.core.base.resources import folder
 from detmap.core.statistics.sampling_units import units
 from detmap.core.statistics.subsets import subsets
+from tests.statistics.test_interval_traps import drawn
 
 SHAPES = folder("datasets") / "shapes"
 
@@ -59,3 +63,55 @@ def test_metrics_of_one_class_have_the_rule_of_a_class(n_points: int, m: int, wh
     assert metric == cell
     assert why in metric.why_not
     assert bool(metric.why_not) == bool(why)
+
+
+def test_extra_metrics_leave_the_intervals_of_others_alone(tmp_path: Path) -> None:
+    files = drawn(tmp_path, ("cat", "cat", "dog"))
+    whole = detmap.evaluate(*files, "aitod").intervals()
+    matches = detmap.match(*files, "aitod")
+    merged = detmap.summarize(matches).intervals()
+    assert {*merged.metrics} < {*whole.metrics}
+    assert {name: whole.metrics[name] for name in merged.metrics} == merged.metrics
+    assert merged.classes == whole.classes
+    assert whole.metrics["oLRP"].value > 0
+
+
+def test_extra_metrics_have_the_refusals_and_the_rule_of_their_kind(tmp_path: Path) -> None:
+    rare = drawn(tmp_path, ("a",))
+    truth = json.loads(rare[0].read_text())
+    truth["annotations"] = [one for one in truth["annotations"] if one["image_id"] < 18]
+    rare[0].write_text(json.dumps(truth))
+    for name in ("aitod", "visdrone"):
+        made = detmap.evaluate(*rare, name).intervals().metrics
+        assert all("single class on 1" in one.why_not for one in made.values() if one.se > 0)
+    made = detmap.evaluate(*drawn(tmp_path, ("a",)), "visdrone").intervals().metrics
+    assert made["AR100"].value == made["AR500"].value
+    assert made["AR100"] == made["AR500"]
+
+
+def test_a_suite_of_one_data_set_has_its_intervals(tmp_path: Path) -> None:
+    truth, found = drawn(tmp_path, ("cat", "cat", "dog"))
+    row = f'[[data]]\nname = "{{}}"\ntruth = "{truth}"\ndetections = "{found}"\n'
+    path = tmp_path / "suite.toml"
+    for name in ("coco-bbox", "voc2007", "aitod"):
+        path.write_text(f'protocol = "{name}"\n' + row.format("one"))
+        own = detmap.evaluate(truth, found, name).intervals().metrics
+        for metric, bounds in (
+            evaluate_suite(path, intervals=True).figure_intervals()["mean"].items()
+        ):
+            one = own[metric]
+            np.testing.assert_array_equal(bounds, (one.se, one.low, one.high))
+
+
+def test_a_figure_has_no_bounds_if_one_of_its_data_sets_has_none(tmp_path: Path) -> None:
+    (tmp_path / "perfect").mkdir()
+    both = [drawn(tmp_path / "perfect", ("a", "b"), 1.0, 0.0), drawn(tmp_path, ("a", "b"))]
+    path = tmp_path / "suite.toml"
+    rows = [
+        f'[[data]]\nname = "{k}"\ntruth = "{truth}"\ndetections = "{found}"\n'
+        for k, (truth, found) in enumerate(both)
+    ]
+    path.write_text('protocol = "coco-bbox"\n' + "".join(rows))
+    se, low, high = evaluate_suite(path, intervals=True).figure_intervals()["mean"]["AP"]
+    assert se > 0
+    assert np.isnan([low, high]).all()

@@ -109,16 +109,6 @@ def test_the_mean_of_one_class_is_that_class_whatever_undefined_ones_count(tmp_p
     assert made.metrics["mAP"] == made.classes[0]["AP"]
 
 
-def test_extra_metrics_leave_the_intervals_of_others_alone(files: Any, tmp_path: Path) -> None:
-    whole = detmap.evaluate(*files, "aitod").intervals()
-    matches = detmap.match(*files, "aitod")
-    merged = detmap.summarize(matches).intervals()
-    assert {*merged.metrics} < {*whole.metrics}
-    assert {name: whole.metrics[name] for name in merged.metrics} == merged.metrics
-    assert merged.classes == whole.classes
-    assert whole.metrics["oLRP"].value > 0
-
-
 def test_extreme_levels_are_refused(files: Any) -> None:
     result = detmap.evaluate(*files)
     for level in (0.9999999999999999, 1.0, 0.4):
@@ -135,3 +125,27 @@ def test_ap_at_101_points_without_grid_is_read_by_area() -> None:
     for name in ("voc2007", "voc2012", "ultralytics-8.4"):
         ap = load(name).ap
         assert evaluations.smooth_rule(ap) is ap
+
+
+@pytest.mark.parametrize("name", ["coco-bbox", "voc2012", "ultralytics-8.4", "darknet-0"])
+def test_the_metric_of_a_single_class_is_the_number_of_the_class(tmp_path: Path, name: str) -> None:
+    files = drawn(tmp_path, ("a",))
+    result = detmap.evaluate(*files, name)
+    made = result.intervals()
+    for metric, one in made.metrics.items():
+        of_class = made.classes[0].get(metric.removeprefix("m"))
+        assert of_class is None or of_class == one
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(json.loads(files[1].read_text())[::2]))
+    compared = detmap.compare(*files, other, protocol=name)
+    pairs = {each.metric.removeprefix("m"): each for each in compared.pairs}
+    shared = [one for one in compared.classes if one.metric in pairs]
+    for one in shared:
+        pair = pairs[one.metric]
+        assert (one.low, one.high, one.p, one.df) == (pair.low, pair.high, pair.p, pair.df)
+    assert shared
+
+
+def test_a_minimum_of_a_class_that_shares_its_name_is_refused(files: Any) -> None:
+    done = run("eval", *files, "-p", "coco-bbox", "--fail-under", "AP/cat=.1")
+    assert (done.code, "2 classes are named 'cat'" in done.err) == (2, True)

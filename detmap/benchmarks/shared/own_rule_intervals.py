@@ -64,10 +64,11 @@ def evaluate_result(
     else:
         mean = mean.refused(refusals.refuse_mean(np.ones(len(m)), m, units))
     few = refusals.reason("own points", units) if 0 < n_points < MANY_POINTS else ""
+    own = rule_of_ap(1) if len(there) == 1 else rule_of_one()
     rules = []
     for of, name in known:
         one = single.get(name) if of is None else of[0]
-        rule = mean if one is None else alone_rule(rule_of_one(), n_units.get(one, 0), units, few)
+        rule = mean if one is None else alone_rule(own, n_units.get(one, 0), units, few)
         rules.append(rule)
     cells = [(place[of], name) for of, name in known if of is not None]
     estimates = Estimates(value, value, parts, subsets, tuple(rules))

@@ -9,8 +9,8 @@ import numpy as np
 
 from detmap.benchmarks.suites.suite_file import Figure
 from detmap.core.base.sums import add_floats
-from detmap.core.statistics.estimates import Estimates, Rule, bounds
-from detmap.core.statistics.refusals import WIDEST
+from detmap.core.statistics.estimates import Estimates, Interval, Rule, bounds
+from detmap.core.statistics.refusals import ROUNDING, WIDEST
 from detmap.core.statistics.subsets import Subsets
 
 
@@ -34,7 +34,7 @@ class Measured:
     images : a key that data sets with the same images share
     subsets : the subsets of its images; None if no intervals are asked for
     on_subsets : the numbers on each of them, and on all images by the rule of the subsets
-    rules : how the error of a metric follows, by name
+    rules, own : how the error of a metric follows, and its interval, by name
     """
 
     name: str
@@ -47,6 +47,7 @@ class Measured:
     subsets: Subsets | None = None
     on_subsets: tuple[OnSubset, ...] = ()
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    own: Mapping[str, Interval] = field(default_factory=dict)
 
 
 def chosen(figure: Figure, rows: Sequence[Measured]) -> list[Measured]:
@@ -98,23 +99,24 @@ def interval(
 
     The figure is evaluated on the subsets of the images of each data set. Data sets with the same
     images share the subsets; the variances and biases of different images add up. There are no
-    bounds if a metric of a data set has no interval.
+    bounds if a metric of a data set has no interval, or has no standard error.
     """
     whole, some = value(figure, metric, rows), chosen(figure, rows)
     needed = [row for row in rows if row in some or row.name == figure.to]
     if math.isnan(whole) or any(row.subsets is None for row in needed):
         return (math.nan,) * 3
+    own = [row.own[metric] for row in needed]
+    if len(own) == 1 and not figure.to:
+        return own[0].se, own[0].low, own[0].high
     keys = dict.fromkeys(row.images for row in needed)
     parts = [_estimates(figure, metric, needed, key) for key in keys]
     se, bias, error = np.array([np.ravel(each.errors()) for each in parts]).T.tolist()
-    refused = any(row.rules[metric].why_not for row in needed)
-    if refused or not add_floats(error) > 0:
+    if any(one.why_not or not one.se > ROUNDING for one in own):
         return _root(se), math.nan, math.nan
     q = min(parts, key=lambda each: each.subsets.n_parts).quantile((1 + level) / 2)
     fraction = not figure.to and 0 < whole < 1
-    near = max(row.rules[metric].nearly[0] for row in needed)
     low, high = bounds(whole, _root(error), add_floats(bias), q, level if fraction else None)
-    if fraction and (1 - whole < near or high - low > WIDEST):
+    if fraction and high - low > WIDEST:
         return _root(se), math.nan, math.nan
     return _root(se), low, high
 

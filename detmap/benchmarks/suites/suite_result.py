@@ -249,12 +249,13 @@ def _with_subsets(measured: Measured, result: Any, image_ids: Any) -> Measured:
     """The numbers with those on subsets of the images; equal images have equal subsets."""
     dealt = subsets(units(image_ids), seed=0)
     found = result.evaluate_subsets(dealt)
-    names = list(measured.classes)
+    names = [each["name"] for each in result.per_class]
     estimates, rows = found.estimates, []
     rules = dict(zip(found.metrics, estimates.rules, strict=False))
+    own = dict(zip(found.metrics, estimates.intervals(LEVEL), strict=False))
     for numbers in [*estimates.parts.tolist(), estimates.whole.tolist()]:
         classes: dict[str, dict[str, float]] = {name: {} for name in names}
         for (k, metric), number in zip(found.cells, numbers[len(found.metrics) :], strict=True):
             classes[names[k]][metric] = number
         rows.append(OnSubset(dict(zip(found.metrics, numbers, strict=False)), classes))
-    return replace(measured, subsets=dealt, on_subsets=tuple(rows), rules=rules)
+    return replace(measured, subsets=dealt, on_subsets=tuple(rows), rules=rules, own=own)

@@ -205,18 +205,38 @@ def _rules(
             even = evenness(matches, subset, row.max_dets, units)
             why = refusals.refuse_uneven(float(even[here > 0].mean()), row.max_dets, units)
         yield rule.refused(why, _search(row.name in searched, units))
-    main = protocol.subset()
-    for _ in extra:
-        here = m[main] > 0
-        effective = effective_units(matches, main, shares * here, units)
-        rule = rule_of_ap(int(here.sum()))._replace(effective=effective)
-        yield rule.refused(refusals.refuse_mean(shares, m[main], units))
+    yield from _rules_of_extra(matches, extra, m[protocol.subset()], shares, units)
     for row in of_class:
+        subset = protocol.subset(row.subset)
+        here = m[subset] > 0
+        lone = np.count_nonzero(here) == 1  # so the metric is the same number
         rule = _ratio(row, protocol)
         if row.kind in ("AP", "MR"):
-            rule = rule_of_one(step_of(row, 1))._replace(nearly=nearly)
-        for n in m[protocol.subset(row.subset)][scores.judged].tolist():
+            rule = (rule_of_ap(1) if lone else rule_of_one())._replace(step=step_of(row, 1))
+        if row.kind == "AP":
+            rule = rule._replace(nearly=nearly)
+        if lone:
+            rule = rule._replace(effective=effective_units(matches, subset, shares * here, units))
+        for n in m[subset][scores.judged].tolist():
             yield alone(row, rule, n)
+
+
+def _rules_of_extra(
+    matches: Matches, extra: Iterable[str], m: NDArray[np.int64], shares: Floats, units: Units
+) -> Iterator[Rule]:
+    """The rules of the metrics of ``evaluation.extra``; m (K,) units with an object."""
+    main, here = matches.protocol.subset(), m > 0
+    n, why = int(here.sum()), refusals.refuse_mean(shares, m, units)
+    effective = effective_units(matches, main, shares * here, units)
+    for name in extra:
+        rule, limit = rule_of_ap(n), name.removeprefix("AR")
+        if limit.isdigit() and n:
+            even = float(evenness(matches, main, int(limit), units)[here].mean())
+            rule = Rule().refused(why, refusals.refuse_uneven(even, int(limit), units))
+        elif name.startswith("oLRP"):
+            rule = RULE_OF_BEST
+        rule = rule._replace(effective=effective)
+        yield alone_rule(rule, int(m.max()), units) if n == 1 else rule.refused(why)
 
 
 def _ratio(row: MetricRow, protocol: Protocol) -> Rule:
