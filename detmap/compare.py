@@ -216,13 +216,13 @@ def are_detectors(values: list[Any]) -> bool:
     """
     kinds = str | Path | Detections | Matches | Result
     return len(values) > 1 and (
-        all(
-            isinstance(each, kinds)
-            or (csv_parquet.is_table(each) and not isinstance(each, Mapping))
-            for each in values
-        )
+        all(isinstance(each, kinds) or _is_frame(each) for each in values)
         or all(isinstance(each, list) and bool(each) and _is_output(each) for each in values)
     )
+
+
+def _is_frame(thing: Any) -> bool:
+    return csv_parquet.is_table(thing) and not isinstance(thing, Mapping)
 
 
 def _is_output(rows: list[Any]) -> bool:

@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from detmap.core.results.result import Result
 
 TABLES = (
-    *("metrics", "integrators", "classes", "confidence", "best-f1", "at-precision", "at-recall"),
+    "metrics",
+    "integrators",
+    "classes",
+    "confidence",
+    "best-f1",
+    "at-precision",
+    "at-recall",
     *uncertainty_tables.TABLES,
 )
 """Names of the tables of a result, for --table."""

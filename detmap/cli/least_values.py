@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from detmap.cli import streams
-from detmap.core.base.suggestions import did_you_mean_value
+from detmap.core.base.suggestions import did_you_mean_value, same_name
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.metric_rows import METRICS
 from detmap.core.tables import Truth
@@ -107,8 +107,7 @@ def _value(result: Any, name: str) -> float:
     key = metric.removeprefix("m")
     found = [float(row[key]) for row in result.per_class if of == row["name"] and key in row]
     if len(found) > 1:
-        what = f"{len(found)} classes are named {of!r}"
-        raise DetmapError("--fail-under", what, "give each a name of its own")
+        raise same_name("--fail-under", of, len(found))
     if found:
         return found[0]
     classes = [row["name"] for row in result.per_class]

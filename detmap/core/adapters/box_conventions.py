@@ -14,8 +14,13 @@ from detmap.core.tables import MAX_PIXEL, BoxFormat, Truth
 from detmap.errors import DataError
 
 IN_MEMORY: tuple[str, ...] = (
-    *("xyxy", "xywh", "cxcywh", "voc"),
-    *("normalized xyxy", "normalized xywh", "normalized cxcywh"),
+    "xyxy",
+    "xywh",
+    "cxcywh",
+    "voc",
+    "normalized xyxy",
+    "normalized xywh",
+    "normalized cxcywh",
 )
 """Corners; left, top, width, height; center, width, height: in continuous pixels from 0, or in
 fractions of the image's sides. ``voc``: first and last pixel, counted from 1 and both inside the

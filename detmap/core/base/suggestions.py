@@ -8,6 +8,8 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from detmap.errors import DataError, few
+
 IOU_TYPES = ("ioutype", "iou_type")
 KINDS_OF_IOU = ("bbox", "segm", "keypoints")
 """The argument of other tools for what is compared, and its values."""
@@ -106,8 +108,6 @@ def did_you_mean(kind: str, name: str, known: Iterable[Any]) -> str:
 
 def did_you_mean_value(name: str, metrics: Iterable[Any], classes: Iterable[Any]) -> str:
     """Returns the proposal for a wrong ``METRIC/CLASS``, and a list of what there is."""
-    from detmap.errors import few
-
     metric, _, of = name.partition("/")
     known, named = list(map(str, metrics)), list(map(str, classes))
     hint = ""
@@ -116,6 +116,11 @@ def did_you_mean_value(name: str, metrics: Iterable[Any], classes: Iterable[Any]
     if of and of not in named:
         hint += did_you_mean("class", of, named)
     return f"{hint}metrics: {', '.join(known)}; classes: {few(named)}"
+
+
+def same_name(where: str, name: str, n: int) -> DataError:
+    """Returns the error for a name that n classes have."""
+    return DataError(where, f"{n} classes are named {name!r}", "give each a name of its own")
 
 
 def missing(name: object, known: Iterable[Any]) -> KeyError:

@@ -67,11 +67,8 @@ _LATER = {
     "scope": "unknown",
 }
 """Keys added after the first signed results, by table; never remove one."""
-LATER: dict[str, Any] = {
-    row.name: row.default
-    for row in table()
-    if row.name.rpartition(".")[2] in _LATER.get(row.name.partition(".")[0], "").split()
-}
+_LATER_NAMES = {f"{name}.{key}" for name, keys in _LATER.items() for key in keys.split()}
+LATER: dict[str, Any] = {row.name: row.default for row in table() if row.name in _LATER_NAMES}
 """The defaults of those keys, which the digest leaves out."""
 
 

@@ -24,8 +24,13 @@ RENAMED = {
 }
 """Keys of earlier versions, and their replacements."""
 OPEN = (
-    *("subsets", "matching.neutral", "groups", "iou.classes", "kitti.neighbors"),
-    *("classes.renamed", "classes.ignored_as"),
+    "subsets",
+    "matching.neutral",
+    "groups",
+    "iou.classes",
+    "kitti.neighbors",
+    "classes.renamed",
+    "classes.ignored_as",
 )  # tables whose keys are chosen by the user
 BASE = "based_on"
 """The key for the shipped protocol that a file changes."""

@@ -304,19 +304,14 @@ class Result(MetricAccess, Resampled, Tabular):
         """
         from detmap.core.statistics import evaluations
 
-        matches, part = self._unweighted("intervals"), None
-        if not self.protocol.image_by_image():
-
-            def part(kept: NDArray[np.bool_]) -> Matches:
-                return self._part(matches.image_ids[kept])[0]
-
+        matches, alone = self._unweighted("intervals"), self.protocol.image_by_image()
         return evaluations.evaluate_matches(
             matches,
             self.scores,
             subsets,
             rows=(*self.rows, *more),
-            part=part,
-            extra=self.extra if self.extra_part else None,
+            part=None if alone else lambda kept: self._part(matches.image_ids[kept])[0],
+            extra=self.extra if self.extra_part else {},
             extra_of=self.extra_part,
             threads=threads,
             progress=progress,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def evaluate_matches(
     rows: Sequence[MetricRow],
     classes: bool = True,
     part: Callable[[NDArray[np.bool_]], Matches] | None = None,
-    extra: Mapping[str, float] | None = None,
+    extra: Mapping[str, float] = MappingProxyType({}),
     extra_of: Callable[[NDArray[Any]], Mapping[str, float]] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -91,7 +92,7 @@ def evaluate_matches(
     def numbers(of: Scores, rules: Any, more: Mapping[str, float]) -> Floats:
         means = [aggregation.mean(of, row, rules, categories) for row in rows]
         cells = [aggregation.per_class(of, row, rules)[places] for row in of_class]
-        return np.concatenate([means, [more[name] for name in extra or ()], *cells])
+        return np.concatenate([means, [more[name] for name in extra], *cells])
 
     def evaluate(keep: NDArray[np.bool_]) -> Floats:
         try:
@@ -101,16 +102,16 @@ def evaluate_matches(
             return np.full(len(value), np.nan)
         return numbers(curves.scores(some, smooth, threads=1), shown, more)
 
-    value = whole = numbers(scores, protocol, extra or {})
+    value = whole = numbers(scores, protocol, extra)
     if smooth is not protocol.ap:
         by_area = curves.scores(matches, smooth, threads=threads)
-        whole = numbers(by_area, shown, extra or {})
+        whole = numbers(by_area, shown, extra)
     threads = 1 if part or extra_of else threads
     parts = each_subset(evaluate, list(subsets.keep), len(value), threads, progress)
-    listed = tuple(_rules(matches, scores, rows, extra or (), of_class, subsets.units))
+    listed = tuple(_rules(matches, scores, rows, extra, of_class, subsets.units))
     cells = [(int(k), row.name) for row in of_class for k in places]
     estimates = Estimates(value, whole, parts, subsets, listed)
-    return Evaluated((*(row.name for row in rows), *(extra or ())), tuple(cells), estimates)
+    return Evaluated((*(row.name for row in rows), *extra), tuple(cells), estimates)
 
 
 def each_subset(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from detmap.core.base.suggestions import did_you_mean_value
+from detmap.core.base.suggestions import did_you_mean_value, same_name
 from detmap.core.statistics.comparison import Comparison, Pair
 from detmap.core.statistics.formulas.quantiles import student
 from detmap.core.statistics.verdict import lower_is_better
@@ -126,8 +126,7 @@ def _pair(comparison: Comparison, gate: Gate) -> Pair:
     first = comparison.pairs[0]
     pair, *more = [one for one in pairs if (one.a, one.b) == (first.a, first.b)]
     if more:
-        what = f"{1 + len(more)} classes are named {gate.name!r}"
-        raise DataError(gate.place or f"--{gate.kind}", what, "give each a name of its own")
+        raise same_name(gate.place or f"--{gate.kind}", gate.name, 1 + len(more))
     return pair
 
 
