@@ -6,9 +6,8 @@ begins. The file is not memory-mapped, so truncation by others is safe.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from detmap.core.adapters.coco import number_lists
 from detmap.core.adapters.coco.scan_columns import Columns, GrowingColumns, Piece
 from detmap.core.base import memory, open_files
-from detmap.core.base.parallel import Workers, map_ordered
+from detmap.core.base.parallel import map_ordered
 
 LEAST_SIZE = 1 << 10  # smaller files are not worth it
 HELD = 1 << 20  # bytes of a file that is read at once
@@ -178,8 +177,8 @@ def scan_instances(
     Parameters
     ----------
     path : a JSON file, or an open one
-    decode : for ``images`` and ``categories``, called with the text of the list, beside the scan
-        of the annotations; returns the look-up of its ids
+    decode : for ``images`` and ``categories``, called with the text of the list; returns the
+        look-up of its ids
     shape : "segmentation" or "keypoints", which all annotations must have
     """
     from detmap.kernels.scanning import json_scan as scan
@@ -188,10 +187,16 @@ def scan_instances(
     wanted |= scan.IGNORE | (key(shape) | scan.ATTRIBUTES if shape else 0)
     wanted |= scan.NUM_KEYPOINTS * (shape == "keypoints")
     required = scan.IMAGE_ID | scan.CATEGORY_ID | scan.BBOX
-    located: dict[str, Callable[[], Locate]] = {}
+    texts: dict[str, bytes] = {}
+    located: dict[str, Locate] = {}
     columns: Columns | None = None
+
+    def locate() -> None:
+        for name in [each for each in texts if each not in located]:
+            located[name] = decode[name](texts[name])
+
     try:
-        with opened(path) as file, Workers(file.size // USUAL_RECORD) as workers:
+        with opened(path) as file:
             at, byte = file.byte(0)
             if byte != ord("{"):
                 return None
@@ -209,19 +214,19 @@ def scan_instances(
                     at, byte = file.byte(at)
                     if byte != ord("["):
                         return None
-                    columns, at = scan_list(file, at + 1, wanted)
+                    columns, at = scan_list(file, at + 1, wanted, beside=locate)
                 else:
                     end = file.value_end(at)
                     if name in decode:
-                        text = file.read(at, end - at).tobytes()
-                        located[name] = workers.start(partial(decode[name], text))
+                        texts[name] = file.read(at, end - at).tobytes()
                     at = end
                 at, separator = file.byte(at)
-            if file.byte(at + 1)[1] != -1 or len(located) < 2 or columns is None:
+            if file.byte(at + 1)[1] != -1 or len(texts) < 2 or columns is None:
                 return None
+            locate()  # what stood behind the annotations
             columns = columns._replace(
-                image=located["images"]()(columns.image),
-                category=located["categories"]()(columns.category),
+                image=located["images"](columns.image),
+                category=located["categories"](columns.category),
             )
             if not (columns.seen & required == required).all() or not _all_known(columns):
                 return None
@@ -237,12 +242,13 @@ def scan_list(
     locate: tuple[Locate, Locate] | None = None,
     *,
     second_keys: bool = True,
+    beside: Callable[[], None] = lambda: None,
 ) -> tuple[Columns, int]:
     """Returns the records of the list that opens just before `at`, and the position after it.
 
     Images and categories are positions, or int64 ids without `locate`. A text with
     `SECOND_KEYS` is not supported unless `second_keys` is set; they are looked for where records
-    have further keys.
+    have further keys. `beside` is called while the first of several pieces are read.
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -281,8 +287,8 @@ def scan_list(
             raise HandBack
         return buffer, n, begin + end, bool(last)
 
-    more = 0
-    for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, size)):
+    more, begins = 0, _beside(beside, range(at, file.size, size))
+    for buffer, n, end, last in map_ordered(scan_piece, begins):
         if last and not (whole.n or masks):  # of one piece, as most small files
             return buffer.columns(n, ids, numbers=numbers, more=bool(buffer.state[scan.MORE])), end
         whole.append(buffer, n, 1 if last else (end - at) / (file.size - at))
@@ -294,6 +300,19 @@ def scan_list(
                 memory.give_back("reading detections" if locate else "reading truth")
             return whole.columns(more=bool(more)), end
     raise HandBack
+
+
+def _beside(work: Callable[[], None], pieces: range) -> Iterable[int]:
+    """Returns the pieces; does the work once two are being read, for a thread needs the GIL to
+    start. One piece, which takes no thread, is read without.
+    """
+
+    def begun() -> Iterator[int]:
+        yield from pieces[:2]
+        work()
+        yield from pieces[2:]
+
+    return begun() if len(pieces) > 1 else pieces
 
 
 def _piece(file: JsonFile, begin: int, size: int) -> tuple[NDArray[np.uint8], int]:
