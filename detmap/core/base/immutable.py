@@ -16,7 +16,24 @@ LARGE_PAGE = 2 << 20
 MOST_IN_LARGE_PAGES = 48 << 20  # for more, the system moves other memory while we wait
 
 
-class Immutable:
+class Frozen:
+    """A dataclass that is frozen as if `dataclass` generated these methods: it compiles them for
+    each class. Declare it with ``slots=True``.
+    """
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str, ...]]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__match_args__ or hasattr(self, name):  # `__init__` sets each once
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+class Immutable(Frozen):
     """A frozen dataclass that is its own copy and is checked again when unpickled.
 
     numpy arrays are writable after `copy.deepcopy` and `pickle`.
@@ -35,26 +52,16 @@ class Immutable:
         return _rebuilt, (type(self), *columns)
 
 
-class Value:
-    """A dataclass that is frozen, compared, hashed and printed as if `dataclass` generated these
-    methods: it compiles each of them for each class, which takes 0.4 ms of 0.5. Declare it with
-    ``slots=True, eq=False, repr=False``.
+class Value(Frozen):
+    """A frozen dataclass that is compared, hashed and printed as if `dataclass` generated these
+    methods too, which takes 0.4 ms of 0.5. Declare it with ``slots=True, eq=False, repr=False``.
     """
 
     __slots__ = ("_hash",)  # of the values, which are immutable too; once it was asked for
     _hash: int
-    __match_args__: ClassVar[tuple[str, ...]]
 
     def _values(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in self.__match_args__])
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self.__match_args__ or hasattr(self, name):  # `__init__` sets each once
-            raise FrozenInstanceError(f"cannot assign to field {name!r}")
-        object.__setattr__(self, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._values()

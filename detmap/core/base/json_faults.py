@@ -4,8 +4,8 @@ import json
 import re
 
 WRITE_AGAIN = "the file is truncated or still being written; write or copy it again"
-_UNFINISHED = re.compile(r"\s*|-|\.|[.\d]*[eE][+-]?|\\u?[0-9a-fA-F]{0,3}")
-_ESCAPE = re.compile(r"\\?u?[0-9a-fA-F]{0,4}")
+_UNFINISHED = r"\s*|-|\.|[.\d]*[eE][+-]?|\\u?[0-9a-fA-F]{0,3}"
+_ESCAPE = r"\\?u?[0-9a-fA-F]{0,4}"
 _WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 
 
@@ -48,7 +48,7 @@ def is_truncated(error: json.JSONDecodeError) -> bool:
     if error.msg.startswith("Unterminated string"):
         return True
     if error.msg.startswith("Invalid \\uXXXX"):
-        return _ESCAPE.fullmatch(rest) is not None
+        return re.fullmatch(_ESCAPE, rest) is not None
     if error.msg == "Expecting value" and any(word.startswith(rest) for word in _WORDS):
         return True
-    return _UNFINISHED.fullmatch(rest) is not None
+    return re.fullmatch(_UNFINISHED, rest) is not None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from detmap.core.adapters import row_estimates
 from detmap.core.base import memory
+from detmap.core.base.immutable import Value
 from detmap.core.curves import every_rank
 from detmap.core.protocol import Protocol
 from detmap.errors import DataError
@@ -28,8 +29,8 @@ OTHER_FOLDER = "create it, or set TMPDIR to another folder"
 ON_DISK = 80  # bytes per detection in the temporary files
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+@dataclass(slots=True, eq=False, repr=False)
+class Limits(Value):
     """How many rows are in memory at a time.
 
     Parameters

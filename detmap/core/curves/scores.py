@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detmap.core.base import arguments, memory
+from detmap.core.base.immutable import Frozen
 from detmap.core.base.parallel import each_batch
 from detmap.core.base.reprs import outlined
 from detmap.core.curves import (
@@ -34,8 +35,8 @@ from detmap.errors import ProtocolError
 
 
 @outlined
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Scores:
+@dataclass(slots=True, eq=False, repr=False)
+class Scores(Frozen):
     """The inputs of aggregation.
 
     Parameters

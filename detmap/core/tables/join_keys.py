@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.core.base.immutable import Frozen
 from detmap.errors import DataError
 
 Key = Literal["id", "name"]
@@ -54,7 +55,7 @@ class Choice(NamedTuple):
     doubt: DataError | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Evidence:
     """What the values of a column, or of its first pieces, say about its key.
 
@@ -97,8 +98,8 @@ class Evidence:
         return (total[0] if preferred is None and len(total) == 1 else None), False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Earlier:
+@dataclass(slots=True, eq=False, repr=False)
+class Earlier(Frozen):
     """What the pieces of a file that were read before say about its columns.
 
     Parameters
@@ -111,8 +112,8 @@ class Earlier:
     pairs: dict[tuple[Key, Any], Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Column:
+@dataclass(slots=True, eq=False, repr=False)
+class Column(Frozen):
     """A column, a list or a folder, for its messages.
 
     Parameters
