@@ -22,7 +22,8 @@ def group(
     some : (n,) ascending rows to use, None for all
     """
     start = np.arange(len(label), dtype=np.int32) if some is None else some
-    if image is not None:
+    # Detectors write image by image.
+    if image is not None and (some is not None or (image[1:] < image[:-1]).any()):
         start = _group_by_key(image, start, n_images)[0]
     return _group_by_key(label, start, n_classes)
 
