@@ -195,11 +195,12 @@ def count_within(
     off: NDArray[np.int64],
     limit: int,
     kept: NDArray[np.int64],
+    cut: NDArray[np.int32],
 ) -> None:
-    """The number of rows per class after cutting each image to `limit` rows.
+    """The number of rows per class after cutting each image to `limit` rows, and of those cut.
 
     image (N,), the image of each row; rows (n,), grouped by class, then by image; off (K + 1,);
-    out: kept (K,). Source: COCOeval.evaluateImg, the detections up to maxDet.
+    out: kept (K,); cut (I,), added to. Source: COCOeval.evaluateImg, the detections up to maxDet.
     """
     for k in range(kept.size):
         kept[k] = 0
@@ -209,3 +210,4 @@ def count_within(
             run = run + 1 if at == before else 1
             before = at
             kept[k] += run <= limit
+            cut[at] += run > limit

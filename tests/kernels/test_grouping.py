@@ -45,8 +45,10 @@ def test_cuts_every_image_of_a_class_to_the_limit(drawn: list[tuple[int, int]], 
     label, image = (np.array([cell[i] for cell in drawn], dtype=np.int32) for i in range(2))
     off = np.searchsorted(label, np.arange(4)).astype(np.int64)
     kept = np.empty(3, dtype=np.int64)
-    rows = np.arange(len(drawn), dtype=np.int32)
-    cells.count_within(image, rows, off, limit, kept)
-    assert kept.tolist() == [
-        sum(min(drawn.count((k, i)), limit) for i in range(4)) for k in range(3)
+    rows, cut = np.arange(len(drawn), dtype=np.int32), np.ones(4, dtype=np.int32)
+    cells.count_within(image, rows, off, limit, kept, cut)
+    counts = [[drawn.count((k, i)) for i in range(4)] for k in range(3)]
+    assert kept.tolist() == [sum(min(n, limit) for n in each) for each in counts]
+    assert cut.tolist() == [
+        1 + sum(max(n - limit, 0) for n in each) for each in zip(*counts, strict=True)
     ]

@@ -96,7 +96,7 @@ def count_boxes(
     inclusive = protocol.boxes.extent == "inclusive"
     native: BoxFormat = "voc" if inclusive else "xywh"
     words = object_words(truth, protocol)
-    outside = detection_words(detections, protocol, truth.box_format, threads=1).outside
+    outside = detection_words(detections, protocol, truth.box_format).outside
     counts = np.empty(3, dtype=np.int64)
     n, n_objects = len(detections), len(truth)
     rows = (

@@ -136,7 +136,6 @@ def judge(
             (objects, rows, objects.find, assigned),
             digest=digest(),
             tables=tables,
-            beyond=count_beyond(detections, rows.position, roles.unjudged),
             notes=distinct(
                 truth.notes,
                 detections.notes,
@@ -167,7 +166,8 @@ def match_cells(
     columns, objects = kernel_columns(truth, detections, protocol, roles)
     produce = producer(truth, detections, objects, protocol, least_overlap(protocol))
     limit = protocol.max_dets()[-1]
-    rows = _allocate(columns, limit, len(truth), n_subsets, word)
+    off = _offsets_within(columns, limit, roles.beyond)
+    rows = _allocate(columns, off, len(truth), n_subsets, word)
     judging = kernels.Judging(
         effective_thresholds(protocol),
         int(protocol.matching.equal == "first"),
@@ -238,12 +238,11 @@ def _reaching_own(n: int, pairs: Pairs, needed: NDArray[np.float64]) -> Pairs:
 
 
 def _allocate(
-    columns: DetectionColumns, limit: int, n_objects: int, n_subsets: int, word: type
+    columns: DetectionColumns, off: NDArray[np.int64], n_objects: int, n_subsets: int, word: type
 ) -> Verdicts:
     """Empty columns of match results for the detections within the limit."""
     from detmap.kernels.cells import Verdicts
 
-    off = _offsets_within(columns, limit)
     n_rows, size = int(off[-1]), n_subsets * np.dtype(word).itemsize
     memory.require(
         n_rows * (20 + 2 * size)
@@ -317,7 +316,6 @@ def make_matches(
     *,
     digest: NDArray[np.uint64] | None,
     tables: tuple[Truth, Detections] | None = None,
-    beyond: NDArray[np.int32],
     notes: tuple[Note, ...],
 ) -> Matches:
     """Returns the matches of filled columns; the kernels guarantee what `Matches` would check.
@@ -333,7 +331,7 @@ def make_matches(
         protocol=protocol,
         categories=truth.categories,
         image_ids=truth.images.ids,
-        beyond=beyond,
+        beyond=roles.beyond,
         off=rows.off,
         image=rows.image,
         rank=rows.rank,
@@ -350,28 +348,16 @@ def make_matches(
     )
 
 
-def count_beyond(
-    detections: Detections, position: NDArray[np.int32], unjudged: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """Returns (I,) detections beyond the limit: neither at the position of a match row nor
-    excluded.
-    """
-    if len(position) == len(detections):
-        return np.zeros_like(unjudged)
-    cut = np.ones(len(detections), dtype=bool)
-    cut[position] = False  # to count the images of all rows would copy them as int64
-    beyond = np.bincount(detections.image[cut], minlength=len(unjudged)) - unjudged
-    return beyond.astype(np.int32)
-
-
-def _offsets_within(columns: DetectionColumns, limit: int) -> NDArray[np.int64]:
-    """(K + 1,) where each class begins, within the limit."""
+def _offsets_within(
+    columns: DetectionColumns, limit: int, beyond: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """(K + 1,) where each class begins, within the limit; adds what is `beyond` it per image."""
     from detmap.kernels.cells import count_within
 
     if len(columns.rank):  # `scope.look` has left out what is beyond it
         return columns.off
     kept = np.empty(len(columns.off) - 1, dtype=np.int64)
-    count_within(columns.image, columns.rows, columns.off, limit, kept)
+    count_within(columns.image, columns.rows, columns.off, limit, kept, beyond)
     off = np.zeros(len(columns.off), dtype=np.int64)
     np.cumsum(kept, out=off[1:])
     return off

@@ -25,7 +25,7 @@ from detmap.core.matching.candidate_pairs import (
     sort_image,
     sort_own,
 )
-from detmap.core.matching.engine import count_beyond, make_matches
+from detmap.core.matching.engine import make_matches
 from detmap.core.matching.group_of_regions import find_regions, match_regions
 from detmap.core.matching.matches import Matches, distinct
 from detmap.core.matching.matches_checks import effective_thresholds, word_of
@@ -118,7 +118,6 @@ def match_in_order(
         matches,
         digest=shared.get("digests", tables, None, lambda: image_digests(*tables)),
         position=matches.position if ready.rows is None else ready.rows[matches.position],
-        beyond=count_beyond(ready.detections, matches.position, roles.unjudged),
         notes=distinct(
             truth.notes,
             detections.notes,
@@ -340,7 +339,6 @@ def _match(
         roles,
         (objects, rows, inputs.counted, gathered),
         digest=np.zeros((n_images, 2), dtype=np.uint64),
-        beyond=np.zeros(n_images, dtype=np.int32),
         notes=(),
     )
     return matches, n_chosen, late

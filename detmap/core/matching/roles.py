@@ -23,6 +23,7 @@ class Roles(NamedTuple):
     outside, dropped : see `DetectionWords`
     rank : (D,) int32, rank for the detection limit; (0,) if it is the rank in image and class
     unjudged : (I,) int32, excluded detections within the limit
+    beyond : (I,) int32, detections beyond the limit; `match_cells` adds those of each cell
     """
 
     n_subsets: int
@@ -35,6 +36,7 @@ class Roles(NamedTuple):
     dropped: NDArray[np.uint64]
     rank: NDArray[np.int32]
     unjudged: NDArray[np.int32]
+    beyond: NDArray[np.int32]
 
 
 def read_roles(
@@ -55,7 +57,7 @@ def read_roles(
     objects = objects_that_take_part(truth, protocol)
     looked = look(truth, objects, detections, protocol, threads, rank)
     of_objects = object_words(truth, protocol)
-    of_detections = detection_words(detections, protocol, truth.box_format, threads)
+    of_detections = detection_words(detections, protocol, truth.box_format)
     if len(looked.lenient):
         of_detections.outside[looked.lenient] = np.iinfo(of_detections.outside.dtype).max
     return Roles(
@@ -69,6 +71,7 @@ def read_roles(
         of_detections.dropped,
         looked.rank,
         looked.unjudged,
+        looked.beyond,
     )
 
 

@@ -27,12 +27,14 @@ class Looked(NamedTuple):
     rank : (D,) int32, rank for the limit; (0,) if it is the rank in image and class
     lenient : (D,) bool, whether an unmatched detection is ignored; (0,) if none is
     unjudged : (I,) int32, excluded detections within the limit
+    beyond : (I,) int32, detections beyond the limit; 0 if it is per image and class
     """
 
     rows: NDArray[np.int32] | None
     rank: NDArray[np.int32]
     lenient: NDArray[np.bool_]
     unjudged: NDArray[np.int32]
+    beyond: NDArray[np.int32]
 
 
 def objects_that_take_part(truth: Truth, protocol: Protocol) -> NDArray[np.int32] | None:
@@ -68,21 +70,21 @@ def look(
     Source: lvis/results.py, limit_dets_per_image; lvis/eval.py, _prepare.
     """
     n_images = len(truth.images)
-    unjudged = np.zeros(n_images, dtype=np.int32)
+    none = np.zeros((2, n_images), dtype=np.int32)
     listed = _listed(truth, protocol)
     drops = protocol.scope.unlisted != "judge" and listed is not None
     lenient = protocol.scope.not_exhaustive == "neutral" and listed is not None
     cut = protocol.limits.scope != "class" or protocol.limits.order == "input" or rank is not None
     empty = protocol.boxes.empty == "drop"
     if not (drops or lenient or cut or empty):
-        return Looked(None, NO_RANK, NO_FLAGS.astype(bool), unjudged)
+        return Looked(None, NO_RANK, NO_FLAGS.astype(bool), *none)
     order, off = group_images(detections.image, n_images)
     kinds = NO_FLAGS
     if listed is not None and (drops or lenient):
         kinds = _kinds(truth, listed, objects, detections, (order, off), threads)
     soft = kinds & LENIENT != 0 if lenient else NO_FLAGS.astype(bool)
     if not (drops or cut or empty):
-        return Looked(None, NO_RANK, soft, unjudged)
+        return Looked(None, NO_RANK, soft, *none)
     if rank is None and protocol.limits.scope == "dataset":
         rank = rank_in_dataset(detections, protocol)
     elif rank is None:
@@ -95,9 +97,11 @@ def look(
         shapes = detections.shapes if protocol.iou.of != "boxes" else None
         own = measure("area", detections.boxes, detections.box_format, protocol)
         keep = keep & ((own if shapes is None else shapes.area) > 0)
-    left_out = detections.image[within & ~keep]
-    unjudged += np.bincount(left_out, minlength=n_images).astype(np.int32)
-    return Looked(np.flatnonzero(keep).astype(np.int32), rank, soft, unjudged)
+    unjudged, beyond = (
+        np.bincount(detections.image[rows], minlength=n_images).astype(np.int32)
+        for rows in (within & ~keep, ~within)
+    )
+    return Looked(np.flatnonzero(keep).astype(np.int32), rank, soft, unjudged, beyond)
 
 
 def rank_in_dataset(detections: Detections, protocol: Protocol) -> NDArray[np.int32]:
