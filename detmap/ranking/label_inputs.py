@@ -43,6 +43,15 @@ class Samples:
         n_samples, n_classes = self.score.shape
         return n_samples, n_classes
 
+    def totals(self, cells: NDArray[np.bool_]) -> NDArray[Any]:
+        """(K,) the weight of the true cells (N, K) of each class: a count without weights.
+
+        Added in the order of the samples: the sums of BLAS depend on its number of threads.
+        """
+        if self.weight is None:
+            return np.asarray(cells.sum(axis=0))
+        return np.asarray(np.einsum("i,ij->j", self.weight, np.ascontiguousarray(cells)))
+
     def class_samples(self, k: int) -> Lists:
         """The samples of class `k` as one list."""
         keep = slice(None) if self.counted is None else np.flatnonzero(self.counted[:, k])

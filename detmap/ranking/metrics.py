@@ -299,10 +299,7 @@ def class_values(
 def positives(checked: Samples) -> NDArray[np.float64]:
     """(K,) weight of the positives of each class."""
     counted = checked.positive if checked.counted is None else checked.positive & checked.counted
-    return np.asarray(
-        counted.sum(axis=0) if checked.weight is None else checked.weight @ counted,
-        dtype=np.float64,
-    )
+    return checked.totals(counted).astype(np.float64)
 
 
 def fill(values: NDArray[np.float64], undefined: str) -> NDArray[np.float64]:

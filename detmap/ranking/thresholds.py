@@ -184,9 +184,7 @@ def count(checked: Samples, threshold: ArrayLike, axis: int) -> Confusion:
         positive, negative = positive & checked.counted, negative & checked.counted
 
     def total(cells: NDArray[np.bool_]) -> NDArray[Any]:
-        if axis == 1 or checked.weight is None:
-            return np.asarray(cells.sum(axis=axis))
-        return np.asarray(checked.weight @ cells)
+        return np.asarray(cells.sum(axis=1)) if axis == 1 else checked.totals(cells)
 
     return Confusion(
         total(positive & predicted),

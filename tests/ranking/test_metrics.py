@@ -19,6 +19,7 @@ import detmap
 from detmap import DataError, ranking
 from detmap.core.base.resources import folder
 from detmap.core.protocol import integrators
+from detmap.ranking.label_inputs import Samples
 from tests.reference import ranking as naive
 from tests.reference import voc
 from tests.support.running import python
@@ -618,3 +619,12 @@ def test_refused_with_place_and_remedy(call: Callable[[], Any], words: list[str]
     assert error.fix
     for word in words:
         assert word in str(error)
+
+
+def test_weighted_counts_depend_on_no_order_of_memory_and_no_library() -> None:
+    rng = np.random.default_rng(3)
+    weight, cells = rng.random(60_000), rng.random((60_000, 3)) < 0.5  # BLAS would use threads
+    in_turn = np.cumsum(weight[:, None] * cells, axis=0)[-1]
+    for each in (cells, np.asfortranarray(cells)):
+        samples = Samples(each, each.astype(np.float64), weight)
+        np.testing.assert_array_equal(samples.totals(each), in_turn)
