@@ -8,7 +8,6 @@ Source: open-mmlab/mmdetection 3, mmdet/apis/det_inferencer.py (pred2dict).
 """
 
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 import numpy as np
@@ -29,12 +28,6 @@ class _File(msgspec.Struct, gc=False):
     labels: list[int]
     scores: list[float]
     bboxes: list[tuple[float, float, float, float]]
-
-
-def read_truth(path: Path) -> NoReturn:
-    """Raises the error for detections that are given as ground truth."""
-    fix = "give the annotations of the data set, such as its COCO JSON"
-    raise DataError(shown(path), "detections of mmdetection, not a ground truth", fix)
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
