@@ -19,9 +19,9 @@ from detmap.core.adapters.joining import image_names, image_sizes, join
 from detmap.core.adapters.joining.unknown_policy import Policy
 from detmap.core.adapters.tabular.column_tables import MOST_CLASSES
 from detmap.core.adapters.tabular.csv_parquet import spelled
-from detmap.core.base.flat_rows import first_true
+from detmap.core.base.flat_rows import first_repeated, first_true
 from detmap.core.base.open_files import shown
-from detmap.core.tables import BoxFormat, Categories, Detections, Images, Note, Truth
+from detmap.core.tables import BoxFormat, Categories, Detections, Note, Truth
 from detmap.core.tables.notes import listed_names
 from detmap.errors import DataError
 
@@ -139,7 +139,7 @@ class Boxes:
             read = image_sizes.from_path(sizes_file, [(name,) for name in self.files])
             sizes = np.column_stack(read)
         elif np.isnan(sizes).any():
-            found = pictures(folders, set(map(image_names.stem, self.files)))
+            found = folder_files.pictures(folders, set(map(image_names.stem, self.files)))
             files = [found.get(image_names.stem(name)) for name in self.files]
             read = image_sizes.from_pictures(files)
             sizes = np.where(np.isnan(sizes), np.column_stack(read), sizes)
@@ -293,24 +293,14 @@ def _same(name: str, keys: Iterable[str]) -> list[str]:
 # --- images and classes ---------------------------------------------------------------------------
 
 
-def pictures(folders: Iterable[Path], stems: set[str]) -> dict[str, Path]:
-    """Returns the pictures of the first folder that has one of these stems, by stem."""
-    for folder in folders:
-        if folder.is_dir():
-            found = {file.stem: file for file in folder_files.images(folder)}
-            if found.keys() & stems:
-                return found
-    return {}
-
-
 def with_class_ids(truth: Truth, names: Sequence[str], ids: NDArray[Any] | None = None) -> Truth:
     """Returns the ground truth with classes in this order; ids count from 0 by default.
 
     Raises `DataError` if a name occurs twice.
     """
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if list(names).count(name) > 1)
-        raise DataError(truth.source, f"class {twice!r} occurs twice", "give each class one name")
+    if (row := first_repeated(names)) is not None:
+        what = f"class {names[row]!r} occurs twice"
+        raise DataError(truth.source, what, "give each class one name")
     place = {name: i for i, name in enumerate(names)}
     order = np.array([place[name] for name in truth.categories.names], dtype=np.int32)
     ids = np.arange(len(names)) if ids is None else ids
@@ -320,17 +310,9 @@ def with_class_ids(truth: Truth, names: Sequence[str], ids: NDArray[Any] | None 
 
 def with_image_ids(truth: Truth, ids: NDArray[np.int64]) -> Truth:
     """Returns the ground truth with these image ids, one per image in its order."""
-    order = np.argsort(ids, kind="stable")
-    images = truth.images
-    taken = Images(
-        ids[order],
-        tuple(images.stems[i] for i in order.tolist()),
-        images.width[order],
-        images.height[order],
-        tuple(images.files[i] for i in order.tolist()) if images.files else (),
-    )
-    place = np.argsort(order).astype(np.int32)
-    return replace(truth, images=taken, image=place[truth.image])
+    old = truth.images
+    images, place = image_names.ordered(ids, old.stems, (old.width, old.height), old.files)
+    return replace(truth, images=images, image=place[truth.image])
 
 
 def around(points: Sequence[Sequence[float]], where: str, least: int = 2) -> Corners:

@@ -12,8 +12,9 @@ from typing import Any
 
 import msgspec
 
-from detmap.annotation_tools import collected_boxes, looks, typed_json
+from detmap.annotation_tools import looks, typed_json
 from detmap.annotation_tools.collected_boxes import Boxes
+from detmap.core.adapters import folder_files
 from detmap.core.adapters.joining import image_names
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.base.open_files import shown
@@ -51,7 +52,7 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     folders = [looks.file_in(path, looks.CREATEML).parent]
     known = set(map(image_names.stem, boxes.files))
     text = "images of the folder are not in the file: read as images without objects"
-    boxes.add_pictures(sorted(collected_boxes.pictures(folders, known).values()), text)
+    boxes.add_pictures(sorted(folder_files.pictures(folders, known).values()), text)
     return boxes.truth(sizes_file=image_sizes, folders=folders)
 
 

@@ -62,6 +62,15 @@ def images(folder: Path, *, nested: bool = False) -> list[Path]:
     return found
 
 
+def pictures(folders: Iterable[Path], stems: set[str]) -> dict[str, Path]:
+    """Returns the image files, by stem, of the first folder that has one of these stems."""
+    for folder in filter(is_folder, folders):
+        found = {file.stem: file for file in images(folder)}
+        if found.keys() & stems:
+            return found
+    return {}
+
+
 def unique(files: Iterable[Path], folder: Path) -> list[Path]:
     """Returns files by stem. Raises `DataError` for broken names and for two of the same stem."""
     by_stem: dict[Path, Path] = {}

@@ -269,12 +269,7 @@ def read_folder(folder: Path) -> Sheet:
 
 def is_of_image(file: Path) -> bool:
     """Checks if a CSV file has columns of a box and a score, but none that names the image."""
-    try:
-        with open_files.opened(file) as opened:
-            head = opened.read(0, 1 << 12).decode("utf-8", "replace").partition("\n")[0]
-    except (OSError, DataError):
-        return False
-    names = {spelled(name.strip().strip('"')) for name in re.split("[,;\t]", head)}
+    names = _header_names(open_files.head(file, 1 << 12))
     return bool(names & {"confidence", "score", "conf"}) and not names & set(IMAGE)
 
 
@@ -287,9 +282,13 @@ def csv_looks(path: Path, suffixes: Sequence[str]) -> int:
         return 0
     if path.suffix.lower() in suffixes:
         return 2
-    line = head.decode("utf-8", "replace").partition("\n")[0]
-    names = {spelled(name.strip().strip('"')) for name in re.split("[,;\t]", line)}
+    names = _header_names(head)
     return 2 * (len(names) > 3 and bool(names & set(IMAGE)) and bool(names & set(BOX)))
+
+
+def _header_names(head: bytes) -> set[str]:
+    line = head.decode("utf-8", "replace").partition("\n")[0]
+    return {spelled(name.strip().strip('"')) for name in re.split("[,;\t]", line)}
 
 
 def parquet_looks(path: Path, suffixes: Sequence[str]) -> int:

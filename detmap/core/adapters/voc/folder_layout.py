@@ -11,7 +11,7 @@ Notes report automatic choices.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from detmap.core.adapters import folder_files, text_fields
@@ -66,7 +66,7 @@ def find(path: Path, split: str | None) -> Layout:
         layout = _listed(path.parent, split)
         text = "folder Annotations was given: its parent folder and the lists there are used"
         note = Note("folder-above", text, 1, shown(path), adding="once")
-        return _with(layout, note)
+        return replace(layout, notes=(*layout.notes, note))
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.iterdir()))
     if devkit:
         root = folder_with(path, "Annotations")
@@ -147,11 +147,6 @@ def _listed(root: Path, split: str | None) -> Layout:
         text = f"images in the list {split} have no annotation file: images without objects"
         notes = (*notes, Note("images-unannotated", text, missing, shown(root)))
     return Layout(root, split, stems, files, _listed_classes(root, split), notes)
-
-
-def _with(layout: Layout, note: Note) -> Layout:
-    notes = (*layout.notes, note)
-    return Layout(layout.root, layout.split, layout.stems, layout.files, layout.classes, notes)
 
 
 def _has_xml(path: Path) -> bool:
