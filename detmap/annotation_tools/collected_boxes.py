@@ -27,7 +27,7 @@ from detmap.errors import DataError
 
 Record = TypeVar("Record")
 Content = TypeVar("Content")
-JSON = ".json"
+JSON, HOLDER = ".json", "give the folder that holds them"
 Corners = tuple[float, float, float, float]
 OWN_FLAGS = ("difficult", "crowd", "ignore")
 """Roles that are read even if they are not requested, as from CSV columns."""
@@ -104,10 +104,10 @@ class Boxes:
         """Counts a record that a note reports; the note lists the names."""
         self.counts[code, text or self.texts[code]][name] += 1
 
-    def json_files(self, folder: Path) -> list[Path]:
+    def json_files(self, folder: Path, fix: str = HOLDER) -> list[Path]:
         """Returns the JSON files of a folder, and counts those in its sub-folders."""
         self.unread += folder_files.unread(folder, JSON)
-        return json_files(folder)
+        return folder_files.required(folder, JSON, fix)
 
     def add_pictures(self, files: Iterable[Path], text: str) -> None:
         """Adds pictures that the export does not name, as images without objects; a note says
@@ -346,14 +346,3 @@ def entries(
             raise typed_json.invalid(place, error, shape) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DataError(place, f"not JSON: {error}", shape) from None
-
-
-def json_files(folder: Path) -> list[Path]:
-    """Returns the JSON files of a folder; see `folder_files.listed`.
-
-    Raises `DataError` if there are none.
-    """
-    found = folder_files.listed(folder, JSON)
-    if not found:
-        raise DataError(shown(folder), "no .json files", "give the folder that holds them")
-    return found

@@ -75,7 +75,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 def _read(path: Path) -> Boxes:
     boxes = Boxes(path, "xyxy")
     file_of: dict[str, Path] = {}
-    for file in boxes.json_files(path) if path.is_dir() else [path]:
+    fix = "give the folder with LabelMe's files"
+    for file in boxes.json_files(path, fix) if path.is_dir() else [path]:
         page = typed_json.decoded(file, _File, FORM)
         name = _name(page, file)
         other = file_of.setdefault(image_names.stem(name), file)

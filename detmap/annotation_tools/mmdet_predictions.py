@@ -37,7 +37,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         what = f"labels count classes from 0, and those of {truth.source} do not: no names to join"
         raise DataError(source, what, "give the names of the model's classes: --class-names FILE")
     folder = looks.mmdet_folder(path)
-    files = collected_boxes.json_files(folder)
+    files = folder_files.required(folder, collected_boxes.JSON, collected_boxes.HOLDER)
     pages = [_decoded(file) for file in files]
     counts = [len(page.labels) for page in pages]
     owner = np.repeat(np.arange(len(files)), counts)

@@ -75,22 +75,15 @@ def read_truth(path: Path) -> Truth:
     boxes = boxes[source]
     missing = {each for each in hierarchy.above if each not in set(categories.names)}
     text = f"classes of {hierarchy_file.name} are not in the label map: {{names}}"
-    notes: tuple[Note, ...] = ()
-    if missing:
-        notes = (
-            Note(
-                *("class-unlisted", text, len(missing), shown(path)),
-                names=listed_names(missing),
-                adding="names",
-            ),
-        )
+    unlisted = Note(
+        *("class-unlisted", text, len(missing), shown(path), listed_names(missing)), adding="names"
+    )
     verified = _classes(listed, categories, some=True)  # lists of labels have many more classes
     strange = np.flatnonzero(verified < 0)
-    if len(strange):
-        named_in = listed.names(listed.find(("labelname",), "LabelName"))
-        text = "verified labels are of classes that are not in the label map: {names}"
-        named = listed_names(named_in[i] for i in strange.tolist())
-        notes = (*notes, Note("label-unlisted", text, len(strange), listed.source, named))
+    named_in = listed.names(listed.find(("labelname",), "LabelName"))
+    text = "verified labels are of classes that are not in the label map: {names}"
+    named = listed_names(named_in[i] for i in strange.tolist())
+    left_out = Note("label-unlisted", text, len(strange), listed.source, named)
     shape = (len(names), len(categories))
     unknown = np.full(len(names), np.nan)
     return Truth(
@@ -104,7 +97,7 @@ def read_truth(path: Path) -> Truth:
         box_format="voc",  # corners as written: see boxes.extent in the protocols
         family="coco",
         source=shown(path),
-        notes=notes,
+        notes=tuple(note for note in (unlisted, left_out) if note.count),
         scope=_scope(listed, image[len(sheet) :], verified, (above, below), shape),
     )
 

@@ -239,13 +239,11 @@ def read_csv(path: Path, header: Sequence[str] = ()) -> Sheet:
     if columns is not None and len(columns) == len(header):
         lines = range(1, len(columns[0]) + 1)
         return Sheet(shown(path), dict(zip(header, columns, strict=True)), lines)
-    if header:
-        return _read_csv(path, content, delimiter, header)
-    if columns is not None:
+    if columns is not None and not header:
         names = _named(path, [column.header for column in columns])
         cells = [column.below for column in columns]
         return Sheet(shown(path), dict(zip(names, cells, strict=True)), range(2, len(cells[0]) + 2))
-    return _read_csv(path, content, delimiter)
+    return _read_csv(path, content, delimiter, header)
 
 
 def read_folder(folder: Path) -> Sheet:
@@ -253,9 +251,8 @@ def read_folder(folder: Path) -> Sheet:
 
     Raises `DataError` if the files have different columns.
     """
-    sheets = {file.stem: read_csv(file) for file in folder_files.listed(folder, ".csv")}
-    if not sheets:
-        raise DataError(shown(folder), "no .csv files", "give a folder with one file per image")
+    files = folder_files.required(folder, ".csv", "give a folder with one file per image")
+    sheets = {file.stem: read_csv(file) for file in files}
     names = list(next(iter(sheets.values())).columns)
     for sheet in sheets.values():
         require_same(names, list(sheet.columns), sheet.source)

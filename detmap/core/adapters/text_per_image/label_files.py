@@ -211,10 +211,7 @@ def listed(folder: Path) -> list[Path]:
 
 def required(folder: Path, fix: str = "give a folder with one text file per image") -> list[Path]:
     """Returns the text files of a folder. Raises `DataError` if there are none."""
-    files = listed(folder)
-    if not files:
-        raise DataError(shown(folder), "no .txt files", fix)
-    return files
+    return folder_files.required(folder, TEXT, fix)
 
 
 def unread(folder: Path) -> tuple[Note, ...]:

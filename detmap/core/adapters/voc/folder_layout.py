@@ -54,7 +54,7 @@ def looks(path: Path) -> int:
     expected place.
     """
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.glob("VOC*")))
-    return 1 + (devkit or _has_xml(path) or bool(_split_folders(path)))
+    return 1 + (devkit or folder_files.has(path, XML) or bool(_split_folders(path)))
 
 
 def find(path: Path, split: str | None) -> Layout:
@@ -73,7 +73,7 @@ def find(path: Path, split: str | None) -> Layout:
         if _lists(root) or split is not None:
             return _listed(root, split)
         return _every(root, root / "Annotations", "")
-    if _has_xml(path):
+    if folder_files.has(path, XML):
         if split is not None:
             what = f"split {split!r} given for a folder of XML files without lists"
             raise DataError(shown(path), what, "leave it out, or give the folder of the split")
@@ -149,13 +149,11 @@ def _listed(root: Path, split: str | None) -> Layout:
     return Layout(root, split, stems, files, _listed_classes(root, split), notes)
 
 
-def _has_xml(path: Path) -> bool:
-    return folder_files.has(path, XML)
-
-
 def _split_folders(path: Path) -> list[str]:
     """Returns folders of splits that hold XML."""
-    return [name for name in SPLITS if (path / name).is_dir() and _has_xml(path / name)]
+    return [
+        name for name in SPLITS if (path / name).is_dir() and folder_files.has(path / name, XML)
+    ]
 
 
 def folder_with(
