@@ -88,12 +88,12 @@ def read_truth(path: Path) -> Truth:
     Raises `DataError` for invalid files and regions, and tasks whose image is not defined.
     """
     boxes = Boxes(path, "xywh", NOTES)
-    for where, image, field, given in _tasks(path):
+    for where, image, given in _tasks(path):
         done = [each for each in given if not each[1].was_cancelled]
         marked = [each for each in done if each[1].ground_truth] or done
         if len(done) != 1:
             boxes.count("annotations-several" if done else "task-unannotated")
-        _add(boxes, image, where, _regions(where, field, _newest(marked)))
+        _add(boxes, image, where, _newest(marked))
     return boxes.truth()
 
 
@@ -102,7 +102,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
     Raises `DataError` if there are none, or those of several models, and as `read_truth`.
     """
-    tasks = _decoded_tasks(path)
+    tasks = typed_json.decoded(path, list[_Task], FORM)
     given = [each for task in tasks for each in task.predictions or ()]
     models = sorted({each.model_version or "" for each in given})
     if not given:
@@ -114,7 +114,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     boxes = Boxes(path, "xywh", NOTES)
     for i, task in enumerate(tasks):
         where = f"{shown(path)}[{i}]"
-        regions = _regions(where, "predictions", _newest(list(enumerate(task.predictions or ()))))
+        regions = _newest(_placed(f"{where}.predictions", task.predictions))
         _add(boxes, _image(task, where), where, regions)
     if None in boxes.scores:
         fix = "write a score to every region of a prediction"
@@ -124,30 +124,31 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
 # --- tasks ----------------------------------------------------------------------------------------
 
-_Numbered = tuple[int, _Annotation]
+_Placed = tuple[str, _Annotation]
+"""The place of the regions of an annotation, and the annotation."""
 
 
-def _tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
-    """Returns place, image, field and annotations of each task of either form."""
+def _tasks(path: Path) -> list[tuple[str, str, list[_Placed]]]:
+    """Returns place, image and annotations of each task of either form."""
     if len(record_errors.first_record(path).keys() & LABEL_STUDIO_MIN) > 1:
         return _min_tasks(path)
-    tasks = _decoded_tasks(path)
+    tasks = typed_json.decoded(path, list[_Task], FORM)
     if tasks and all(task.annotations is None for task in tasks):
         raise DataError(f"{shown(path)}[0].annotations", "missing in all tasks", FORM)
+    places = [f"{shown(path)}[{i}]" for i in range(len(tasks))]
     return [
-        (where, _image(task, where), "annotations", list(enumerate(task.annotations or ())))
-        for i, task in enumerate(tasks)
-        for where in (f"{shown(path)}[{i}]",)
+        (where, _image(task, where), _placed(f"{where}.annotations", task.annotations))
+        for where, task in zip(places, tasks, strict=True)
     ]
 
 
-def _decoded_tasks(path: Path) -> list[_Task]:
-    return typed_json.decoded(path, list[_Task], FORM)
+def _placed(where: str, given: Iterable[_Annotation] | None) -> list[_Placed]:
+    return [(f"{where}[{i}].result", each) for i, each in enumerate(given or ())]
 
 
-def _min_tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
+def _min_tasks(path: Path) -> list[tuple[str, str, list[_Placed]]]:
     """Reads JSON-MIN, which has a record an annotation: those with equal ids are of one task."""
-    tasks: dict[Any, tuple[str, str, str, list[_Numbered]]] = {}
+    tasks: dict[Any, tuple[str, str, list[_Placed]]] = {}
     records = typed_json.decoded(path, list[dict[str, Any]], FORM)
     fields = {key for record in records for key, value in record.items() if _has_regions(value)}
     if not fields:
@@ -167,8 +168,8 @@ def _min_tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
         if not isinstance(number, int | str):
             raise DataError(f"{where}.id", "not the id of a task", FORM)
         image = _image(_Task(record), where)
-        task = tasks.setdefault(number, (where, image, "regions", []))
-        task[3].append((len(task[3]), annotation))
+        first, _, given = tasks.setdefault(number, (where, image, []))
+        given.append((f"{first}.regions[{len(given)}].result", annotation))
     return list(tasks.values())
 
 
@@ -192,17 +193,14 @@ def _min_regions(where: str, value: Any) -> Iterable[_Region]:
         raise typed_json.invalid(place, error, FORM) from None
 
 
-def _newest(annotations: Sequence[_Numbered]) -> _Numbered | None:
-    """Returns the annotation that was updated last."""
+def _newest(annotations: Sequence[_Placed]) -> list[tuple[str, _Region]]:
+    """Returns the regions of the annotation that was updated last, each with its place."""
     by_time = sorted(annotations, key=lambda each: each[1].updated_at or each[1].created_at or "")
-    return by_time[-1] if by_time else None
-
-
-def _regions(where: str, field: str, chosen: _Numbered | None) -> list[tuple[str, _Region]]:
-    if chosen is None:
-        return []
-    place = f"{where}.{field}[{chosen[0]}].result"
-    return [(f"{place}[{j}]", region) for j, region in enumerate(chosen[1].result)]
+    return [
+        (f"{place}[{j}]", region)
+        for place, newest in by_time[-1:]
+        for j, region in enumerate(newest.result)
+    ]
 
 
 def _image(task: _Task, where: str) -> str:

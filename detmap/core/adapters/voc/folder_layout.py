@@ -151,9 +151,7 @@ def _listed(root: Path, split: str | None) -> Layout:
 
 def _split_folders(path: Path) -> list[str]:
     """Returns folders of splits that hold XML."""
-    return [
-        name for name in SPLITS if (path / name).is_dir() and folder_files.has(path / name, XML)
-    ]
+    return [name for name in SPLITS if folder_files.has(path / name, XML)]
 
 
 def folder_with(
