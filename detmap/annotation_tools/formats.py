@@ -114,20 +114,19 @@ FORMATS: tuple[Format, ...] = (
         ("split", "box_format", *SIZES, *NAMED),
         ("box_format",),
     ),
-    tool(
-        "ultralytics-json",
-        "a folder",
-        "Results.to_json() of Ultralytics, one file per image",
-        module="ultralytics_json",
-        looks=("", "ultralytics_json"),
-    )._replace(read_truth=no_truth("Ultralytics", "labels of the data set, such as its data.yaml")),
-    tool(
-        "mmdet-preds",
-        "a folder",
-        "predictions of mmdetection's inferencer, one file per image",
-        module="mmdet_predictions",
-        looks=("", "mmdet_predictions"),
-    )._replace(
-        read_truth=no_truth("mmdetection", "annotations of the data set, such as its COCO JSON")
+    *(
+        tool(
+            name, "a folder", f"{what}, one file per image", module=module, looks=("", module)
+        )._replace(read_truth=no_truth(writer, example))
+        for name, module, what, writer, example in (
+            (
+                *("ultralytics-json", "ultralytics_json", "Results.to_json() of Ultralytics"),
+                *("Ultralytics", "labels of the data set, such as its data.yaml"),
+            ),
+            (
+                *("mmdet-preds", "mmdet_predictions", "predictions of mmdetection's inferencer"),
+                *("mmdetection", "annotations of the data set, such as its COCO JSON"),
+            ),
+        )
     ),
 )
