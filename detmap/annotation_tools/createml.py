@@ -14,6 +14,8 @@ import msgspec
 
 from detmap.annotation_tools import looks, typed_json
 from detmap.annotation_tools.collected_boxes import Boxes
+from detmap.core.adapters import folder_files
+from detmap.core.adapters.joining import image_names
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Detections, Truth
@@ -48,7 +50,9 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     """Reads the objects of a file, or of Roboflow's folder with it; see `Boxes.truth`."""
     boxes = _read(path)
     folders = [looks.file_in(path, looks.CREATEML).parent]
-    boxes.add_pictures(folders)
+    known = set(map(image_names.stem, boxes.files))
+    text = "images of the folder are not in the file: read as images without objects"
+    boxes.add_pictures(sorted(folder_files.pictures(folders, known).values()), text)
     return boxes.truth(sizes_file=image_sizes, folders=folders)
 
 

@@ -12,24 +12,18 @@ import io
 import math
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import escape
 
-import numpy as np
-
-from detmap.annotation_tools import export_tables
-from detmap.annotation_tools.export_tables import Export
+from detmap.annotation_tools import collected_boxes, looks
+from detmap.annotation_tools.collected_boxes import Boxes, Corners
 from detmap.core.adapters import text_fields
 from detmap.core.base import open_files
 from detmap.core.base.open_files import shown
-from detmap.core.base.sums import add_integers
-from detmap.core.tables import Note, Truth
-from detmap.core.tables.notes import listed_names
+from detmap.core.tables import Truth
 from detmap.errors import DataError, few
 
-NAME = "annotations.xml"
 PARSED = 4  # bytes of memory that a byte of the file takes: images are parsed one by one
 SIDES = {
     "box": ("xtl", "ytl", "xbr", "ybr"),
@@ -40,17 +34,15 @@ SHAPES = (*SIDES, "polygon")
 LABEL_TYPES = ("any", "rectangle", *SHAPES)
 HOLDERS = ("image", "track")
 OTHERS = ("points", "polyline", "cuboid", "skeleton", "tag")
+NOTES = {
+    "element-unknown": "elements are unknown here and are ignored: {names}",
+    "shape-around": "objects are polygons, masks or ellipses: the boxes around them are used",
+    "box-rotated": "objects are rotated: the upright boxes around them are used",
+    "shape-without-box": "annotations have no box and are ignored: {names}",
+    "box-left-out": "boxes are marked outside: ignored",
+}
 FIX = "export the task again as CVAT for images 1.1"
 VIDEO = "export it as CVAT for images 1.1 or COCO 1.0: this is CVAT for video"
-
-
-def looks(path: Path) -> int:
-    """See `detmap.core.adapters.format_rows.Looks`."""
-    file = path / NAME if open_files.is_folder(path) else path
-    if file.suffix.lower() != ".xml" or not open_files.is_file(file):
-        return 0
-    head = open_files.head(file, 1 << 12)
-    return 3 * (b"<annotations" in head and b"<track" not in head)
 
 
 def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] = ()) -> Truth:
@@ -63,30 +55,19 @@ def read_truth(path: Path, roles: Sequence[str] = (), attributes: Sequence[str] 
 
     Raises `DataError` for invalid XML, numbers and sizes, and for the form of videos.
     """
-    file = path / NAME if path.is_dir() else path
-    page = _Page(shown(file))
+    file = looks.file_in(path, looks.CVAT)
+    page = _Page(file)
     for node in _nodes(file):
         page.add(node)
-    files = page.files
+    files, source = page.boxes.files, page.boxes.source
     if not files:
-        raise DataError(page.source, "no image elements", FIX)
-    if page.unknown and not page.boxes:
-        raise DataError(page.source, f"no boxes, but unknown elements: {few(page.unknown)}", FIX)
+        raise DataError(source, "no image elements", FIX)
+    unknown = page.boxes.counts.get(("element-unknown", NOTES["element-unknown"]))
+    if unknown and not page.boxes.boxes:
+        raise DataError(source, f"no boxes, but unknown elements: {few(unknown)}", FIX)
     _refuse_repeated(file, files)
-    export = Export(
-        page.source,
-        files,
-        export_tables.sides(files, page.width, page.height, page.source),
-        page.image,
-        page.classes,
-        np.array(page.boxes, dtype=np.float64).reshape(-1, 4),
-        "xyxy",
-        page.places.__getitem__,
-        page.notes(),
-    )
-    flags, numbers = export_tables.named_values(page.values, roles, attributes, export.place)
-    flags["occluded"] = np.array(page.occluded, dtype=bool)
-    return export.truth(page.labels, flags, numbers)
+    flags = {"occluded": page.occluded}
+    return page.boxes.truth(page.labels, roles=roles, attributes=attributes, flags=flags)
 
 
 def _refuse_repeated(file: Path, names: Sequence[str]) -> None:
@@ -102,121 +83,93 @@ def _refuse_repeated(file: Path, names: Sequence[str]) -> None:
 
 
 class _Page:
-    """The content of a file by column; see `Export`."""
+    """The boxes of a file, with declared labels, and the flag of each box."""
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self, file: Path) -> None:
+        self.boxes = Boxes(file, "xyxy", NOTES)
         self.labels: list[str] = []
-        self.files: list[str] = []
-        self.width: list[float] = []
-        self.height: list[float] = []
-        self.image: list[int] = []
-        self.classes: list[str] = []
-        self.boxes: list[Sequence[float]] = []
         self.occluded: list[bool] = []
-        self.values: list[Mapping[str, Any]] = []
-        self.places: list[str] = []
-        self.counts: Counter[str] = Counter()
-        self.unknown: Counter[str] = Counter()
 
     def add(self, node: ElementTree.Element) -> None:
         """Adds a label or an image, counts unknown elements, and refuses a track."""
+        source = self.boxes.source
         if node.tag == "track":
-            raise DataError(f"{self.source}: track {node.get('id', '')}", "a video track", VIDEO)
+            raise DataError(f"{source}: track {node.get('id', '')}", "a video track", VIDEO)
         if node.tag == "label":
             kind = (node.findtext("type") or "any").strip()
             if kind in LABEL_TYPES and node.find("parent") is None:  # else of tags, of skeletons
                 self.labels += [name for each in node.findall("name") if (name := _text(each))]
             return
         if node.tag != "image":
-            self.unknown[node.tag] += 1
+            self.boxes.count("element-unknown", name=node.tag)
             return
         name = node.get("name", "").replace("\\", "/").strip()
-        where = f"{self.source}: image {name or node.get('id', '')}"
+        where = f"{source}: image {name or node.get('id', '')}"
         if not name:
             raise DataError(where, "no name", FIX)
-        for side, sizes in (("width", self.width), ("height", self.height)):
-            given = node.get(side)
-            sizes.append(np.nan if given is None else self._number(where, side, given))
-        self.files.append(name)
+        given = [(side, node.get(side)) for side in ("width", "height")]
+        sizes = [None if word is None else _number(where, side, word) for side, word in given]
+        self.boxes.add_image(name, where, *sizes)
         seen: Counter[str] = Counter()
         for shape in node:
             if shape.tag in SHAPES:
                 self._add_shape(shape, f"{where}, {shape.tag}[{seen[shape.tag]}]")
                 seen[shape.tag] += 1
             elif shape.tag in OTHERS:
-                self.counts[shape.tag] += 1
+                self.boxes.count("shape-without-box", name=shape.tag)
             else:
-                self.unknown[shape.tag] += 1
+                self.boxes.count("element-unknown", name=shape.tag)
 
     def _add_shape(self, shape: ElementTree.Element, where: str) -> None:
         if shape.get("outside") == "1":
-            self.counts["outside"] += 1
+            self.boxes.count("box-left-out")
             return
         label = shape.get("label", "").strip()
         if not label:
             raise DataError(f"{where}, label", "missing", "every box names its class")
-        self.image.append(len(self.files) - 1)
-        self.classes.append(label)
-        self.boxes.append(self._box(shape, where))
+        values = {each.get("name", ""): _text(each) for each in shape.findall("attribute")}
+        self.boxes.add(label, _box(self.boxes, shape, where), where, values=values)
         self.occluded.append(shape.get("occluded") == "1")
-        self.values.append({a.get("name", ""): _text(a) for a in shape.findall("attribute")})
-        self.places.append(where)
 
-    def _box(self, shape: ElementTree.Element, where: str) -> Sequence[float]:
-        """Returns left, top, right and bottom of a shape."""
-        if shape.tag != "box":
-            self.counts["around"] += 1
-        if shape.tag == "polygon":
-            return self._around_points(shape.get("points", ""), where)
-        a, b, c, d = (self._number(where, side, shape.get(side)) for side in SIDES[shape.tag])
-        if shape.tag == "mask":
-            return a, b, a + c, b + d
-        degrees = self._number(where, "rotation", shape.get("rotation", "0"))
-        self.counts["rotation"] += degrees != 0
-        cos, sin = abs(math.cos(math.radians(degrees))), abs(math.sin(math.radians(degrees)))
-        if shape.tag == "ellipse":
-            wide, high = math.hypot(c * cos, d * sin), math.hypot(c * sin, d * cos)
-            return a - wide, b - high, a + wide, b + high
-        if degrees == 0:
-            return a, b, c, d
-        x, y, half_x, half_y = (a + c) / 2, (b + d) / 2, (c - a) / 2, (d - b) / 2
-        wide, high = half_x * cos + half_y * sin, half_x * sin + half_y * cos
-        return x - wide, y - high, x + wide, y + high
 
-    def _around_points(self, points: str, where: str) -> Sequence[float]:
-        pairs = [each.split(",") for each in points.split(";")]
-        if any(len(pair) != 2 for pair in pairs):
-            what = f"{text_fields.short(points)} are not points"
-            raise DataError(f"{where}, points", what, "write x,y;x,y;x,y")
-        x, y = zip(
-            *([self._number(where, "points", x) for x in each] for each in pairs), strict=True
-        )
-        return min(x), min(y), max(x), max(y)
+def _box(boxes: Boxes, shape: ElementTree.Element, where: str) -> Corners:
+    """Returns left, top, right and bottom of a shape."""
+    if shape.tag != "box":
+        boxes.count("shape-around")
+    if shape.tag == "polygon":
+        return _around_points(shape.get("points", ""), where)
+    a, b, c, d = (_number(where, side, shape.get(side)) for side in SIDES[shape.tag])
+    if shape.tag == "mask":
+        return a, b, a + c, b + d
+    degrees = _number(where, "rotation", shape.get("rotation", "0"))
+    if degrees != 0:
+        boxes.count("box-rotated")
+    cos, sin = abs(math.cos(math.radians(degrees))), abs(math.sin(math.radians(degrees)))
+    if shape.tag == "ellipse":
+        wide, high = math.hypot(c * cos, d * sin), math.hypot(c * sin, d * cos)
+        return a - wide, b - high, a + wide, b + high
+    if degrees == 0:
+        return a, b, c, d
+    x, y, half_x, half_y = (a + c) / 2, (b + d) / 2, (c - a) / 2, (d - b) / 2
+    wide, high = half_x * cos + half_y * sin, half_x * sin + half_y * cos
+    return x - wide, y - high, x + wide, y + high
 
-    def _number(self, where: str, name: str, word: str | None) -> float:
-        number = None if word is None else text_fields.number(word.strip(text_fields.XML_SPACE))
-        if number is None or not abs(number) <= 1e9:
-            what = "missing" if word is None else f"{text_fields.short(word)} is not a number"
-            raise DataError(f"{where}, {name}", what, "write pixels as plain numbers")
-        return number
 
-    def notes(self) -> tuple[Note, ...]:
-        """Returns what was converted or left out."""
-        others = [tag for tag in OTHERS if self.counts[tag]]
-        around = "objects are polygons, masks or ellipses: the boxes around them are used"
-        rotated = "objects are rotated: the upright boxes around them are used"
-        left_out = "annotations have no box and are ignored: {names}"
-        unknown = "elements are unknown here and are ignored: {names}"
-        n_left_out = add_integers(self.counts[tag] for tag in others)
-        rows: tuple[tuple[Any, ...], ...] = (
-            ("element-unknown", unknown, self.unknown.total(), listed_names(self.unknown)),
-            ("shape-around", around, self.counts["around"]),
-            ("box-rotated", rotated, self.counts["rotation"]),
-            ("shape-without-box", left_out, n_left_out, listed_names(others)),
-            ("box-left-out", "boxes are marked outside: ignored", self.counts["outside"]),
-        )
-        return export_tables.notes(self.source, rows)
+def _around_points(points: str, where: str) -> Corners:
+    pairs = [each.split(",") for each in points.split(";")]
+    if any(len(pair) != 2 for pair in pairs):
+        what = f"{text_fields.short(points)} are not points"
+        raise DataError(f"{where}, points", what, "write x,y;x,y;x,y")
+    numbers = [[_number(where, "points", word) for word in pair] for pair in pairs]
+    return collected_boxes.around(numbers, where, least=1)
+
+
+def _number(where: str, name: str, word: str | None) -> float:
+    number = None if word is None else text_fields.number(word.strip(text_fields.XML_SPACE))
+    if number is None or not abs(number) <= 1e9:
+        what = "missing" if word is None else f"{text_fields.short(word)} is not a number"
+        raise DataError(f"{where}, {name}", what, "write pixels as plain numbers")
+    return number
 
 
 def _text(node: ElementTree.Element) -> str:

@@ -1,112 +1,132 @@
 """The table of formats of annotation tools."""
 
-from detmap.core.adapters.format_rows import Format, Looks, Place, lazy, nothing, row
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from detmap.core.adapters.format_rows import Format, Place, lazy, nothing
+from detmap.core.base.open_files import shown
+from detmap.errors import DataError
 
 HERE = "detmap.annotation_tools"
-LOOKS = f"{HERE}.looks"
-NO_DETECTIONS = lazy(f"{HERE}.export_tables:no_detections")
 SIZES, NAMED = ("image_sizes",), ("roles", "attributes")
 
 
-def closer(function: str) -> Looks:
-    """Calls a function of a reader's module only for folders, and files that may be of it."""
-    may_be, looks = lazy(f"{LOOKS}:may_be"), lazy(f"{HERE}.{function}")
-    module = function.partition(":")[0]
-    return lambda path: looks(path) if may_be(path, module) else 0
-
-
-def export(
-    name: str, place: Place, what: str, options: tuple[str, ...], *, scored: bool = True
+def tool(
+    name: str,
+    place: Place,
+    what: str,
+    options: tuple[str, ...] = (),
+    detection_options: tuple[str, ...] = (),
+    *,
+    module: str = "",
+    looks: tuple[str, str] | None = None,
 ) -> Format:
-    """Returns the row of a tool whose module has the name of the format."""
-    looks, read = lazy(f"{LOOKS}:{name}"), lazy(f"{HERE}.{name}:read_truth")
-    found = lazy(f"{HERE}.{name}:read_detections") if scored else NO_DETECTIONS
-    return Format(name, place, looks, looks, read, found, options=options, what=what)
+    """Returns the row of a format.
+
+    Parameters
+    ----------
+    module : of its readers; default: the name of the format
+    looks : functions of `detmap.annotation_tools.looks` for ground truth and detections, "" for
+        none; default: one of the module's name for both
+    """
+    module = module or name
+    truth, found = (
+        lazy(f"{HERE}.looks:{each}") if each else nothing for each in looks or (module, module)
+    )
+    home = f"{HERE}.{module}"
+    readers = lazy(f"{home}:read_truth"), lazy(f"{home}:read_detections")
+    return Format(name, place, truth, found, *readers, options, detection_options, what)
+
+
+def no_detections(path: Path, *_: Any, **__: Any) -> NoReturn:
+    """Raises the error for a format that has ground truth only."""
+    fix = "give the detector's own output, such as COCO results or CSV with a column score"
+    raise DataError(shown(path), "a file of annotations, without scores", fix)
+
+
+def no_truth(writer: str, example: str) -> Callable[..., NoReturn]:
+    """Returns a reader that raises the error for a format that has detections only."""
+
+    def read_truth(path: Path, **_: Any) -> NoReturn:
+        what = f"detections of {writer}, not a ground truth"
+        raise DataError(shown(path), what, f"give the {example}")
+
+    return read_truth
 
 
 FORMATS: tuple[Format, ...] = (
-    Format(
+    tool(
         "roboflow",
         "a file or a folder",
-        closer("roboflow:looks"),
-        nothing,
-        lazy(f"{HERE}.roboflow:read_truth"),
-        NO_DETECTIONS,
-        options=("split", "shapes", "box_format", "image_sizes", "roles", "attributes"),
-        what="Roboflow: _annotations.coco.json or .csv of a split",
-    ),
-    row(
+        "Roboflow: _annotations.coco.json or .csv of a split",
+        ("split", "shapes", "box_format", *SIZES, *NAMED),
+        looks=("roboflow", ""),
+    )._replace(read_detections=no_detections),
+    tool(
         "retinanet",
         "a file",
-        f"{HERE}.retinanet_csv",
-        closer("retinanet_csv:looks"),
-        closer("retinanet_csv:detections_look"),
         "CSV without a header: image, four corners, class, and score",
-        options=("box_format", "image_sizes", "roles", "attributes"),
-        detection_options=("box_format",),
+        ("box_format", *SIZES, *NAMED),
+        ("box_format",),
+        module="retinanet_csv",
+        looks=("retinanet", "retinanet_detections"),
     ),
-    Format(
+    tool(
         "cvat",
         "a file or a folder",
-        closer("cvat:looks"),
-        nothing,
-        lazy(f"{HERE}.cvat:read_truth"),
-        NO_DETECTIONS,
-        options=("roles", "attributes"),
-        what="CVAT for images 1.1: annotations.xml",
-    ),
-    row(
+        "CVAT for images 1.1: annotations.xml",
+        NAMED,
+        looks=("cvat", ""),
+    )._replace(read_detections=no_detections),
+    tool(
         "labelstudio",
         "a file",
-        f"{HERE}.label_studio",
-        closer("label_studio:looks"),
-        closer("label_studio:detections_look"),
         "Label Studio: JSON or JSON-MIN, and predictions in JSON",
+        module="label_studio",
+        looks=("labelstudio", "labelstudio_detections"),
     ),
-    row(
+    tool(
         "labelme",
         "a file or a folder",
-        f"{HERE}.labelme",
-        closer("labelme:looks"),
-        closer("labelme:detections_look"),
         "LabelMe: one JSON file per image",
-        options=("roles", "attributes"),
+        NAMED,
+        looks=("labelme", "labelme_detections"),
     ),
-    row(
+    tool(
         "darknet",
         "a file",
-        f"{HERE}.darknet_json",
-        nothing,
-        closer("darknet_json:looks"),
         "Darknet: detections of -out result.json",
+        module="darknet_json",
+        looks=("", "darknet"),
+    )._replace(read_truth=no_truth("Darknet", "labels of the data set, such as its obj.data")),
+    tool("fiftyone", "a file or a folder", "FiftyOne's labels.json", SIZES + NAMED),
+    tool("createml", "a file or a folder", "CreateML JSON, a list of images", SIZES),
+    tool("via", "a file", "VGG Image Annotator JSON", SIZES)._replace(
+        read_detections=no_detections
     ),
-    export("fiftyone", "a file or a folder", "FiftyOne's labels.json", SIZES + NAMED),
-    export("createml", "a file or a folder", "CreateML JSON, a list of images", SIZES),
-    export("via", "a file", "VGG Image Annotator JSON", SIZES, scored=False),
-    export("supervisely", "a folder", "a Supervisely project or dataset", NAMED),
-    export("vott", "a file", "VoTT's JSON export", SIZES, scored=False),
-    row(
+    tool("supervisely", "a folder", "a Supervisely project or dataset", NAMED),
+    tool("vott", "a file", "VoTT's JSON export", SIZES)._replace(read_detections=no_detections),
+    tool(
         "huggingface",
         "a file or a folder",
-        f"{HERE}.huggingface",
-        lazy(f"{LOOKS}:huggingface"),
-        lazy(f"{LOOKS}:huggingface"),
         "Hugging Face: metadata.jsonl, or Parquet with a column objects",
-        options=("split", "box_format", *SIZES, *NAMED),
-        detection_options=("box_format",),
+        ("split", "box_format", *SIZES, *NAMED),
+        ("box_format",),
     ),
     *(
-        row(
-            name,
-            "a folder",
-            f"{HERE}.{module}",
-            nothing,
-            lazy(f"{LOOKS}:{module}"),
-            f"{what}, one file per image",
-        )
-        for name, module, what in (
-            ("ultralytics-json", "ultralytics_json", "Results.to_json() of Ultralytics"),
-            ("mmdet-preds", "mmdet_predictions", "predictions of mmdetection's inferencer"),
+        tool(
+            name, "a folder", f"{what}, one file per image", module=module, looks=("", module)
+        )._replace(read_truth=no_truth(writer, example))
+        for name, module, what, writer, example in (
+            (
+                *("ultralytics-json", "ultralytics_json", "Results.to_json() of Ultralytics"),
+                *("Ultralytics", "labels of the data set, such as its data.yaml"),
+            ),
+            (
+                *("mmdet-preds", "mmdet_predictions", "predictions of mmdetection's inferencer"),
+                *("mmdetection", "annotations of the data set, such as its COCO JSON"),
+            ),
         )
     ),
 )

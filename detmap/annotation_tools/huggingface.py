@@ -19,9 +19,9 @@ import numpy as np
 
 from detmap.annotation_tools import collected_boxes, huggingface_parquet, looks, typed_json
 from detmap.annotation_tools.collected_boxes import Boxes
-from detmap.annotation_tools.export_tables import Export, named_values
 from detmap.annotation_tools.huggingface_parquet import OBJECTS, Record
 from detmap.core.adapters import box_conventions
+from detmap.core.adapters.joining.image_sizes import Sizes
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.tabular.csv_parquet import spelled
 from detmap.core.base import arguments, open_files, unique_keys
@@ -88,12 +88,9 @@ def read_truth(
     found = _find(path, split)
     content = _read(path, found.files, box_format, (*roles, *attributes))
     boxes = content.boxes
-    export = boxes.export(image_sizes, [found.folder])
-    if box_format is None:
-        export = _with_likely_format(export)
-    truth = export.truth(
-        content.names, *named_values(boxes.values, roles, attributes, export.place)
-    )
+    sizes = boxes.complete_sizes(image_sizes, [found.folder])
+    notes = _check_format(boxes, sizes) if box_format is None else ()
+    truth = boxes.truth(content.names, roles=roles, attributes=attributes)
     if content.names or content.numbers:
         names = content.names or [str(number) for number in sorted(content.numbers)]
         ids = None if content.names else np.array(sorted(content.numbers), dtype=np.int64)
@@ -101,7 +98,8 @@ def read_truth(
     if content.image_ids:
         ids = np.array([content.image_ids[name] for name in truth.images.files], dtype=np.int64)
         truth = collected_boxes.with_image_ids(truth, ids)
-    return replace(_with_areas(truth, boxes), split=found.split)
+    truth = _with_areas(truth, boxes)
+    return replace(truth, split=found.split, notes=(*truth.notes, *notes))
 
 
 def read_detections(
@@ -110,10 +108,8 @@ def read_detections(
     """Reads objects with a score as detections; see `read_truth`."""
     boxes = _read(path, _find(path, None).files, box_format, ()).boxes
     detections = boxes.detections(truth, policy)
-    if box_format is None:
-        checked = _with_likely_format(boxes.export())
-        detections = replace(detections, notes=(*detections.notes, *checked.notes))
-    return detections
+    notes = _check_format(boxes, boxes.complete_sizes()) if box_format is None else ()
+    return replace(detections, notes=(*detections.notes, *notes))
 
 
 def _with_areas(truth: Truth, boxes: Boxes) -> Truth:
@@ -127,17 +123,18 @@ def _with_areas(truth: Truth, boxes: Boxes) -> Truth:
     return replace(truth, attributes={**truth.attributes, "area": areas})
 
 
-def _with_likely_format(export: Export) -> Export:
-    """Returns the export, with a note if its boxes may be corners and no image has a size.
+def _check_format(boxes: Boxes, sizes: Sizes) -> tuple[Note, ...]:
+    """Returns a note that is shown if the boxes may be corners and no image has a size.
 
     Raises `DataError` for fractions, and for boxes that leave their images as left, top, width,
     height, and none of which does as corners.
     """
-    if len(export.boxes) and np.abs(export.boxes).max() <= 1:
+    numbers = boxes.array()
+    if len(numbers) and np.abs(numbers).max() <= 1:
         fix = "give the box format, such as normalized xywh (or xywh if boxes are that small)"
-        raise DataError(export.place(0), "no number of a box is above 1: fractions?", fix)
-    width, height = (side[np.array(export.image, dtype=np.int64)] for side in export.sizes)
-    x, y, right, bottom = export.boxes.T
+        raise DataError(boxes.place(0), "no number of a box is above 1: fractions?", fix)
+    width, height = (side[np.array(boxes.image, dtype=np.int64)] for side in sizes)
+    x, y, right, bottom = numbers.T
     leaves = (x + right > width + OUTSIDE) | (y + bottom > height + OUTSIDE)
     may_be = (right >= x) & (bottom >= y)
     fits = ~(right > width + OUTSIDE) & ~(bottom > height + OUTSIDE)
@@ -146,18 +143,15 @@ def _with_likely_format(export: Export) -> Export:
             f"{leaves.sum()} of {len(leaves)} boxes leave their image as left, top, width, height"
         )
         fix = "they look like corners: give the box format, xyxy (or xywh if it is that)"
-        raise DataError(export.place(int(np.argmax(leaves))), what, fix)
+        raise DataError(boxes.place(int(np.argmax(leaves))), what, fix)
     may_be &= np.isnan(width + height)
     text = (
         "boxes are read as left, top, width, height and may be corners, which sizes of the images "
         "would show (--image-sizes, or the box format xyxy)"
     )
-    note = Note(
-        *("boxes-may-be-corners", text, int(may_be.sum()), export.source),
-        numbers=(len(may_be),),
-        condition="all",
-    )
-    return replace(export, notes=(*export.notes, note))
+    count, total = int(may_be.sum()), (len(may_be),)
+    note = Note("boxes-may-be-corners", text, count, boxes.source, (), total, condition="all")
+    return (note,)
 
 
 # --- content --------------------------------------------------------------------------------------

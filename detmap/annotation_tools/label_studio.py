@@ -9,29 +9,29 @@ Source: HumanSignal/label-studio-sdk, label_studio_sdk/converter/converter.py.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
-import numpy as np
 
-from detmap.annotation_tools import export_tables, typed_json
-from detmap.annotation_tools.export_tables import Export
+from detmap.annotation_tools import typed_json
+from detmap.annotation_tools.collected_boxes import Boxes, Corners
+from detmap.annotation_tools.looks import LABEL_STUDIO_MIN
 from detmap.core.adapters.coco import record_errors
 from detmap.core.adapters.joining import image_names
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
-from detmap.core.base import open_files
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError, few
 
 FORM = "export as JSON or JSON-MIN: a list of tasks, each with its image and regions in percent"
-MIN_KEYS = {"annotator", "annotation_id", "lead_time"}
 LABELS = ("rectanglelabels", "labels", "polygonlabels", "ellipselabels")
 NOTES = {
+    "annotations-several": "tasks have several annotations: the one marked ground_truth is used, "
+    "else the one that was updated last",
+    "task-unannotated": "tasks have no annotation: read as images without objects",
     "shape-around": "regions are polygons or ellipses: the boxes around them are used",
     "box-rotated": "regions are rotated: the upright boxes around them are used",
     "labels-several": "regions have several labels: each is an object",
@@ -82,56 +82,19 @@ class _Task(msgspec.Struct, gc=False):
     file_upload: str | None = None
 
 
-class _Chosen(NamedTuple):
-    """The regions of one image, each with its place in the file."""
-
-    image: str
-    regions: Sequence[tuple[str, _Region]]
-
-
-def looks(path: Path) -> int:
-    """See `detmap.core.adapters.format_rows.Looks`."""
-    keys = _first(path).keys()
-    return 3 * (keys >= {"data", "annotations"} or (len(keys & MIN_KEYS) > 1 and "id" in keys))
-
-
-def detections_look(path: Path) -> int:
-    """See `detmap.core.adapters.format_rows.Looks`."""
-    return 3 * (_first(path).keys() >= {"data", "predictions"})
-
-
-def _first(path: Path) -> Mapping[str, Any]:
-    if path.suffix.lower() != ".json" or open_files.is_folder(path):
-        return {}
-    try:
-        return record_errors.first_record(path)
-    except DataError:
-        return {}
-
-
 def read_truth(path: Path) -> Truth:
     """Reads the annotations of all tasks; a task without one is an image without objects.
 
     Raises `DataError` for invalid files and regions, and tasks whose image is not defined.
     """
-    tasks = _tasks(path)
-    chosen, several, bare = [], 0, 0
-    for where, image, field, given in tasks:
+    boxes = Boxes(path, "xywh", NOTES)
+    for where, image, given in _tasks(path):
         done = [each for each in given if not each[1].was_cancelled]
         marked = [each for each in done if each[1].ground_truth] or done
-        several += len(done) > 1
-        bare += not done
-        chosen.append(_Chosen(image, _regions(where, field, _newest(marked))))
-    notes = (
-        (
-            "annotations-several",
-            "tasks have several annotations: the one marked ground_truth is used, else the one "
-            "that was updated last",
-            several,
-        ),
-        ("task-unannotated", "tasks have no annotation: read as images without objects", bare),
-    )
-    return _export(path, chosen, notes)[0].truth()
+        if len(done) != 1:
+            boxes.count("annotations-several" if done else "task-unannotated")
+        _add(boxes, image, where, _newest(marked))
+    return boxes.truth()
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
@@ -139,7 +102,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
 
     Raises `DataError` if there are none, or those of several models, and as `read_truth`.
     """
-    tasks = _decoded_tasks(path)
+    tasks = typed_json.decoded(path, list[_Task], FORM)
     given = [each for task in tasks for each in task.predictions or ()]
     models = sorted({each.model_version or "" for each in given})
     if not given:
@@ -148,46 +111,44 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if len(models) > 1:
         what = f"predictions of {len(models)} models: {few(map(repr, models))}"
         raise DataError(shown(path), what, "keep the predictions of one model_version")
-    chosen = []
+    boxes = Boxes(path, "xywh", NOTES)
     for i, task in enumerate(tasks):
         where = f"{shown(path)}[{i}]"
-        newest = _newest(list(enumerate(task.predictions or ())))
-        chosen.append(_Chosen(_image(task, where), _regions(where, "predictions", newest)))
-    export, regions = _export(path, chosen, ())
-    for row, region in enumerate(regions):
-        if region.score is None:
-            fix = "write a score to every region of a prediction"
-            raise DataError(f"{export.place(row)}.score", "missing", fix)
-    score = np.array([region.score for region in regions], dtype=np.float64)
-    return export.detections(truth, score, policy)
+        regions = _newest(_placed(f"{where}.predictions", task.predictions))
+        _add(boxes, _image(task, where), where, regions)
+    if None in boxes.scores:
+        fix = "write a score to every region of a prediction"
+        raise DataError(f"{boxes.place(boxes.scores.index(None))}.score", "missing", fix)
+    return boxes.detections(truth, policy)
 
 
 # --- tasks ----------------------------------------------------------------------------------------
 
-_Numbered = tuple[int, _Annotation]
+_Placed = tuple[str, _Annotation]
+"""The place of the regions of an annotation, and the annotation."""
 
 
-def _tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
-    """Returns place, image, field and annotations of each task of either form."""
-    if len(_first(path).keys() & MIN_KEYS) > 1:
+def _tasks(path: Path) -> list[tuple[str, str, list[_Placed]]]:
+    """Returns place, image and annotations of each task of either form."""
+    if len(record_errors.first_record(path).keys() & LABEL_STUDIO_MIN) > 1:
         return _min_tasks(path)
-    tasks = _decoded_tasks(path)
+    tasks = typed_json.decoded(path, list[_Task], FORM)
     if tasks and all(task.annotations is None for task in tasks):
         raise DataError(f"{shown(path)}[0].annotations", "missing in all tasks", FORM)
+    places = [f"{shown(path)}[{i}]" for i in range(len(tasks))]
     return [
-        (where, _image(task, where), "annotations", list(enumerate(task.annotations or ())))
-        for i, task in enumerate(tasks)
-        for where in (f"{shown(path)}[{i}]",)
+        (where, _image(task, where), _placed(f"{where}.annotations", task.annotations))
+        for where, task in zip(places, tasks, strict=True)
     ]
 
 
-def _decoded_tasks(path: Path) -> list[_Task]:
-    return typed_json.decoded(path, list[_Task], FORM)
+def _placed(where: str, given: Iterable[_Annotation] | None) -> list[_Placed]:
+    return [(f"{where}[{i}].result", each) for i, each in enumerate(given or ())]
 
 
-def _min_tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
+def _min_tasks(path: Path) -> list[tuple[str, str, list[_Placed]]]:
     """Reads JSON-MIN, which has a record an annotation: those with equal ids are of one task."""
-    tasks: dict[Any, tuple[str, str, str, list[_Numbered]]] = {}
+    tasks: dict[Any, tuple[str, str, list[_Placed]]] = {}
     records = typed_json.decoded(path, list[dict[str, Any]], FORM)
     fields = {key for record in records for key, value in record.items() if _has_regions(value)}
     if not fields:
@@ -207,8 +168,8 @@ def _min_tasks(path: Path) -> list[tuple[str, str, str, list[_Numbered]]]:
         if not isinstance(number, int | str):
             raise DataError(f"{where}.id", "not the id of a task", FORM)
         image = _image(_Task(record), where)
-        task = tasks.setdefault(number, (where, image, "regions", []))
-        task[3].append((len(task[3]), annotation))
+        first, _, given = tasks.setdefault(number, (where, image, []))
+        given.append((f"{first}.regions[{len(given)}].result", annotation))
     return list(tasks.values())
 
 
@@ -232,17 +193,14 @@ def _min_regions(where: str, value: Any) -> Iterable[_Region]:
         raise typed_json.invalid(place, error, FORM) from None
 
 
-def _newest(annotations: Sequence[_Numbered]) -> _Numbered | None:
-    """Returns the annotation that was updated last."""
+def _newest(annotations: Sequence[_Placed]) -> list[tuple[str, _Region]]:
+    """Returns the regions of the annotation that was updated last, each with its place."""
     by_time = sorted(annotations, key=lambda each: each[1].updated_at or each[1].created_at or "")
-    return by_time[-1] if by_time else None
-
-
-def _regions(where: str, field: str, chosen: _Numbered | None) -> list[tuple[str, _Region]]:
-    if chosen is None:
-        return []
-    place = f"{where}.{field}[{chosen[0]}].result"
-    return [(f"{place}[{j}]", region) for j, region in enumerate(chosen[1].result)]
+    return [
+        (f"{place}[{j}]", region)
+        for place, newest in by_time[-1:]
+        for j, region in enumerate(newest.result)
+    ]
 
 
 def _image(task: _Task, where: str) -> str:
@@ -272,49 +230,29 @@ def _path(text: str) -> str:
 # --- regions --------------------------------------------------------------------------------------
 
 
-def _export(
-    path: Path, chosen: Sequence[_Chosen], more: Sequence[tuple[str, str, int]]
-) -> tuple[Export, list[_Region]]:
-    """Returns the boxes of all images, and the region of each."""
-    source = shown(path)
-    boxes, image, classes, kept, spots = [], [], [], [], []
-    counts: Counter[str] = Counter()
-    width, height = ([math.nan] * len(chosen) for _ in range(2))
-    for i, (_, regions) in enumerate(chosen):
-        for where, region in regions:
-            kind, labels = _kind(region.value)
-            if kind == "other" or region.value is None:
-                counts["region-without-box"] += 1
-                continue
-            size = _size(region, where)
-            if not math.isnan(width[i]) and size != (width[i], height[i]):
-                what = f"{size[0]:g} x {size[1]:g} pixels, but other sizes before"
-                raise DataError(f"{where}.original_width", what, "export the task again")
-            width[i], height[i] = size
-            box = _box(region.value, kind, size, where)
-            counts["shape-around"] += kind != "box"
-            counts["box-rotated"] += bool(region.value.rotation)
-            counts["labels-several"] += len(labels) > 1
-            for label in labels:
-                boxes.append(box)
-                image.append(i)
-                classes.append(label)
-                kept.append(region)
-                spots.append(where)
-    files = [each.image for each in chosen]
-    notes = (*more, *((code, text, counts[code]) for code, text in NOTES.items()))
-    export = Export(
-        source,
-        files,
-        export_tables.sides(files, width, height, source),
-        image,
-        classes,
-        np.array(boxes, dtype=np.float64).reshape(-1, 4),
-        "xywh",
-        spots.__getitem__,
-        export_tables.notes(source, notes),
-    )
-    return export, kept
+def _add(boxes: Boxes, image: str, where: str, regions: Sequence[tuple[str, _Region]]) -> None:
+    """Adds an image and its regions, each with its place in the file."""
+    boxes.add_image(image, where)
+    known: tuple[float, float] | None = None
+    for place, region in regions:
+        kind, labels = _kind(region.value)
+        if kind == "other" or region.value is None:
+            boxes.count("region-without-box")
+            continue
+        size = _size(region, place)
+        if known not in (None, size):
+            what = f"{size[0]:g} x {size[1]:g} pixels, but other sizes before"
+            raise DataError(f"{place}.original_width", what, "export the task again")
+        boxes.sizes[-1] = known = size
+        box = _box(region.value, kind, size, place)
+        if kind != "box":
+            boxes.count("shape-around")
+        if region.value.rotation:
+            boxes.count("box-rotated")
+        if len(labels) > 1:
+            boxes.count("labels-several")
+        for label in labels:
+            boxes.add(label, box, place, region.score)
 
 
 def _kind(value: _Value | None) -> tuple[str, list[str]]:
@@ -339,9 +277,7 @@ def _size(region: _Region, where: str) -> tuple[float, float]:
     return region.original_width, region.original_height
 
 
-def _box(
-    value: _Value, kind: str, size: tuple[float, float], where: str
-) -> tuple[float, float, float, float]:
+def _box(value: _Value, kind: str, size: tuple[float, float], where: str) -> Corners:
     """Returns left, top, width and height of a region in pixels."""
     if kind == "polygon":
         x = [size[0] * point[0] / 100 for point in value.points or ()]

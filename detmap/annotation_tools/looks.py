@@ -3,16 +3,21 @@
 It imports no reader, since each evaluation calls it, whatever its formats.
 """
 
+import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Set
 from pathlib import Path
 
-from detmap.core.adapters import folder_files
+from detmap.core.adapters import folder_files, text_fields
 from detmap.core.adapters.coco import record_errors
-from detmap.core.base.open_files import has, is_file, is_folder, plain_head
-from detmap.errors import DataError
+from detmap.core.adapters.joining import image_names
+from detmap.core.base.open_files import has, head, is_file, is_folder, plain_head
 
-FIFTYONE, CREATEML = "labels.json", "_annotations.createml.json"
+ROBOFLOW = ("_annotations.coco.json", "_annotations.csv", "_annotations.createml.json")
+ROBOFLOW_SPLITS = ("test", "valid", "train")
+LABEL_STUDIO_MIN = {"annotator", "annotation_id", "lead_time"}
+CVAT = "annotations.xml"
+FIFTYONE, CREATEML = "labels.json", ROBOFLOW[2]
 SUPERVISELY, MMDET = "ann", "preds"  # folders
 METADATA, PARQUET = "metadata.jsonl", (".parquet", ".pq")
 LOOKED_AT, FILES_LOOKED_AT = 1 << 12, 40  # bytes, files
@@ -24,37 +29,106 @@ VOTT = b'"videoSettings"', b'"activeLearningSettings"', b'"assets"'
 _VOTT = re.compile(rb"(%s)\s*:\s*\{" % b"|".join(VOTT))
 
 
-MAY_BE: Mapping[str, Callable[[Path], bool]] = {
-    "roboflow": lambda path: path.name.startswith("_annotations."),
-    "retinanet_csv": lambda path: path.suffix.lower() == ".csv",
-    "cvat": lambda path: path.suffix.lower() == ".xml",
-    "labelme": lambda path: b'"shapes"' in plain_head(path)[:LOOKED_AT],
-    "darknet_json": lambda path: has(plain_head(path), b'"frame_id"'),
-    "label_studio": lambda path: _is_list_of_others(plain_head(path)[:LOOKED_AT]),
-}
-
-
-def _is_list_of_others(begin: bytes) -> bool:
-    """Checks for a list whose records are not those of COCO results."""
-    return begin[:1] == b"[" and b'"image_id"' not in begin
-
-
-def may_be(path: Path, module: str) -> bool:
-    """Checks if a path needs a look by a module, which imports its reader."""
-    return is_folder(path) or MAY_BE[module](path)
-
-
 def file_in(path: Path, name: str) -> Path:
     """Returns the file itself, or the one of this name in a folder."""
     return path / name if is_folder(path) else path
 
 
-def _first_keys(path: Path) -> set[str]:
+def _first_keys(path: Path) -> Set[str]:
     """Returns the keys of the first record of a JSON list."""
+    return record_errors.first_record(path).keys()
+
+
+def roboflow(path: Path) -> int:
+    """Matches the annotations of a split, its folder, and that of the splits: above the formats of
+    the files.
+    """
+    if not is_folder(path):
+        return 4 * (path.name in ROBOFLOW)
+    folders = (path, *(path / name for name in ROBOFLOW_SPLITS))
+    return 4 * any((folder / name).is_file() for folder in folders for name in ROBOFLOW)
+
+
+def retinanet(path: Path) -> int:
+    """Matches rows of an image and a box, or none."""
+    return 3 * _is_row(_first_row(path), (6,))
+
+
+def retinanet_detections(path: Path) -> int:
+    """Matches such rows with a score or without, which the reader reports."""
+    return 3 * _is_row(_first_row(path), (6, 7))
+
+
+def _first_row(path: Path) -> list[str]:
+    if path.suffix.lower() != ".csv" or is_folder(path):
+        return []
+    import csv  # no other file needs it
+
+    text = head(path, LOOKED_AT).decode("utf-8", "replace").lstrip("\r\n")
     try:
-        return set(record_errors.first_record(path))
-    except (DataError, OSError):
-        return set()
+        return next(csv.reader([text_fields.LINE_END.split(text)[0]]), [])
+    except csv.Error:
+        return []
+
+
+def _is_row(row: list[str], lengths: tuple[int, ...]) -> bool:
+    if len(row) not in lengths or not image_names.is_image(row[0].strip()):
+        return False
+    return not any(row[1:]) or None not in [text_fields.number(word.strip()) for word in row[1:5]]
+
+
+def cvat(path: Path) -> int:
+    """Matches XML of CVAT for images, or its folder."""
+    file = file_in(path, CVAT)
+    begin = head(file, LOOKED_AT) if file.suffix.lower() == ".xml" else b""
+    return 3 * (b"<annotations" in begin and b"<track" not in begin)
+
+
+def _tasks(path: Path) -> Set[str]:
+    """Returns the keys of the first task of Label Studio; none for a list of COCO results."""
+    begin = plain_head(path)[:LOOKED_AT] if path.suffix.lower() == ".json" else b""
+    return _first_keys(path) if begin[:1] == b"[" and b'"image_id"' not in begin else set()
+
+
+def labelstudio(path: Path) -> int:
+    """Matches tasks with annotations, and records of JSON-MIN."""
+    keys = _tasks(path)
+    is_min = len(keys & LABEL_STUDIO_MIN) > 1 and "id" in keys
+    return 3 * (keys >= {"data", "annotations"} or is_min)
+
+
+def labelstudio_detections(path: Path) -> int:
+    """Matches tasks with predictions."""
+    return 3 * (_tasks(path) >= {"data", "predictions"})
+
+
+def labelme(path: Path) -> int:
+    """Matches a JSON file with shapes, or a folder whose first one has them."""
+    return 3 * _has_shapes(next(_heads(path), b""))
+
+
+def labelme_detections(path: Path) -> int:
+    """Matches such files if the first shape has a score; an image may have none."""
+    heads = itertools.takewhile(_has_shapes, itertools.islice(_heads(path), FILES_LOOKED_AT))
+    return 3 * (b'"score"' in next((begin for begin in heads if b'"points"' in begin), b""))
+
+
+def _heads(path: Path) -> Iterator[bytes]:
+    """Yields the beginning of the file, or of the JSON files of a folder."""
+    names = sorted(folder_files.names(path, ".json"))
+    for file in [path / name for name in names] if is_folder(path) else [path]:
+        if file.suffix.lower() == ".json":
+            yield head(file, LOOKED_AT)
+
+
+def _has_shapes(begin: bytes) -> bool:
+    return b'"shapes"' in begin and re.match(rb'(?s)\s*\{.*"shapes"\s*:\s*\[', begin) is not None
+
+
+def darknet(path: Path) -> int:
+    """Matches a list of frames with objects."""
+    may_be = path.suffix.lower() == ".json" and has(plain_head(path), b'"frame_id"')
+    return 3 * (may_be and _first_keys(path) >= {"frame_id", "objects"})
 
 
 def fiftyone(path: Path) -> int:

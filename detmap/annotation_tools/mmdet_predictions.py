@@ -8,7 +8,6 @@ Source: open-mmlab/mmdetection 3, mmdet/apis/det_inferencer.py (pred2dict).
 """
 
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 import numpy as np
@@ -31,12 +30,6 @@ class _File(msgspec.Struct, gc=False):
     bboxes: list[tuple[float, float, float, float]]
 
 
-def read_truth(path: Path) -> NoReturn:
-    """Raises the error for detections that are given as ground truth."""
-    fix = "give the annotations of the data set, such as its COCO JSON"
-    raise DataError(shown(path), "detections of mmdetection, not a ground truth", fix)
-
-
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """Reads a folder of predictions. Raises `DataError` for invalid files and unknown classes."""
     source = shown(path)
@@ -44,7 +37,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         what = f"labels count classes from 0, and those of {truth.source} do not: no names to join"
         raise DataError(source, what, "give the names of the model's classes: --class-names FILE")
     folder = looks.mmdet_folder(path)
-    files = collected_boxes.json_files(folder)
+    files = folder_files.required(folder, collected_boxes.JSON, collected_boxes.HOLDER)
     pages = [_decoded(file) for file in files]
     counts = [len(page.labels) for page in pages]
     owner = np.repeat(np.arange(len(files)), counts)

@@ -8,17 +8,13 @@ there.
 Source: fizyr/keras-retinanet, keras_retinanet/preprocessing/csv_generator.py.
 """
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detmap.core.adapters import text_fields
-from detmap.core.adapters.joining import image_names
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.tabular import column_tables, csv_parquet
 from detmap.core.adapters.text_per_image import column_layouts
-from detmap.core.base import open_files
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
@@ -26,17 +22,6 @@ from detmap.errors import DataError
 COLUMNS = ("image", "xmin", "ymin", "xmax", "ymax", "class")
 SCORED = (*COLUMNS, "score")
 CLASSES = ("_classes.csv", "classes.csv")
-LOOKED_AT = 1 << 12
-
-
-def looks(path: Path) -> int:
-    """See `detmap.core.adapters.format_rows.Looks`."""
-    return 3 * _is_row(_first_row(path), (len(COLUMNS),))
-
-
-def detections_look(path: Path) -> int:
-    """See `detmap.core.adapters.format_rows.Looks`; its reader reports missing scores."""
-    return 3 * _is_row(_first_row(path), (len(COLUMNS), len(SCORED)))
 
 
 def read_truth(
@@ -62,23 +47,6 @@ def read_detections(
     column_layouts.require_confidences(score, image, sheet.place, column_layouts.LAST_TRACK_IDS)
     notes = column_layouts.equal_scores(score, sheet.source)
     return replace(found, notes=(*notes, *found.notes))
-
-
-def _first_row(path: Path) -> list[str]:
-    if path.suffix.lower() != ".csv" or open_files.is_folder(path):
-        return []
-    text = open_files.head(path, LOOKED_AT).decode("utf-8", "replace").lstrip("\r\n")
-    try:
-        return next(csv.reader([text_fields.LINE_END.split(text)[0]]), [])
-    except csv.Error:
-        return []
-
-
-def _is_row(row: list[str], lengths: tuple[int, ...]) -> bool:
-    """Checks for an image, a box or none, and further cells that make one of these lengths."""
-    if len(row) not in lengths or not image_names.is_image(row[0].strip()):
-        return False
-    return not any(row[1:]) or None not in [text_fields.number(word.strip()) for word in row[1:5]]
 
 
 def _classes(path: Path) -> dict[int, str] | None:

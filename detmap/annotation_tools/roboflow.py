@@ -18,22 +18,14 @@ import msgspec
 import numpy as np
 
 from detmap.annotation_tools import typed_json
+from detmap.annotation_tools.looks import ROBOFLOW, ROBOFLOW_SPLITS
 from detmap.core.adapters import folder_files, registry
 from detmap.core.adapters.joining import image_names, image_sizes
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Note, Truth
 from detmap.errors import DataError, few
 
-FILES = ("_annotations.coco.json", "_annotations.csv", "_annotations.createml.json")
-SPLITS = ("test", "valid", "train")
 NAME = "roboflow"
-
-
-def looks(path: Path) -> int:
-    """See `detmap.core.adapters.format_rows.Looks`: 4, above those of the formats of the files."""
-    if path.is_dir():
-        return 4 * bool(_file_in(path) or _splits(path))
-    return 4 * (path.name in FILES)
 
 
 def read_truth(path: Path, split: str | None = None, **options: Any) -> Truth:
@@ -61,18 +53,18 @@ def read_truth(path: Path, split: str | None = None, **options: Any) -> Truth:
     truth = truth if sizes is None else image_sizes.completed(truth, sizes)
     if file.suffix.lower() == ".csv":
         notes += _without_row(file, truth)
-    if file.name == FILES[0]:
+    if file.name == ROBOFLOW[0]:
         truth, dropped = _without_unused(_with_originals(truth, file))
         notes += dropped
     return replace(truth, notes=(*truth.notes, *notes))
 
 
 def _file_in(folder: Path) -> Path | None:
-    return next((folder / name for name in FILES if (folder / name).is_file()), None)
+    return next((folder / name for name in ROBOFLOW if (folder / name).is_file()), None)
 
 
 def _splits(folder: Path) -> list[str]:
-    return [name for name in SPLITS if _file_in(folder / name)]
+    return [name for name in ROBOFLOW_SPLITS if _file_in(folder / name)]
 
 
 def _find(path: Path, split: str | None) -> tuple[Path, tuple[Note, ...]]:

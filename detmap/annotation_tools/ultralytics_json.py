@@ -9,7 +9,6 @@ Source: ultralytics 8.4, ultralytics/engine/results.py (Results.summary, to_json
 """
 
 from pathlib import Path
-from typing import NoReturn
 
 import msgspec
 
@@ -40,12 +39,6 @@ class _Detection(msgspec.Struct, gc=False):
     box: _Corners
 
 
-def read_truth(path: Path) -> NoReturn:
-    """Raises the error for detections that are given as ground truth."""
-    fix = "give the labels of the data set, such as its data.yaml"
-    raise DataError(shown(path), "detections of Ultralytics, not a ground truth", fix)
-
-
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
     """Reads a folder of detections. Raises `DataError` for invalid files and unknown names."""
     boxes = Boxes(path, "xyxy")
@@ -58,7 +51,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     if sides and max(sides) <= 1:
         boxes.box_format = "normalized xyxy"
         text = "boxes are read as fractions: no coordinate is above 1"
-        boxes.counts["boxes-normalized", text] = len(boxes.boxes)
+        boxes.counts["boxes-normalized", text][""] = len(boxes.boxes)
     return boxes.detections(truth, policy)
 
 

@@ -13,6 +13,9 @@ from detmap.core.adapters.format_rows import (
     row,
 )
 
+HERE = "detmap.benchmarks"
+LOOKS = "truth_looks", "detections_look"
+
 
 def file_if_asked(path: Path) -> int:
     """Matches any file, but never before another format."""
@@ -24,128 +27,103 @@ def file_like(suffix: str, look: str) -> Looks:
     return lambda path: lazy(look)(path) if file_with(suffix)(path) else 0
 
 
+def of_folder(
+    name: str, module: str, what: str, options: tuple[str, ...] = (), looks: tuple[str, str] = LOOKS
+) -> Format:
+    """Returns the row of a format of folders; `looks` are functions beside its readers."""
+    home = f"{HERE}.{module}.files"
+    one, other = (folder_like(f"{home}:{each}") for each in looks)
+    return row(name, "a folder", home, one, other, what, options)
+
+
+def of_file(
+    name: str, module: str, looks: tuple[Looks, Looks], what: str, options: tuple[str, ...] = ()
+) -> Format:
+    """Returns the row of a format of files."""
+    return row(name, "a file", f"{HERE}.{module}.files", *looks, what, options)
+
+
+OPEN_IMAGES = file_like(".csv", f"{HERE}.open_images.files:looks")
+LUNA16 = (
+    file_like(".csv", f"{HERE}.luna16.files:truth_looks"),
+    file_like(".csv", f"{HERE}.luna16.files:detections_look"),
+)
+SCALABEL, ODGT = (lazy(f"{HERE}.shared.looks:{name}") for name in ("scalabel", "odgt"))
 FORMATS: tuple[Format, ...] = (
-    row(
-        "kitti",
-        "a folder",
-        "detmap.benchmarks.kitti.files",
-        folder_like("detmap.benchmarks.kitti.files:truth_looks"),
-        folder_like("detmap.benchmarks.kitti.files:detections_look"),
-        "KITTI text: label_2 and results, one file per image",
-        options=("image_sizes",),
+    of_folder(
+        "kitti", "kitti", "KITTI text: label_2 and results, one file per image", ("image_sizes",)
     ),
-    row(
-        "dota",
-        "a folder",
-        "detmap.benchmarks.dota.files",
-        folder_like("detmap.benchmarks.dota.files:truth_looks"),
-        folder_like("detmap.benchmarks.dota.files:detections_look"),
-        "DOTA: labelTxt, and Task1_<class>.txt",
-        options=("shapes",),
-    ),
+    of_folder("dota", "dota", "DOTA: labelTxt, and Task1_<class>.txt", ("shapes",)),
     Format(
         "rotated-xml",
         "a folder",
-        folder_like("detmap.benchmarks.hrsc_dior.files:truth_looks"),
+        folder_like(f"{HERE}.hrsc_dior.files:truth_looks"),
         nothing,
-        lazy("detmap.benchmarks.hrsc_dior.files:read_truth"),
-        lazy("detmap.benchmarks.dota.files:read_detections"),
+        lazy(f"{HERE}.hrsc_dior.files:read_truth"),
+        lazy(f"{HERE}.dota.files:read_detections"),
         options=("shapes", "split"),
         what="HRSC2016, DIOR-R, roLabelImg: a folder of XML; detections as for dota",
     ),
-    row(
+    of_file(
         "coco-wholebody",
-        "a file",
-        "detmap.benchmarks.coco_wholebody.files",
-        file_if_asked,
-        file_if_asked,
+        "coco_wholebody",
+        (file_if_asked, file_if_asked),
         "COCO-WholeBody: COCO JSON with keypoints of body, feet, face and hands",
-        options=("shapes", "roles", "attributes"),
+        ("shapes", "roles", "attributes"),
     ),
-    row(
+    of_file(
         "open-images",
-        "a file",
-        "detmap.benchmarks.open_images.files",
-        file_like(".csv", "detmap.benchmarks.open_images.files:looks"),
-        file_like(".csv", "detmap.benchmarks.open_images.files:looks"),
+        "open_images",
+        (OPEN_IMAGES, OPEN_IMAGES),
         "Open Images: CSV of boxes, with labels, label map and hierarchy beside it",
     ),
     *(
         Format(
             f"imagenet-{name}",
             "a file or a folder",
-            folder_like(f"detmap.benchmarks.imagenet.files:{name}_looks"),
-            file_like(".txt", "detmap.benchmarks.imagenet.files:detections_look"),
-            lazy(f"detmap.benchmarks.imagenet.files:read_{name}"),
-            lazy("detmap.benchmarks.imagenet.files:read_detections"),
+            folder_like(f"{HERE}.imagenet.files:{name}_looks"),
+            file_like(".txt", f"{HERE}.imagenet.files:detections_look"),
+            lazy(f"{HERE}.imagenet.files:read_{name}"),
+            lazy(f"{HERE}.imagenet.files:read_detections"),
             what=f"ImageNet {name.upper()}: XML with WordNet ids, and a text file of detections",
         )
         for name in ("det", "vid")
     ),
-    row(
+    of_folder(
         "visdrone",
-        "a folder",
-        "detmap.benchmarks.visdrone.files",
-        folder_like("detmap.benchmarks.visdrone.files:looks"),
-        folder_like("detmap.benchmarks.visdrone.files:looks"),
+        "visdrone",
         "VisDrone DET: text of annotations and results, one file per image",
-        options=("image_sizes",),
+        ("image_sizes",),
+        ("looks", "looks"),
     ),
-    row(
+    of_folder(
         "uavdt",
-        "a folder",
-        "detmap.benchmarks.uavdt.files",
-        folder_like("detmap.benchmarks.uavdt.files:truth_looks"),
-        folder_like("detmap.benchmarks.uavdt.files:detections_look"),
+        "uavdt",
         "UAVDT: text of ground truth, ignored regions and results, one file per sequence",
     ),
-    row(
+    of_file(
         "scalabel",
-        "a file",
-        "detmap.benchmarks.bdd100k.files",
-        lazy("detmap.benchmarks.shared.looks:scalabel"),
-        lazy("detmap.benchmarks.shared.looks:scalabel"),
+        "bdd100k",
+        (SCALABEL, SCALABEL),
         "BDD100K: Scalabel JSON of frames and labels",
-        options=("classes",),
+        ("classes",),
     ),
-    row(
-        "odgt",
-        "a file",
-        "detmap.benchmarks.crowdhuman.files",
-        lazy("detmap.benchmarks.shared.looks:odgt"),
-        lazy("detmap.benchmarks.shared.looks:odgt"),
-        "CrowdHuman odgt: a JSON record per image and line",
+    of_file(
+        "odgt", "crowdhuman", (ODGT, ODGT), "CrowdHuman odgt: a JSON record per image and line"
     ),
-    row(
-        "wider",
-        "a folder",
-        "detmap.benchmarks.wider_face.files",
-        folder_like("detmap.benchmarks.wider_face.files:truth_looks"),
-        folder_like("detmap.benchmarks.wider_face.files:detections_look"),
-        "WIDER FACE: wider_face_val.mat and its three lists, and EVENT/*.txt",
+    of_folder(
+        "wider", "wider_face", "WIDER FACE: wider_face_val.mat and its three lists, and EVENT/*.txt"
     ),
-    row(
+    of_folder(
         "bbgt",
-        "a folder",
-        "detmap.benchmarks.caltech.files",
-        folder_like("detmap.benchmarks.caltech.files:truth_looks"),
-        folder_like("detmap.benchmarks.caltech.files:detections_look"),
+        "caltech",
         "Caltech: text of bbGt.m (version 3), and x y w h score, one file per image",
     ),
-    row(
-        "luna16",
-        "a file",
-        "detmap.benchmarks.luna16.files",
-        file_like(".csv", "detmap.benchmarks.luna16.files:truth_looks"),
-        file_like(".csv", "detmap.benchmarks.luna16.files:detections_look"),
-        "LUNA16: annotations.csv and results.csv, spheres",
-    ),
-    row(
+    of_file("luna16", "luna16", LUNA16, "LUNA16: annotations.csv and results.csv, spheres"),
+    of_file(
         "sa-co",
-        "a file",
-        "detmap.benchmarks.sa_co.files",
-        lambda path: file_if_asked(path) * (path.suffix.lower() == ".json"),
-        nothing,
+        "sa_co",
+        (lambda path: file_if_asked(path) * (path.suffix.lower() == ".json"), nothing),
         "SA-Co: COCO JSON of image and phrase, a file per annotator",
     ),
 )

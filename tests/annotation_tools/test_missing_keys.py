@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from detmap import DataError, read_truth
+from detmap import DataError, read_detections, read_truth
 from detmap.core.tables.notes import summed
 from tests.support import builders as make
 from tests.support.format_samples import SAMPLES
@@ -64,6 +64,18 @@ def test_a_key_that_some_records_lack_is_counted(tmp_path: Path, name: str) -> N
     truth = read_truth(make.write(tmp_path / name, "\n".join(map(json.dumps, lines))))
     assert [(note.code, note.count) for note in summed(truth.notes)] == [("key-missing", 1)]
     assert (len(truth), len(truth.images)) == (1, 3)
+
+
+def test_a_missing_key_of_detections_is_counted_once(tmp_path: Path) -> None:
+    rows = SOME["metadata.jsonl"]
+    scored = [{**rows[0], "objects": {**rows[0]["objects"], "score": [0.5]}}, *rows[1:]]
+    paths = [
+        make.write(tmp_path / f"{name}.jsonl", "\n".join(map(json.dumps, content)))
+        for name, content in (("truth", rows), ("found", scored))
+    ]
+    found = read_detections(paths[1], read_truth(paths[0]))
+    counts = {note.code: note.count for note in summed(found.notes)}
+    assert (len(found), counts["key-missing"]) == (1, 1)
 
 
 COCO = {"images": [], "annotations": [], "categories": []}

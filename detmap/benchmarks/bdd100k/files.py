@@ -19,13 +19,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from detmap.benchmarks.shared import result_lines
 from detmap.core.adapters import box_conventions, text_fields
 from detmap.core.adapters.joining import image_names, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.base import arguments, column_checks, json_faults, open_files, unique_keys
-from detmap.core.base.flat_rows import first_true
+from detmap.core.base.flat_rows import first_repeated, first_true
 from detmap.core.base.open_files import shown
-from detmap.core.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
+from detmap.core.tables import MAX_PIXEL, Categories, Detections, Note, Truth
 from detmap.core.tables.notes import listed_names
 from detmap.errors import DataError, few
 
@@ -131,17 +132,15 @@ def read_truth(path: Path, *, classes: Sequence[str] = ()) -> Truth:
         count = int((~keep).sum())
         notes.append(Note("class-excluded", text, count, shown(path), listed_names(other)))
     ids = column_checks.id_array(f"{shown(path)}: name", names)
-    back = np.argsort(ids, kind="stable")
-    order = np.argsort(back).astype(np.int32)
     sizes = [frame.size or config.imageSize or Size(np.nan, np.nan) for frame in frames]
-    width, height = (
-        np.array([getattr(sizes[i], side) for i in back.tolist()], dtype=np.float64)
-        for side in ("width", "height")
-    )
+    sides = np.array([msgspec.structs.astuple(each) for each in sizes], dtype=np.float64)
+    width, height = sides.reshape(-1, 2).T
+    stems = list(map(image_names.stem, names))
+    images, order = image_names.ordered(ids, stems, (width, height))
     rows, boxes, label = rows[keep], boxes[keep], label[keep]
     crowd = np.array([_is_crowd(path, frames, f, i) for f, i in rows.tolist()], dtype=bool)
     return Truth(
-        Images(ids[back], tuple(image_names.stem(names[i]) for i in back.tolist()), width, height),
+        images,
         Categories(np.arange(1, len(known) + 1), tuple(known)),
         image=order[rows[:, 0]],
         label=label,
@@ -175,6 +174,8 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         truth, [frame.name for frame in frames], lambda row: _place(path, row), ""
     )[0]
     absent = np.setdiff1d(np.arange(len(truth.images)), in_file).tolist()
+    n_boxless = sum(label.box2d is None for frame in frames for label in _labels(frame))
+    text = "labels have no box2d: they are not detections"
     lacking = "images have no frame in the results: they have no detections ({names})"
     names = listed_names(truth.images.ids[i] for i in absent)
     return join.joined(
@@ -194,7 +195,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         notes=(
             *((Note("frame-missing", lacking, len(absent), shown(path), names),) * bool(absent)),
             *_frame_notes(path, frames),
-            *_boxless_notes(path, frames),
+            *result_lines.counted(shown(path), ("box-missing", text, n_boxless)),
         ),
     )
 
@@ -240,26 +241,16 @@ def _with_single_boxes(path: Path, frames: list[Frame]) -> list[Frame]:
 
 def _refuse_repeated(path: Path, frames: list[Frame]) -> None:
     """Raises `DataError` for the first frame whose name an earlier one has."""
-    seen: set[str] = set()
-    for row, frame in enumerate(frames):
-        if frame.bbox is not None:
-            return
-        if frame.name in seen:
-            what = f"frame {text_fields.short(frame.name)} occurs twice"
-            raise DataError(_place(path, row), what, "list it once")
-        seen.add(frame.name)
+    row = first_repeated(frame.name for frame in frames if frame.bbox is None)
+    if row is not None:
+        what = f"frame {text_fields.short(frames[row].name)} occurs twice"
+        raise DataError(_place(path, row), what, "list it once")
 
 
 def _frame_notes(path: Path, frames: list[Frame]) -> tuple[Note, ...]:
     count = sum(frame.labels is None for frame in frames)
     text = "frames have no key labels: they are read as frames without boxes"
-    return (Note("labels-missing", text, count, shown(path)),) * bool(count)
-
-
-def _boxless_notes(path: Path, frames: list[Frame]) -> tuple[Note, ...]:
-    count = sum(label.box2d is None for frame in frames for label in _labels(frame))
-    text = "labels have no box2d: they are not detections"
-    return (Note("box-missing", text, count, shown(path)),) * bool(count)
+    return result_lines.counted(shown(path), ("labels-missing", text, count))
 
 
 def _leaves(classes: list[Class]) -> list[str]:

@@ -19,7 +19,7 @@ from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import label_files
 from detmap.core.base import arguments
 from detmap.core.base.open_files import shown
-from detmap.core.tables import Categories, Detections, Note, Truth
+from detmap.core.tables import Categories, Detections, Truth
 from detmap.errors import DataError
 
 HEAD = "% bbGt version=3"
@@ -65,13 +65,14 @@ def read_truth(path: Path) -> Truth:
     )
     labels = np.array(rows.column(0), dtype=object)
     known = np.isin(labels.astype(str), LABELS) if len(rows) else np.zeros(0, dtype=bool)
-    others = int((~known).sum())
+    n_others = int((~known).sum())
     rows, labels = rows.take(np.flatnonzero(known)), labels[known]
     numbers = _whole(rows)
     boxes, size = np.ascontiguousarray(numbers[:, :4]), np.full(len(files), np.nan)
     images, place = image_names.table(shown(path), [file.stem for file in files], (size, size))
     ignored = (numbers[:, 9] != 0) | (labels == IGNORED)
-    note = Note("label-unknown", "objects have other labels and are left out", others, shown(path))
+    text = "objects have other labels and are left out"
+    notes = result_lines.counted(shown(path), ("label-unknown", text, n_others))
     return Truth(
         images,
         Categories(np.array([1]), ("person",)),
@@ -90,7 +91,7 @@ def read_truth(path: Path) -> Truth:
         box_format="xywh",
         family="coco",
         source=shown(path),
-        notes=(*((note,) * bool(others)), *label_files.unread(path)),
+        notes=(*notes, *label_files.unread(path)),
     )
 
 
@@ -133,9 +134,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     numbers = rows.numbers(("x", "y", "w", "h", "score"))
     stems = [file.stem for file in files]
     image_of = join.images_by_stem(truth, stems, shown(path), policy.file_key)
-    label = np.full(len(rows), 0 if len(truth.categories) else -1, dtype=np.int32)
-    if len(truth.categories) > 1:
-        label[:] = join.classes_by_id(truth, ["person"] * len(rows), shown(path), policy)
+    names, label = result_lines.of_one_class(truth, "person", len(rows), shown(path), policy)
     notes = result_lines.result_file_notes(
         truth.images.stems,
         image_of,
@@ -151,7 +150,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         np.ascontiguousarray(numbers[:, :4]),
         np.ascontiguousarray(numbers[:, 4]),
         box_format="xywh",
-        origin=join.Origin(shown(path), rows.place, rows.stems(), ["person"] * len(rows)),
+        origin=join.Origin(shown(path), rows.place, rows.stems(), names),
         policy=policy,
         notes=(*notes, *label_files.unread(path)),
     )

@@ -10,6 +10,7 @@ load_det_boxes).
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from detmap.benchmarks.shared import result_lines
 from detmap.core.adapters.joining import join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.base import arguments, json_faults, open_files, unique_keys
 from detmap.core.base.open_files import shown
-from detmap.core.tables import MAX_PIXEL, Categories, Detections, Images, Note, Truth
+from detmap.core.tables import MAX_PIXEL, Categories, Detections, Images, Truth
 from detmap.errors import DataError
 
 SIDES = ("x", "y", "width", "height")
@@ -69,14 +71,14 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
             if np.isnan(width[image]) or np.isnan(height[image]):
                 width[image], height[image] = size
         for place, box in _boxes(record, "dtboxes", where):
-            score = _number(box.get("score"), f"{place}.score", math.inf)
+            score = _number(box.get("score"), f"{place}.score", sys.float_info.max)
             rows.append((image, *_box(box, "box", place), score))
             places.append(place)
             images.append(record["ID"])
     table = np.array(rows, dtype=np.float64).reshape(-1, 6)
-    label = np.full(len(table), 0 if len(truth.categories) else -1, dtype=np.int32)
-    if len(truth.categories) > 1:
-        label[:] = join.classes_by_id(truth, ["person"] * len(table), shown(path), policy)
+    persons, label = result_lines.of_one_class(truth, "person", len(table), shown(path), policy)
+    missing = len(known.keys() - names.keys())
+    text = "images have no record, which stops the reference: they have no detections"
     detections = join.joined(
         truth,
         table[:, 0].astype(np.int32),
@@ -84,16 +86,11 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         np.ascontiguousarray(table[:, 1:5]),
         np.ascontiguousarray(table[:, 5]),
         box_format="xywh",
-        origin=join.Origin(shown(path), places.__getitem__, images, ["person"] * len(table)),
+        origin=join.Origin(shown(path), places.__getitem__, images, persons),
         policy=policy,
-        notes=_missing(len(known.keys() - names.keys()), shown(path)),
+        notes=result_lines.counted(shown(path), ("image-without-results", text, missing)),
     )
     return replace(detections, images=replace(truth.images, width=width, height=height))
-
-
-def _missing(count: int, source: str) -> tuple[Note, ...]:
-    text = "images have no record, which stops the reference: they have no detections"
-    return (Note("image-without-results", text, count, source),) if count else ()
 
 
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -161,13 +158,7 @@ def _box(box: dict[str, Any], key: str, place: str) -> list[float]:
 
 
 def _number(value: Any, place: str, most: float) -> float:
-    try:
-        number = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, OverflowError):
-        number = math.nan
-    if not abs(number) <= most or math.isinf(number):
-        raise DataError(place, f"{value!r:.60} is not a finite number", "write a number")
-    return number
+    return arguments.number(place, value, "write a number", most, " is not a finite number")
 
 
 def _ignored(box: dict[str, Any], place: str) -> bool:

@@ -59,14 +59,8 @@ def read_truth(path: Path, shapes: str = "boxes") -> Truth:
     files = label_files.required(path, "give the folder labelTxt, which has a file per image")
     lines = label_files.read(files)
     objects = lines.take(np.flatnonzero(lines.count >= LEAST))
-    many = np.flatnonzero(objects.count > MOST)
-    if len(many):
-        row = int(many[0])
-        raise DataError(
-            objects.place(row),
-            f"{objects.count[row]} words: {text_fields.short(objects.text(row))}",
-            "a line is: x1 y1 x2 y2 x3 y3 x4 y4 class difficult; a class is one word",
-        )
+    fix = "a line is: x1 y1 x2 y2 x3 y3 x4 y4 class difficult; a class is one word"
+    objects.refuse(objects.count > MOST, fix)
     boxes = rotated_boxes(objects.numbers(CORNERS), objects.place)
     names = objects.column(8)
     known = sorted(names.names)
@@ -108,7 +102,7 @@ def _skipped(lines: label_files.Lines, source: str) -> tuple[Note, ...]:
     short = lines.take(np.flatnonzero(lines.count < LEAST))
     count = sum(not word.startswith(HEADERS) for word in short.column(0)) if len(short) else 0
     text = "lines of fewer than 9 words were skipped, as in DOTA_devkit"
-    return (Note("line-short", text, count, source),) if count else ()
+    return result_lines.counted(source, ("line-short", text, count))
 
 
 def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detections:
@@ -122,14 +116,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
             shown(path), f"no files such as {RESULT}ship.txt", "give a folder with a file per class"
         )
     lines = label_files.read(files)
-    bad = np.flatnonzero(lines.count != MOST)
-    if len(bad):
-        row = int(bad[0])
-        raise DataError(
-            lines.place(row),
-            f"{lines.count[row]} words: {text_fields.short(lines.text(row))}",
-            "a line is: image score x1 y1 x2 y2 x3 y3 x4 y4",
-        )
+    lines.refuse(lines.count != MOST, "a line is: image score x1 y1 x2 y2 x3 y3 x4 y4")
     numbers = lines.numbers(("score", *CORNERS), 1)
     names, score = lines.column(0), np.ascontiguousarray(numbers[:, 0])
     corners = np.ascontiguousarray(numbers[:, 1:])

@@ -17,7 +17,7 @@ imagenet_vid_eval_motion.py.
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,13 @@ from detmap.benchmarks.shared import result_lines
 from detmap.benchmarks.shared.mat_file import read_variables
 from detmap.core.adapters import text_fields
 from detmap.core.adapters.format_rows import begins_as_json
-from detmap.core.adapters.joining import join
+from detmap.core.adapters.joining import image_names, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import label_files
 from detmap.core.adapters.voc import devkit
-from detmap.core.base.flat_rows import first_true
+from detmap.core.base.flat_rows import first_repeated, first_true
 from detmap.core.base.open_files import shown
-from detmap.core.tables import NOT_EXHAUSTIVE, Categories, Detections, Images, Note, Scope, Truth
+from detmap.core.tables import NOT_EXHAUSTIVE, Categories, Detections, Note, Scope, Truth
 from detmap.core.tables.grouping import positions
 from detmap.errors import DataError, few
 
@@ -129,7 +129,9 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     lines = label_files.read([path])
     result_lines.require_columns(lines, (len(COLUMNS),), " ".join(COLUMNS))
     values = lines.numbers(COLUMNS)
-    image, label = (_whole(lines, values, place) for place in (0, 1))
+    image, label = (
+        result_lines.whole_numbers(lines, values[:, place], COLUMNS[place]) for place in (0, 1)
+    )
     classes = positions(truth.categories.ids, label)
     if policy.class_names is not None:
         classes = join.classes_by_id(truth, label, shown(path), policy)
@@ -149,16 +151,6 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         ),
         policy=policy,
     )
-
-
-def _whole(lines: label_files.Lines, values: NDArray[Any], place: int) -> NDArray[np.int64]:
-    """Returns a column of whole numbers."""
-    column = values[:, place]
-    bad = (column != np.round(column)) | (np.abs(column) >= join.EXACT)
-    if (row := first_true(bad)) is not None:
-        where = f"{lines.place(row)}, {COLUMNS[place]}"
-        raise DataError(where, f"{column[row]:g} is not a whole number", "write a whole number")
-    return column.astype(np.int64)
 
 
 # --- the ground truth -----------------------------------------------------------------------------
@@ -211,9 +203,7 @@ def _listed(file: Path) -> _List:
     names = [words[0] for _, words in rows]
     number = np.array([_number(where, words[1]) for where, words in rows], dtype=np.int64)
     for what, values in (("image", names), ("index", number.tolist())):
-        if len(set(values)) < len(values):
-            first = np.unique(values, return_index=True)[1]
-            row = int(np.setdiff1d(np.arange(len(values)), first)[0])
+        if (row := first_repeated(values)) is not None:
             raise DataError(rows[row][0], f"{what} {values[row]} occurs twice", "list it once")
     order = np.empty(len(number), dtype=np.int64)
     order[np.argsort(number)] = np.arange(len(number))
@@ -230,8 +220,7 @@ def _synsets(file: Path) -> list[str]:
         if sorted(numbers) != list(range(1, len(rows) + 1)):
             raise DataError(shown(file), "numbers are not 1, 2, 3 ...", "list every class once")
         names = [names[i] for i in np.argsort(numbers).tolist()]
-    if len(set(names)) < len(names):
-        row = next(i for i, name in enumerate(names) if name in names[:i])
+    if (row := first_repeated(names)) is not None:
         raise DataError(rows[row][0], f"{names[row]} occurs twice", "list every class once")
     return names
 
@@ -246,16 +235,14 @@ def _read(folder: Path, images: _List, names: Sequence[str]) -> Truth:
         strange = sorted({objects.name[i] for i in np.flatnonzero(label < 0).tolist()})
         what = f"classes that are not listed: {few(strange)}"
         raise DataError(shown(files[objects.page[row]]), what, "complete synsets.txt")
-    back = np.argsort(images.order)
-    width, height = np.ascontiguousarray(
-        np.where(objects.size > 0, objects.size, np.nan)[back].T  # 0: unknown
-    )
-    stems = tuple(images.name[i] for i in back.tolist())
+    width, height = np.where(objects.size > 0, objects.size, np.nan).T  # 0: unknown
+    stems = [Path(name).name for name in images.name]
+    table, place_of = image_names.ordered(images.number, stems, (width, height), images.name)
     x1, y1, x2, y2 = objects.boxes.T
     return Truth(
-        Images(images.number[back], tuple(Path(stem).name for stem in stems), width, height, stems),
+        table,
         Categories(np.arange(1, len(names) + 1, dtype=np.int64), tuple(names)),
-        image=images.order[objects.page].astype(np.int32),
+        image=place_of[objects.page],
         label=label,
         boxes=objects.boxes,
         roles={"difficult": objects.difficult > 0},

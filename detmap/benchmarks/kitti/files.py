@@ -14,7 +14,7 @@ Source: readme.txt of KITTI's object development kit; datumaro 1.13 kitti/export
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,8 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     rows, label = _regions_of_every_class(written, len(known), shown(path))
     attributes = {name: numbers[rows, i] for i, name in enumerate(ATTRIBUTES)}
     areas = box_conventions.areas(boxes, table_format)
+    text = "regions are DontCare: crowd regions of every class"
+    regions = "regions-of-every-class", text, int((written < 0).sum())
     return Truth(
         images,
         Categories(np.arange(1, len(known) + 1, dtype=np.int64), tuple(known)),
@@ -129,7 +131,7 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
         source=shown(path),
         notes=(
             *note,
-            *_region_note(path, int((written < 0).sum())),
+            *result_lines.counted(shown(path), regions),
             *_unread_note(lines, numbers_at, shown(path)),
             *label_files.unread(folder),
         ),
@@ -168,16 +170,16 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     files = label_files.required(folder, f"{FOLDERS}; {label_files.NO_DETECTIONS}")
     lines = label_files.read(files)
     numbers_at = lines.count - (NUMBERS + 1)
-    if (numbers_at < 1).any():
-        raise _wrong_line(lines, int(np.argmax(numbers_at < 1)), f"{FORM}, and the score")
+    lines.refuse(numbers_at < 1, f"{FORM}, and the score")
     numbers = replace(lines, first=lines.first + numbers_at).numbers(READ)
     score = replace(lines, first=lines.first + numbers_at + NUMBERS).numbers(("score",))[:, 0]
     _require_score_last(numbers, score, lines.place, SECOND_SCORE)
     last_ids = column_layouts.LAST_TRACK_IDS
     column_layouts.require_confidences(score, lines.file, lines.place, last_ids)
     names, name_notes = _known_names(truth, _names(lines, numbers_at), shown(path))
-    if policy.unknown != "drop":
-        _refuse_more_words(lines, numbers_at, names, policy.positions_by_name(truth, shown(path)))
+    if policy.unknown != "drop":  # more words before the numbers are a class of the ground truth
+        known = policy.positions_by_name(truth, shown(path))
+        lines.refuse((numbers_at > 1) & (names.positions(known) < 0), f"{FORM}, and the score")
     image, image_notes = _found_images(truth, files, lines, shown(path), policy)
     boxes, table_format = box_conventions.table_boxes(
         numbers[:, 3:], "xyxy", sizes=box_conventions.sizes_of(truth, image), place=lines.place
@@ -211,8 +213,7 @@ def _name_lengths(lines: Lines) -> NDArray[Any]:
     A 16th number is datumaro's 1.0. Raises `DataError` for short lines and for scores.
     """
     length = lines.count - NUMBERS
-    if (length < 1).any():
-        raise _wrong_line(lines, int(np.argmax(length < 1)), FORM)
+    lines.refuse(length < 1, FORM)
     more = np.flatnonzero(length > 1)
     before = lines.words.take(lines.first[more] + length[more] - 1).strings
     known = {word: text_fields.number(word) is not None for word in set(before)}
@@ -234,20 +235,9 @@ def _refuse_tracking(lines: Lines, length: NDArray[Any]) -> None:
     """Raises `DataError` for lines of KITTI tracking, which begin with frame and track."""
     rows = np.flatnonzero(length == len(TRACKING) + 1)
     begins = [lines.words.take(lines.first[rows] + i).strings for i in range(len(TRACKING))]
-    for row, *words in zip(rows.tolist(), *begins, strict=True):
-        if label_files.are_numbers(words):
-            raise _wrong_line(lines, row, f"{FORM}: remove {' and '.join(TRACKING)}")
-
-
-def _refuse_more_words(
-    lines: Lines, length: NDArray[Any], names: CodedNames, known: Mapping[str, int]
-) -> None:
-    """Raises `DataError` for a line of results with more words than KITTI's, unless those before
-    the numbers are a class of the ground truth.
-    """
-    rows = np.flatnonzero((length > 1) & (names.positions(known) < 0))
-    if len(rows):
-        raise _wrong_line(lines, int(rows[0]), f"{FORM}, and the score")
+    bad = np.zeros(len(lines), dtype=bool)
+    bad[rows] = [label_files.are_numbers(words) for words in zip(*begins, strict=True)]
+    lines.refuse(bad, f"{FORM}: remove {' and '.join(TRACKING)}")
 
 
 def _names(lines: Lines, length: NDArray[Any]) -> CodedNames:
@@ -259,11 +249,6 @@ def _names(lines: Lines, length: NDArray[Any]) -> CodedNames:
     for row in several:
         names[row] = " ".join(lines.words.take(lines.first[row] + np.arange(length[row])))
     return coded(names)
-
-
-def _wrong_line(lines: Lines, row: int, fix: str) -> DataError:
-    what = f"{lines.count[row]} words: {text_fields.short(lines.text(row))}"
-    return DataError(lines.place(row), what, fix)
 
 
 # --- ignored regions ------------------------------------------------------------------------------
@@ -283,12 +268,7 @@ def _regions_of_every_class(
 def _unread_note(lines: Lines, numbers_at: NDArray[Any], source: str) -> tuple[Note, ...]:
     count = replace(lines, first=lines.first + numbers_at).n_unreadable(len(READ), UNREAD)
     text = "lines have a 3D box that is not of numbers: it is not read"
-    return (Note("field-unread", text, count, source),) * bool(count)
-
-
-def _region_note(path: Path, count: int) -> tuple[Note, ...]:
-    text = "regions are DontCare: crowd regions of every class"
-    return (Note("regions-of-every-class", text, count, shown(path)),) * bool(count)
+    return result_lines.counted(source, ("field-unread", text, count))
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -305,7 +285,8 @@ def _images(
     if sizes_file is not None:
         listed = [image_names.stem(name) for name in image_sizes.listed(sizes_file)]
     else:
-        pictures = _pictures(folder, set(stems))
+        places = [*(folder.absolute().parent / name for name in IMAGES), folder]
+        pictures = folder_files.pictures(places, set(stems))
         listed = list(pictures)
     names = list(dict.fromkeys([*stems, *listed]))
     if sizes_file is not None:
@@ -314,18 +295,8 @@ def _images(
         sizes = image_sizes.from_pictures([pictures.get(name) for name in names])
     images, place = image_names.table(where, names, sizes)
     text = "images have no label file: they are without objects"
-    n_more = len(names) - len(stems)
-    return images, place, (Note("labels-missing", text, n_more, where),) * bool(n_more)
-
-
-def _pictures(folder: Path, stems: set[str]) -> dict[str, Path]:
-    """Returns the image files beside the labels by stem; none if no label has one."""
-    for place in (*(folder.absolute().parent / name for name in IMAGES), folder):
-        if place.is_dir():
-            found = {file.stem: file for file in folder_files.images(place)}
-            if found.keys() & stems:
-                return found
-    return {}
+    notes = result_lines.counted(where, ("labels-missing", text, len(names) - len(stems)))
+    return images, place, notes
 
 
 def _known_names(

@@ -8,6 +8,7 @@ Source: noduleCADEvaluationLUNA16.py, `collect` and `evaluateCAD`.
 """
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -118,12 +119,11 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     """Reads marks: scan, center and probability."""
     sheet = _sheet(path, SCORE)
     names = _series(sheet)
-    place = {str(scan): i for i, scan in enumerate(truth.images.ids.tolist())}
     spheres = np.stack(_numbers(sheet, AXES), axis=1)
     column = sheet.find((SCORE,), SCORE)
     return join.joined(
         truth,
-        np.array([place.get(name, -1) for name in names], dtype=np.int32),
+        join.places(truth.images.ids.astype(str), names),
         np.zeros(len(names), dtype=np.int32),
         _squares(spheres, np.zeros(len(names))),
         _finite(sheet, column, np.finfo(np.float64).max),
@@ -153,11 +153,7 @@ def _scans(path: Path) -> list[str]:
             what = f"{len(words)} words: {text_fields.short(' '.join(words))}"
             raise DataError(f"{shown(path)}: line {line}", what, "write one scan per line")
         scans.append(words[0])
-    twice = (
-        sorted({scan for scan in scans if scans.count(scan) > 1})
-        if (len(set(scans)) < len(scans))
-        else []
-    )
+    twice = sorted(scan for scan, count in Counter(scans).items() if count > 1)
     if twice or not scans:
         what = f"lists scans twice: {few(twice)}" if twice else "lists no scan"
         raise DataError(shown(path), what, "write each scan once, one per line")

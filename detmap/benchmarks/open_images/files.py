@@ -22,7 +22,7 @@ from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.adapters.tabular.csv_parquet import Sheet
 from detmap.core.base import arguments, column_checks, open_files
-from detmap.core.base.flat_rows import first_true
+from detmap.core.base.flat_rows import first_repeated, first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import ABSENT, DERIVED, Categories, Detections, Images, Note, Scope, Truth
 from detmap.core.tables.grouping import positions, runs
@@ -75,22 +75,15 @@ def read_truth(path: Path) -> Truth:
     boxes = boxes[source]
     missing = {each for each in hierarchy.above if each not in set(categories.names)}
     text = f"classes of {hierarchy_file.name} are not in the label map: {{names}}"
-    notes: tuple[Note, ...] = ()
-    if missing:
-        notes = (
-            Note(
-                *("class-unlisted", text, len(missing), shown(path)),
-                names=listed_names(missing),
-                adding="names",
-            ),
-        )
+    unlisted = Note(
+        *("class-unlisted", text, len(missing), shown(path), listed_names(missing)), adding="names"
+    )
     verified = _classes(listed, categories, some=True)  # lists of labels have many more classes
     strange = np.flatnonzero(verified < 0)
-    if len(strange):
-        named_in = listed.names(listed.find(("labelname",), "LabelName"))
-        text = "verified labels are of classes that are not in the label map: {names}"
-        named = listed_names(named_in[i] for i in strange.tolist())
-        notes = (*notes, Note("label-unlisted", text, len(strange), listed.source, named))
+    named_in = listed.names(listed.find(("labelname",), "LabelName"))
+    text = "verified labels are of classes that are not in the label map: {names}"
+    named = listed_names(named_in[i] for i in strange.tolist())
+    left_out = Note("label-unlisted", text, len(strange), listed.source, named)
     shape = (len(names), len(categories))
     unknown = np.full(len(names), np.nan)
     return Truth(
@@ -104,7 +97,7 @@ def read_truth(path: Path) -> Truth:
         box_format="voc",  # corners as written: see boxes.extent in the protocols
         family="coco",
         source=shown(path),
-        notes=notes,
+        notes=tuple(note for note in (unlisted, left_out) if note.count),
         scope=_scope(listed, image[len(sheet) :], verified, (above, below), shape),
     )
 
@@ -118,8 +111,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     sheet = csv_parquet.read_csv(path)
     column = sheet.find(("score", "conf", "confidence"), "Score")
     score = sheet.numbers(column)
-    if not np.isfinite(score).all():
-        row = int(np.argmin(np.isfinite(score)))
+    if (row := first_true(~np.isfinite(score))) is not None:
         where = f"{sheet.place(row)}, column {column}"
         raise DataError(where, f"{score[row]} is not a finite number", "correct the row")
     images = sheet.names(sheet.find(("imageid",), "ImageID"))
@@ -168,9 +160,8 @@ def _read_label_map(path: Path) -> Categories:
     items.sort()
     ids, names = zip(*items, strict=True)
     for each in (ids, names):
-        if len(set(each)) < len(each):
-            twice = next(value for value in each if each.count(value) > 1)
-            raise DataError(shown(path), f"{twice!r} occurs twice", "list each class once")
+        if (row := first_repeated(each)) is not None:
+            raise DataError(shown(path), f"{each[row]!r} occurs twice", "list each class once")
     return Categories(np.array(ids, dtype=np.int64), names)
 
 
@@ -193,8 +184,7 @@ def _classes(sheet: Sheet, categories: Categories, *, some: bool = False) -> NDA
     column = sheet.find(("labelname",), "LabelName")
     rows = sheet.names(column)
     label = rows.positions({name: i for i, name in enumerate(categories.names)})
-    if not some and (label < 0).any():
-        row = int(np.argmax(label < 0))
+    if not some and (row := first_true(label < 0)) is not None:
         what = f"no class {rows[row]!r} in the label map"
         raise DataError(f"{sheet.place(row)}, column {column}", what, "complete the label map")
     return label

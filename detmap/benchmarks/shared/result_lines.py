@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.core.adapters import text_fields
+from detmap.core.adapters.coded_names import CodedNames
+from detmap.core.adapters.joining import join
+from detmap.core.adapters.joining.unknown_policy import Policy
 from detmap.core.adapters.text_per_image.label_files import Lines
-from detmap.core.tables import Note
+from detmap.core.base.flat_rows import first_true
+from detmap.core.tables import Note, Truth
 from detmap.core.tables.notes import listed_names
 from detmap.errors import DataError
 
@@ -18,11 +21,36 @@ def require_columns(lines: Lines, allowed: Sequence[int], form: str) -> None:
     than the lines before it in its file.
     """
     first = np.searchsorted(lines.file, lines.file)
-    bad = np.flatnonzero(~np.isin(lines.count, allowed) | (lines.count != lines.count[first]))
-    if len(bad):
-        row = int(bad[0])
-        what = f"{lines.count[row]} columns: {text_fields.short(lines.text(row))}"
-        raise DataError(lines.place(row), what, f"a line is: {form}")
+    bad = ~np.isin(lines.count, allowed) | (lines.count != lines.count[first])
+    lines.refuse(bad, f"a line is: {form}", "columns")
+
+
+def whole_numbers(
+    lines: Lines, values: NDArray[np.float64], name: str, fix: str = "write a whole number"
+) -> NDArray[np.int64]:
+    """Returns a column as whole numbers. Raises `DataError` for others, and for too large ones."""
+    bad = (values != np.round(values)) | (np.abs(values) >= join.EXACT)
+    if (row := first_true(bad)) is not None:
+        where = f"{lines.place(row)}, {name}"
+        raise DataError(where, f"{values[row]:g} is not a whole number", fix)
+    return values.astype(np.int64)
+
+
+def of_one_class(
+    truth: Truth, name: str, n: int, source: str, policy: Policy
+) -> tuple[CodedNames, NDArray[np.int32]]:
+    """Returns name and class of n rows without one: the only class of the ground truth; of several
+    the one of this name, -1 without any.
+    """
+    names = CodedNames([name], np.zeros(n, dtype=np.int32))
+    if len(truth.categories) > 1:
+        return names, join.classes_by_id(truth, names, source, policy)
+    return names, np.full(n, len(truth.categories) - 1, dtype=np.int32)
+
+
+def counted(source: str, *rows: tuple[str, str, int]) -> tuple[Note, ...]:
+    """Returns a note of code, text and count for each row that counts something."""
+    return tuple(Note(code, text, count, source) for code, text, count in rows if count)
 
 
 def result_file_notes(

@@ -22,7 +22,7 @@ from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import label_files
 from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
-from detmap.core.tables import Categories, Detections, Images, Note, Truth
+from detmap.core.tables import Categories, Detections, Images, Truth
 from detmap.core.tables.grouping import positions
 from detmap.core.tables.regions import Regions
 from detmap.errors import DataError, few
@@ -55,33 +55,28 @@ def read_truth(path: Path, image_sizes: Path | None = None) -> Truth:
     path = folder_files.inside(path, "annotations")
     files = label_files.required(path)
     lines, values, category = _read(files)
-    if not np.isin(category, range(len(CLASSES))).all():
-        row = int(np.argmin(np.isin(category, range(len(CLASSES)))))
+    if (row := first_true(~np.isin(category, range(len(CLASSES))))) is not None:
         raise DataError(f"{lines.place(row)}, category", f"{category[row]}", f"0 to {OTHERS}")
-    if not np.isin(values[:, 4], (0, 1)).all():
-        row = int(np.argmin(np.isin(values[:, 4], (0, 1))))
+    if (row := first_true(~np.isin(values[:, 4], (0, 1)))) is not None:
         what = f"{values[row, 4]:g} in the ground truth"
         raise DataError(f"{lines.place(row)}, score", what, "1 for objects that are evaluated or 0")
     ignored = category == IGNORED
     regions = Regions("half", lines.file[ignored], values[ignored, :4])
-    if (regions.boxes != np.round(regions.boxes)).any():
-        row = int(np.argmax((regions.boxes != np.round(regions.boxes)).any(axis=1)))
+    odd = (regions.boxes != np.round(regions.boxes)).any(axis=1)
+    if (row := first_true(odd)) is not None:
         where = lines.place(int(np.flatnonzero(ignored)[row]))
         raise DataError(where, "an ignored region that is not of whole pixels", "round it")
     sizes = _sizes(path, files, lines.file[ignored], image_sizes)
     covered = regions.cover(lines.file, values[:, :4], sizes)
-    notes = []
-    for code, some, text in (
-        ("region-ignored", covered & ~ignored, "objects lie in ignored regions and were dropped"),
-        (
-            "class-others",
-            ~covered & (category == OTHERS),
-            "objects are of the category others: not evaluated",
-        ),
-    ):
-        if some.any():
-            notes.append(Note(code, text, int(some.sum()), shown(path)))
-    keep = ~(ignored | covered | (category == OTHERS))
+    others = category == OTHERS
+    dropped = "objects lie in ignored regions and were dropped"
+    kept_out = "objects are of the category others: not evaluated"
+    notes = result_lines.counted(
+        shown(path),
+        ("region-ignored", dropped, int((covered & ~ignored).sum())),
+        ("class-others", kept_out, int((~covered & others).sum())),
+    )
+    keep = ~(ignored | covered | others)
     stems = tuple(file.stem for file in files)
     return Truth(
         Images(np.array(stems, dtype=str), stems, *sizes),
@@ -142,14 +137,11 @@ def _read(
     lines = label_files.read(files, b",")
     result_lines.require_columns(lines, (len(LINE.split(",")), *also), LINE)
     values = lines.numbers(COLUMNS)
-    odd = (values[:, 5] != np.round(values[:, 5])) | (np.abs(values[:, 5]) >= join.EXACT)
-    if (row := first_true(odd)) is not None:
-        where = f"{lines.place(row)}, category"
-        raise DataError(where, f"{values[row, 5]:g} is not a whole number", f"0 to {OTHERS}")
+    category = result_lines.whole_numbers(lines, values[:, 5], "category", f"0 to {OTHERS}")
     box_conventions.table_boxes(  # checks them
         values[:, :4], "xywh", sizes=box_conventions.unknown_sizes(len(values)), place=lines.place
     )
-    return lines, values, values[:, 5].astype(np.int64)
+    return lines, values, category
 
 
 def _sizes(

@@ -6,7 +6,6 @@ face, the highest score first.
 Source: evaluation.py of WiderFace-Evaluation (wondervictor): get_gt_boxes, read_pred_file.
 """
 
-import itertools
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,8 +19,9 @@ from detmap.core.adapters.coded_names import CodedNames
 from detmap.core.adapters.joining import image_names, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import label_files
+from detmap.core.base.flat_rows import first_repeated
 from detmap.core.base.open_files import shown
-from detmap.core.tables import Categories, Detections, Images, Note, Scope, Truth
+from detmap.core.tables import Categories, Detections, Images, Scope, Truth
 from detmap.errors import DataError
 
 FACES = "wider_face_val.mat"
@@ -58,9 +58,8 @@ def read_truth(path: Path) -> Truth:
     path = folder_files.inside(path, "ground_truth", "gt")
     found = sorted(_images(path), key=lambda image: image.name)
     names = [image.name for image in found]
-    for one, two in itertools.pairwise(names):
-        if one == two:
-            raise DataError(shown(path / FACES), f"image {one!r:.80} occurs twice", FIX)
+    if (row := first_repeated(names)) is not None:
+        raise DataError(shown(path / FACES), f"image {names[row]!r:.80} occurs twice", FIX)
     if not found:
         raise DataError(shown(path / FACES), "no images", FIX)
     sizes = np.full(len(names), np.nan)
@@ -92,7 +91,7 @@ def read_truth(path: Path) -> Truth:
         family="voc",
         source=shown(path),
         scope=Scope(pairs, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)),
-        notes=(Note("box-reversed", text, n_negative, shown(path / FACES)),) * bool(n_negative),
+        notes=result_lines.counted(shown(path / FACES), ("box-reversed", text, n_negative)),
     )
 
 
@@ -195,11 +194,11 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     box_conventions.require_pixels(numbers[:, :4], rows.place)
     boxes = numbers[:, :4].copy()
     boxes[:, 2:] += boxes[:, :2]
-    known = {name: place for place, name in enumerate(truth.images.ids.tolist())}
-    image_of = np.array([known.get(name, -1) for name in names], dtype=np.int32)
-    label = np.full(len(rows), 0 if len(truth.categories) else -1, dtype=np.int32)
-    if len(truth.categories) > 1:
-        label[:] = join.classes_by_id(truth, ["face"] * len(rows), shown(path), policy)
+    image_of = join.places(truth.images.ids, names)
+    faces, label = result_lines.of_one_class(truth, "face", len(rows), shown(path), policy)
+    beyond = "lines have more than 5 numbers: the first 5 are read as x y width height score"
+    differ = "files state another number of faces than they have; all their lines are read"
+    n_differ = int((stated != np.bincount(rows.file, minlength=len(files))).sum())
     return join.joined(
         truth,
         image_of[rows.file],
@@ -207,24 +206,22 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
         boxes,
         np.ascontiguousarray(numbers[:, 4]),
         box_format="voc",
-        origin=join.Origin(
-            shown(path),
-            rows.place,
-            CodedNames(names, rows.file),
-            CodedNames(["face"], np.zeros(len(rows), dtype=np.int32)),
-        ),
+        origin=join.Origin(shown(path), rows.place, CodedNames(names, rows.file), faces),
         policy=policy,
         notes=(
             *result_lines.result_file_notes(
-                list(known),
+                truth.images.ids.tolist(),
                 image_of,
                 names,
                 rows,
                 shown(path),
                 reference=", which stops the reference",
             ),
-            *_more_note(int(more.sum()), shown(path)),
-            *_count_note(stated != np.bincount(rows.file, minlength=len(files)), shown(path)),
+            *result_lines.counted(
+                shown(path),
+                ("columns-unread", beyond, int(more.sum())),
+                ("count-differs", differ, n_differ),
+            ),
         ),
     )
 
@@ -257,13 +254,3 @@ def _stated(lines: label_files.Lines) -> NDArray[np.float64]:
         what = f"{text_fields.short(lines.text(row))} is not a number of faces"
         raise DataError(lines.place(row), what, "write the number of faces in the second line")
     return stated
-
-
-def _more_note(count: int, source: str) -> tuple[Note, ...]:
-    text = "lines have more than 5 numbers: the first 5 are read as x y width height score"
-    return (Note("columns-unread", text, count, source),) * bool(count)
-
-
-def _count_note(differs: NDArray[np.bool_], source: str) -> tuple[Note, ...]:
-    text = "files state another number of faces than they have; all their lines are read"
-    return (Note("count-differs", text, int(differs.sum()), source),) * bool(differs.any())

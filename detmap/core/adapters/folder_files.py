@@ -45,6 +45,14 @@ def listed(folder: Path, *suffixes: str) -> list[Path]:
     return unique((folder / name for name in names(folder, *suffixes)), folder)
 
 
+def required(folder: Path, suffix: str, fix: str) -> list[Path]:
+    """Returns the files of a folder as `listed` does. Raises `DataError` if there are none."""
+    files = listed(folder, suffix)
+    if not files:
+        raise DataError(shown(folder), f"no {suffix} files", fix)
+    return files
+
+
 def nested(folder: Path, *suffixes: str) -> list[Path]:
     """Returns the files of a folder and its sub-folders; see `listed`."""
     places = (Path(place, name) for place, name in _walk(folder, suffixes))
@@ -60,6 +68,15 @@ def images(folder: Path, *, nested: bool = False) -> list[Path]:
     for file in found:
         _require_text(file)
     return found
+
+
+def pictures(folders: Iterable[Path], stems: set[str]) -> dict[str, Path]:
+    """Returns the image files, by stem, of the first folder that has one of these stems."""
+    for folder in filter(is_folder, folders):
+        found = {file.stem: file for file in images(folder)}
+        if found.keys() & stems:
+            return found
+    return {}
 
 
 def unique(files: Iterable[Path], folder: Path) -> list[Path]:

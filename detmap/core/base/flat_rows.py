@@ -1,6 +1,7 @@
 """Rows of arrays as flat lists, and the first of them that is bad."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,3 +16,13 @@ def flatten_rows(array: NDArray[Any]) -> NDArray[Any]:
 def first_true(true: Any) -> int | None:
     """Returns the first true position of an array of booleans, None if there is none."""
     return int(np.argmax(true)) if true.any() else None
+
+
+def first_repeated(values: Iterable[Any]) -> int | None:
+    """Returns the first position of a value that came before, None if there is none."""
+    seen: set[Any] = set()
+    for place, value in enumerate(values):
+        if value in seen:
+            return place
+        seen.add(value)
+    return None

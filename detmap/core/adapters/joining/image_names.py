@@ -119,8 +119,19 @@ def table(
             if names
             else np.zeros(0, dtype=np.int64)
         )
+    return ordered(ids, stems, sizes)
+
+
+def ordered(
+    ids: NDArray[Any],
+    stems: Sequence[str],
+    sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
+    files: Sequence[str] = (),
+) -> tuple[Images, NDArray[np.int32]]:
+    """Returns the image table by ascending id, and each image's place in it."""
     order = np.argsort(ids, kind="stable")
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
     width, height = (np.ascontiguousarray(side[order]) for side in sizes)
-    return Images(ids[order], tuple(stems[i] for i in order.tolist()), width, height), place
+    texts = [tuple(each[i] for i in order.tolist()) if each else () for each in (stems, files)]
+    return Images(ids[order], texts[0], width, height, texts[1]), place

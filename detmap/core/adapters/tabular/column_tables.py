@@ -5,8 +5,9 @@ numbers; ``box_format`` defines fractions and VOC pixels. A ground truth row wit
 is an image without objects.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -216,11 +217,9 @@ def _images(
         ids = arguments.ids(f"{sheet.source}: images", list(map(int, listed)))
     if ids is None:
         ids = column_checks.id_array(f"{sheet.source}: column {column}", listed)
-    back = np.argsort(ids, kind="stable")
-    order = np.argsort(back).astype(np.int32)
-    stems = tuple("" if paths is listed else image_names.stem(paths[i]) for i in back.tolist())
-    width, height = (np.ascontiguousarray(side[back]) for side in sizes)
-    return Images(ids[back], stems, width, height), order[row_of]
+    stems = [""] * len(ids) if paths is listed else list(map(image_names.stem, paths))
+    images, order = image_names.ordered(ids, stems, sizes)
+    return images, order[row_of]
 
 
 def _files_of(sheet: Sheet, ids: tuple[str, CodedNames], files: str) -> dict[str, str]:
@@ -413,16 +412,22 @@ def _found_classes(sheet: Sheet, truth: Truth, policy: Policy) -> class_keys.Fou
 # --- files ----------------------------------------------------------------------------------------
 
 
-def read_csv_truth(
+def _read_file_truth(
+    name: str,
+    read: Callable[[Path], Sheet],
     path: Path,
     box_format: str | None = None,
     image_sizes: Path | None = None,
     shapes: str = "boxes",
     **named: Any,
 ) -> Truth:
-    """Reads a CSV file of truth; see `read_truth`."""
-    require_rotated(shapes, path, "CSV")
-    return read_truth(csv_parquet.read_csv(path), box_format, image_sizes, **named)
+    """Reads a file of truth; see `read_truth`."""
+    require_rotated(shapes, path, name)
+    return read_truth(read(path), box_format, image_sizes, **named)
+
+
+read_csv_truth = partial(_read_file_truth, "CSV", csv_parquet.read_csv)
+read_parquet_truth = partial(_read_file_truth, "PARQUET", csv_parquet.read_parquet)
 
 
 def read_csv_detections(
@@ -438,18 +443,6 @@ def looks(path: Path) -> int:
     """See `detmap.core.adapters.format_rows.Looks`: a folder of CSV files of detections."""
     first = folder_files.first(path, ".csv")
     return 2 * (first is not None and csv_parquet.is_of_image(first))
-
-
-def read_parquet_truth(
-    path: Path,
-    box_format: str | None = None,
-    image_sizes: Path | None = None,
-    shapes: str = "boxes",
-    **named: Any,
-) -> Truth:
-    """Reads a Parquet file of truth; see `read_truth`."""
-    require_rotated(shapes, path, "PARQUET")
-    return read_truth(csv_parquet.read_parquet(path), box_format, image_sizes, **named)
 
 
 def read_parquet_detections(

@@ -239,13 +239,11 @@ def read_csv(path: Path, header: Sequence[str] = ()) -> Sheet:
     if columns is not None and len(columns) == len(header):
         lines = range(1, len(columns[0]) + 1)
         return Sheet(shown(path), dict(zip(header, columns, strict=True)), lines)
-    if header:
-        return _read_csv(path, content, delimiter, header)
-    if columns is not None:
+    if columns is not None and not header:
         names = _named(path, [column.header for column in columns])
         cells = [column.below for column in columns]
         return Sheet(shown(path), dict(zip(names, cells, strict=True)), range(2, len(cells[0]) + 2))
-    return _read_csv(path, content, delimiter)
+    return _read_csv(path, content, delimiter, header)
 
 
 def read_folder(folder: Path) -> Sheet:
@@ -253,9 +251,8 @@ def read_folder(folder: Path) -> Sheet:
 
     Raises `DataError` if the files have different columns.
     """
-    sheets = {file.stem: read_csv(file) for file in folder_files.listed(folder, ".csv")}
-    if not sheets:
-        raise DataError(shown(folder), "no .csv files", "give a folder with one file per image")
+    files = folder_files.required(folder, ".csv", "give a folder with one file per image")
+    sheets = {file.stem: read_csv(file) for file in files}
     names = list(next(iter(sheets.values())).columns)
     for sheet in sheets.values():
         require_same(names, list(sheet.columns), sheet.source)
@@ -269,12 +266,7 @@ def read_folder(folder: Path) -> Sheet:
 
 def is_of_image(file: Path) -> bool:
     """Checks if a CSV file has columns of a box and a score, but none that names the image."""
-    try:
-        with open_files.opened(file) as opened:
-            head = opened.read(0, 1 << 12).decode("utf-8", "replace").partition("\n")[0]
-    except (OSError, DataError):
-        return False
-    names = {spelled(name.strip().strip('"')) for name in re.split("[,;\t]", head)}
+    names = _header_names(open_files.head(file, 1 << 12))
     return bool(names & {"confidence", "score", "conf"}) and not names & set(IMAGE)
 
 
@@ -287,9 +279,13 @@ def csv_looks(path: Path, suffixes: Sequence[str]) -> int:
         return 0
     if path.suffix.lower() in suffixes:
         return 2
-    line = head.decode("utf-8", "replace").partition("\n")[0]
-    names = {spelled(name.strip().strip('"')) for name in re.split("[,;\t]", line)}
+    names = _header_names(head)
     return 2 * (len(names) > 3 and bool(names & set(IMAGE)) and bool(names & set(BOX)))
+
+
+def _header_names(head: bytes) -> set[str]:
+    line = head.decode("utf-8", "replace").partition("\n")[0]
+    return {spelled(name.strip().strip('"')) for name in re.split("[,;\t]", line)}
 
 
 def parquet_looks(path: Path, suffixes: Sequence[str]) -> int:

@@ -18,6 +18,7 @@ from detmap.core.adapters import registry, text_fields
 from detmap.core.adapters.joining import image_keys, unknown_policy
 from detmap.core.adapters.tabular import csv_parquet
 from detmap.core.base import json_faults
+from detmap.core.base.flat_rows import first_repeated
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Truth
 from detmap.errors import DataError, few
@@ -89,9 +90,8 @@ def _places(
         strange = [name for name, place in zip(names, places.tolist(), strict=True) if place < 0]
         what = f"no image {few(map(repr, strange))} in {truth.source}"
         raise DataError(where, what, "name images by id or file stem")
-    if len(np.unique(places)) < len(places):
-        twice = next(name for i, name in enumerate(names) if places[i] in places[:i])
-        raise DataError(where, f"image {twice!r} occurs twice", "list each image once")
+    if (row := first_repeated(places.tolist())) is not None:
+        raise DataError(where, f"image {names[row]!r} occurs twice", "list each image once")
     return places
 
 

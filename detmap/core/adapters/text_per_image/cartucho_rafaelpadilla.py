@@ -12,11 +12,10 @@ lib/BoundingBox.py (dcb285e). That tool rounds relative boxes to whole pixels; d
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from detmap.core.adapters import box_conventions, folder_files, text_fields
+from detmap.core.adapters import box_conventions, folder_files
 from detmap.core.adapters.joining import image_sizes, join
 from detmap.core.adapters.joining.unknown_policy import STRICT, Policy
 from detmap.core.adapters.text_per_image import column_layouts, label_files
@@ -85,7 +84,8 @@ class Tool:
         difficult[difficult] = [
             word == DIFFICULT for word in lines.take(np.flatnonzero(difficult)).column(5)
         ]
-        _require(lines, 5 + difficult, "class a b c d", "difficult may follow")
+        fix = "a line is: class a b c d (difficult may follow); a class is one word"
+        lines.refuse(lines.count != 5 + difficult, fix)
         stems = [file.stem for file in files]
         width, height = _sizes(stems, image_sizes)
         boxes, table_format = box_conventions.table_boxes(
@@ -116,7 +116,8 @@ class Tool:
         """Reads a folder of detections; see `read_truth`."""
         box_format = self._box_format(path, box_format)
         lines = label_files.read(label_files.required(path, label_files.NO_DETECTIONS))
-        _require(lines, 6, "class score a b c d", "6 words")
+        fix = "a line is: class score a b c d (6 words); a class is one word"
+        lines.refuse(lines.count != 6, fix)
         stems, names = lines.stems(), lines.column(0)
         image = join.images_by_stem(truth, stems, shown(path), policy.file_key)
         numbers = lines.numbers(("score", *SIDES), 1)
@@ -180,15 +181,3 @@ def _fits(words: list[str], kind: int) -> bool:
     if kind == 0 and len(words) == 6 and words[-1] == DIFFICULT:
         words = words[:-1]
     return len(words) == 5 + kind and label_files.are_numbers(words[1:])
-
-
-def _require(lines: label_files.Lines, count: Any, wanted: str, more: str) -> None:
-    """An error on the first line that has another number of words than it should."""
-    bad = np.flatnonzero(lines.count != count)
-    if len(bad):
-        row = int(bad[0])
-        raise DataError(
-            lines.place(row),
-            f"{lines.count[row]} words: {text_fields.short(lines.text(row))}",
-            f"a line is: {wanted} ({more}); a class is one word",
-        )

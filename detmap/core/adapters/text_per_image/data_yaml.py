@@ -288,11 +288,9 @@ def _from_labels(path: Path, split: str | None, image_sizes: Path | None) -> Spl
 
 def _names_beside(folder: Path) -> tuple[str, ...] | None:
     """Returns the class names of a list in the labels' folder or its parents."""
-    for place in (folder, folder.parent, folder.parent.parent):
-        for name in NAMES_FILES:
-            if (place / name).is_file():
-                return names_in(place / name)
-    return None
+    files = (place / name for place in (folder, *folder.parents[:2]) for name in NAMES_FILES)
+    file = next(filter(Path.is_file, files), None)
+    return None if file is None else names_in(file)
 
 
 def label_folders(root: Path) -> list[str]:

@@ -17,6 +17,7 @@ from detmap.core.adapters.coded_names import CodedNames
 from detmap.core.adapters.joining.join import MAX_PIXEL
 from detmap.core.adapters.tabular.csv_cells import WIDE, Cells
 from detmap.core.base import open_files
+from detmap.core.base.flat_rows import first_true
 from detmap.core.base.open_files import shown
 from detmap.core.tables import Note
 from detmap.errors import DataError
@@ -61,6 +62,12 @@ class Lines:
     def text(self, row: int) -> str:
         """The words of a line, for messages."""
         return " ".join(self.words.take(self.first[row] + np.arange(self.count[row])))
+
+    def refuse(self, bad: NDArray[np.bool_], fix: str, noun: str = "words") -> None:
+        """Raises `DataError` for the first of the lines that have a wrong number of words."""
+        if (row := first_true(bad)) is not None:
+            what = f"{self.count[row]} {noun}: {text_fields.short(self.text(row))}"
+            raise DataError(self.place(row), what, fix)
 
     def stems(self) -> CodedNames:
         """Returns the file stem of each line."""
@@ -204,10 +211,7 @@ def listed(folder: Path) -> list[Path]:
 
 def required(folder: Path, fix: str = "give a folder with one text file per image") -> list[Path]:
     """Returns the text files of a folder. Raises `DataError` if there are none."""
-    files = listed(folder)
-    if not files:
-        raise DataError(shown(folder), "no .txt files", fix)
-    return files
+    return folder_files.required(folder, TEXT, fix)
 
 
 def unread(folder: Path) -> tuple[Note, ...]:
@@ -220,13 +224,10 @@ def look(folder: Path, without: Sequence[str] = ()) -> list[list[str]]:
     rows: list[list[str]] = []
     names = sorted(folder_files.names(folder, TEXT))
     for name in [name for name in names if name not in without][:FILES_LOOKED_AT]:
-        try:
-            with open_files.opened(folder / name) as file:
-                data = file.read(0, BYTES_LOOKED_AT)
-        except (OSError, DataError):
-            continue  # its reader reports the error
-        whole = data if file.size <= BYTES_LOOKED_AT else data[: data.rfind(b"\n") + 1]
-        lines = whole.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").splitlines()
+        data = open_files.head(folder / name, BYTES_LOOKED_AT + 1)
+        if len(data) > BYTES_LOOKED_AT:
+            data = data[: data.rfind(b"\n") + 1]
+        lines = data.decode("utf-8", "replace").splitlines()
         rows += [words for words in map(str.split, lines) if words]
     return rows
 

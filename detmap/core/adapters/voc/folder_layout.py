@@ -11,7 +11,7 @@ Notes report automatic choices.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from detmap.core.adapters import folder_files, text_fields
@@ -54,7 +54,7 @@ def looks(path: Path) -> int:
     expected place.
     """
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.glob("VOC*")))
-    return 1 + (devkit or _has_xml(path) or bool(_split_folders(path)))
+    return 1 + (devkit or folder_files.has(path, XML) or bool(_split_folders(path)))
 
 
 def find(path: Path, split: str | None) -> Layout:
@@ -66,14 +66,14 @@ def find(path: Path, split: str | None) -> Layout:
         layout = _listed(path.parent, split)
         text = "folder Annotations was given: its parent folder and the lists there are used"
         note = Note("folder-above", text, 1, shown(path), adding="once")
-        return _with(layout, note)
+        return replace(layout, notes=(*layout.notes, note))
     devkit = any((folder / "Annotations").is_dir() for folder in (path, *path.iterdir()))
     if devkit:
         root = folder_with(path, "Annotations")
         if _lists(root) or split is not None:
             return _listed(root, split)
         return _every(root, root / "Annotations", "")
-    if _has_xml(path):
+    if folder_files.has(path, XML):
         if split is not None:
             what = f"split {split!r} given for a folder of XML files without lists"
             raise DataError(shown(path), what, "leave it out, or give the folder of the split")
@@ -149,18 +149,9 @@ def _listed(root: Path, split: str | None) -> Layout:
     return Layout(root, split, stems, files, _listed_classes(root, split), notes)
 
 
-def _with(layout: Layout, note: Note) -> Layout:
-    notes = (*layout.notes, note)
-    return Layout(layout.root, layout.split, layout.stems, layout.files, layout.classes, notes)
-
-
-def _has_xml(path: Path) -> bool:
-    return folder_files.has(path, XML)
-
-
 def _split_folders(path: Path) -> list[str]:
     """Returns folders of splits that hold XML."""
-    return [name for name in SPLITS if (path / name).is_dir() and _has_xml(path / name)]
+    return [name for name in SPLITS if folder_files.has(path / name, XML)]
 
 
 def folder_with(

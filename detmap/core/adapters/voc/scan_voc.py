@@ -61,17 +61,7 @@ def scan_pages(files: Sequence[Path]) -> Objects | None:
     text = np.frombuffer(data, dtype=np.uint8)
     off = np.concatenate([[0], np.cumsum([len(page) for page in texts])]).astype(np.int64)
     capacity = len(data) // SHORTEST_OBJECT + 1
-    pages = voc_scan.Pages(
-        np.empty((len(files), 2)),
-        np.empty(capacity, dtype=np.int32),
-        np.empty((capacity, 2), dtype=np.int64),
-        np.empty((capacity, 4)),
-        np.empty(capacity, dtype=np.int8),
-    )
-    open_tags = voc_scan.OpenTags(
-        np.empty((voc_scan.MAX_DEPTH, 2), dtype=np.int64),
-        np.empty(voc_scan.MAX_DEPTH, dtype=np.int64),
-    )
+    pages, open_tags = _buffers(len(files), capacity)
     n = voc_scan.scan_pages(text, off, pages, open_tags)
     if n < 0 or not _good(pages.box[:n]) or reversed_boxes(pages.box[:n], "voc").any():
         return None
@@ -128,19 +118,24 @@ def read_nothing() -> None:
     """Calls every kernel of the fast reader once, on an empty text."""
     from detmap.kernels.scanning import voc_scan
 
-    text, size = np.empty(0, dtype=np.uint8), np.empty((0, 2))
+    text = np.empty(0, dtype=np.uint8)
     voc_scan.scan_lines(
         text, stems_table(["a"]), np.empty(0, dtype=np.int32), np.empty(0), np.empty((0, 4))
     )
+    voc_scan.scan_pages(text, np.zeros(1, dtype=np.int64), *_buffers(0, 0))
+
+
+def _buffers(n_files: int, capacity: int) -> tuple[Any, Any]:
+    """Returns the arrays of the scanner of annotation files: for objects, and for open tags."""
+    from detmap.kernels.scanning import voc_scan
+
     pages = voc_scan.Pages(
-        size,
-        np.empty(0, dtype=np.int32),
-        np.empty((0, 2), dtype=np.int64),
-        np.empty((0, 4)),
-        np.empty(0, dtype=np.int8),
+        np.empty((n_files, 2)),
+        np.empty(capacity, dtype=np.int32),
+        np.empty((capacity, 2), dtype=np.int64),
+        np.empty((capacity, 4)),
+        np.empty(capacity, dtype=np.int8),
     )
-    open_tags = voc_scan.OpenTags(
-        np.empty((voc_scan.MAX_DEPTH, 2), dtype=np.int64),
-        np.empty(voc_scan.MAX_DEPTH, dtype=np.int64),
-    )
-    voc_scan.scan_pages(text, np.zeros(1, dtype=np.int64), pages, open_tags)
+    depth = voc_scan.MAX_DEPTH
+    tags = voc_scan.OpenTags(np.empty((depth, 2), dtype=np.int64), np.empty(depth, dtype=np.int64))
+    return pages, tags
