@@ -138,7 +138,7 @@ def compare_matches(
             told(i * of + done, len(matches) * of)
 
         evaluated.append(result.evaluate_subsets(dealt, threads=threads, progress=step))
-    maker = Maker(names, evaluated, first.categories.names, alpha, adjust)
+    maker = Maker(names, evaluated, first.categories, alpha, adjust)
     pairs = maker.pairs()
     data = "+".join(each.data_digest() for each in matches)
     method = f"{intervals.signature(seed, dealt.units)}|{TEST}+{adjust}"

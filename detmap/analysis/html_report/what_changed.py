@@ -37,10 +37,10 @@ def difference(a: Run, b: Run, metric: str) -> Number:
 
 
 def class_differences(a: Run, b: Run, metric: str) -> dict[int, ClassPair]:
-    """The differences of a number of each class, by its place."""
+    """The differences of a number of each class, by its id."""
     found = _compared(a, b)
     pairs = () if found is None else found.classes
-    return {pair.place: _tested(pair, found) for pair in pairs if pair.metric == metric}
+    return {pair.id: _tested(pair, found) for pair in pairs if pair.metric == metric}
 
 
 def _tested(pair: AnyPair, found: _Compared | None) -> AnyPair:
@@ -62,8 +62,8 @@ def _compared(a: Run, b: Run) -> _Compared | None:
     """The detectors, paired by image; None where they cannot be tested."""
     if a.evaluated is None or b.evaluated is None:
         return None
-    names = a.result.matches.categories.names
-    maker = Maker(("A", "B"), (a.evaluated, b.evaluated), names, ALPHA, "holm")
+    categories = a.result.matches.categories
+    maker = Maker(("A", "B"), (a.evaluated, b.evaluated), categories, ALPHA, "holm")
     return _Compared(maker.pairs(), maker.classes(), maker.units)
 
 

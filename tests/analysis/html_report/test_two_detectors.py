@@ -130,7 +130,7 @@ def test_from_enough_images_on_there_are_p_values(
 def test_the_largest_changes_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Owls differ by chance only."""
     pairs = changes.class_differences(*runs(), "AP")
-    pairs[3] = replace(pairs[3], difference=-0.05, low=-0.11, high=0.01)
+    pairs[4] = replace(pairs[4], difference=-0.05, low=-0.11, high=0.01)
     monkeypatch.setattr(changes, "class_differences", lambda *_: pairs)
     text = changes.changed(*runs())
     assert re.match(r"Largest change of errors: Miss .* 41\.6 with A, 33\.2 with B\.", text[0])
