@@ -61,7 +61,7 @@ def compare(
         paths, tables and results
     protocol, settings : as in `evaluate`; saved matches and results bring their own
     names : names of the detectors (default: from their paths)
-    alpha : significance level of intervals and groups
+    alpha : significance level of intervals and groups, at most 0.5
     seed, groups : as in `Result.intervals`
     adjust : p-value adjustment over pairs or classes: ``holm``, ``bh`` or ``none``
     threads : number of threads; has no effect on the result

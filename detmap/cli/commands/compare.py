@@ -78,7 +78,7 @@ def add(command: argparse.ArgumentParser) -> None:
         type=options.fraction,
         default=0.05,
         metavar="P",
-        help="Set the significance level of intervals, groups and gates (default: 0.05).",
+        help="Set the significance level of intervals and gates (default: 0.05; at most 0.5).",
     )
     uncertainty_tables.add_sampling(command)
     result_views.add_plot(command, "mean precision over recall and F1 over score of each detector")

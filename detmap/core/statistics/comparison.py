@@ -29,7 +29,7 @@ from detmap.core.tables import Categories, Note
 from detmap.errors import DataError, few
 
 TEST = "t"
-LEAST_ALPHA = 1e-6  # a quantile of a lower one is of few digits
+LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # below, quantiles have few digits; above, tests contradict
 TABLES = ("leaderboard", "pairs", "classes")
 
 
@@ -222,8 +222,8 @@ def require_comparable(names: Sequence[str], matches: Sequence[Matches]) -> None
 
 def check(alpha: float, adjust: str) -> None:
     """Raise `DataError` for an unknown value."""
-    if not isinstance(alpha, float) or not LEAST_ALPHA <= alpha < 1:
-        fix = f"give a fraction from {LEAST_ALPHA} to below 1, such as 0.05"
+    if not isinstance(alpha, float) or not LEAST_ALPHA <= alpha <= MOST_ALPHA:
+        fix = f"give a significance level from {LEAST_ALPHA} to {MOST_ALPHA}, such as 0.05"
         raise DataError("alpha", f"{alpha!r}", fix)
     if adjust not in multiple.ADJUSTMENTS:
         raise DataError("adjust", f"{adjust!r}", f"choose one of {', '.join(multiple.ADJUSTMENTS)}")
