@@ -291,8 +291,8 @@ class Estimates:
         ):
             why = apart.refused(k, int(undefined[k]))
             df, low, high, p, mdd = apart.degrees(k), *(math.nan,) * 4
-            if abs(value) <= ROUNDING and se <= ROUNDING:  # nothing differs
-                why, low, high, p, mdd = "", value, value, 1.0, 0.0
+            if not why and abs(value) <= ROUNDING and se <= ROUNDING:  # nothing differs
+                low, high, p, mdd = value, value, 1.0, 0.0
             elif not why and se <= ROUNDING:
                 why = reason("no spread", units)
             elif not why:
