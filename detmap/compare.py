@@ -85,8 +85,8 @@ def compare(
     if len(detectors) < 2:
         fix = "give two or more: compare(truth, a, b)"
         raise DataError("compare", counted(len(detectors), "detector"), fix)
-    labels = _names(detectors, names)
-    matches, table, notes = _match_all(
+    labels = names_of(detectors, names)
+    matches, table, notes = match_all(
         truth, detectors, labels, protocol, settings, threads, class_names
     )
     require_comparable(labels, matches)
@@ -164,7 +164,7 @@ def compare_matches(
     )
 
 
-def _match_all(
+def match_all(
     truth: Any,
     detectors: Sequence[Any],
     labels: Sequence[str],
@@ -265,7 +265,8 @@ def check_file(path: str | Path) -> str | Path:
     return path
 
 
-def _names(detectors: Sequence[Detector], names: Sequence[str] | None) -> list[str]:
+def names_of(detectors: Sequence[Detector], names: Sequence[str] | None) -> list[str]:
+    """The given names, or those of the paths; raises `DataError` unless each has its own."""
     if names is None:
         return detector_names(detectors)
     if len(names) != len(detectors) or len(set(names)) != len(names):
