@@ -167,6 +167,7 @@ def test_the_command_prints_what_the_call_gives(tmp_path: Path) -> None:
     told = run("compare", *saved, "--table=classes")
     assert "classes that changed most" in told.out
     assert run("compare", *saved, "-p", "coco-bbox").code == 2
+    assert run("compare", SHAPES, *saved).err.startswith("detmap: error: TRUTH: has no effect")
     by_suffix = tmp_path / "x.json"  # the table's option, as the action passes it
     done = run("compare", *saved, "--names=old,new", "--percent", "-o", by_suffix)
     assert done.code == 0

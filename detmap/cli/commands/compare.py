@@ -124,9 +124,10 @@ def run(arguments: argparse.Namespace) -> int:
     truth: Any = arguments.truth
     rules, given = arguments.protocol, list(arguments.detections)
     if all(map(is_saved, paths)):
-        for option, value in (("--protocol", rules), ("--set", arguments.set)):
+        other = not is_saved(arguments.truth)
+        for option, value in (("TRUTH", other), ("--protocol", rules), ("--set", arguments.set)):
             if value:
-                what = "has no effect: saved match results have their protocol"
+                what = "has no effect: saved match results have their ground truth and protocol"
                 raise DetmapError(option, what, "remove it, or match again")
     elif not is_saved(truth):
         for path in given:
