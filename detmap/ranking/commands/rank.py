@@ -64,7 +64,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--threshold",
-        type=float,
+        type=options.fraction,
         metavar="T",
         help="Report TP, FP, TN, FN and rates at score threshold T.",
     )
