@@ -124,11 +124,10 @@ def run(arguments: argparse.Namespace) -> int:
     truth: Any = arguments.truth
     rules, given = arguments.protocol, list(arguments.detections)
     if all(map(is_saved, paths)):
-        other = not is_saved(arguments.truth)
-        for option, value in (("TRUTH", other), ("--protocol", rules), ("--set", arguments.set)):
-            if value:
-                what = "has no effect: saved match results have their ground truth and protocol"
-                raise DetmapError(option, what, "remove it, or match again")
+        given_too = {"TRUTH": not is_saved(truth), "--protocol": rules, "--set": arguments.set}
+        for option in filter(given_too.get, given_too):
+            what = "has no effect: saved match results have their ground truth and protocol"
+            raise DetmapError(option, what, "remove it, or match again")
     elif not is_saved(truth):
         for path in given:
             check_file(path)
