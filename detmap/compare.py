@@ -61,7 +61,7 @@ def compare(
         paths, tables and results
     protocol, settings : as in `evaluate`; saved matches and results bring their own
     names : names of the detectors (default: from their paths)
-    alpha : significance level of intervals and groups
+    alpha : significance level of intervals and groups, at most 0.5
     seed, groups : as in `Result.intervals`
     adjust : p-value adjustment over pairs or classes: ``holm``, ``bh`` or ``none``
     threads : number of threads; has no effect on the result
@@ -85,12 +85,15 @@ def compare(
     if len(detectors) < 2:
         fix = "give two or more: compare(truth, a, b)"
         raise DataError("compare", counted(len(detectors), "detector"), fix)
-    labels = _names(detectors, names)
-    matches, notes = _match_all(truth, detectors, labels, protocol, settings, threads, class_names)
+    labels = names_of(detectors, names)
+    matches, table, notes = match_all(
+        truth, detectors, labels, protocol, settings, threads, class_names
+    )
     require_comparable(labels, matches)
     comparison = compare_matches(
         labels,
         matches,
+        table,
         alpha=alpha,
         seed=seed,
         groups=groups,
@@ -109,6 +112,7 @@ def compare(
 def compare_matches(
     names: Sequence[str],
     matches: Sequence[Matches],
+    truth: Truth | None,
     *,
     alpha: float,
     seed: int,
@@ -122,7 +126,7 @@ def compare_matches(
     by `id`.
     """
     first, known, told = matches[0], known or {}, progress or silent
-    dealt = intervals.sample(first.image_ids, seed=seed, groups=groups, progress=progress)
+    dealt = intervals.sample(first.image_ids, truth, seed=seed, groups=groups, progress=progress)
     if dealt.units.n < 2:
         what = dealt.units.counted()
         raise DataError("compare", what, "two or more are needed")
@@ -138,7 +142,7 @@ def compare_matches(
             told(i * of + done, len(matches) * of)
 
         evaluated.append(result.evaluate_subsets(dealt, threads=threads, progress=step))
-    maker = Maker(names, evaluated, first.categories.names, alpha, adjust)
+    maker = Maker(names, evaluated, first.categories, alpha, adjust)
     pairs = maker.pairs()
     data = "+".join(each.data_digest() for each in matches)
     method = f"{intervals.signature(seed, dealt.units)}|{TEST}+{adjust}"
@@ -160,7 +164,7 @@ def compare_matches(
     )
 
 
-def _match_all(
+def match_all(
     truth: Any,
     detectors: Sequence[Any],
     labels: Sequence[str],
@@ -168,9 +172,9 @@ def _match_all(
     settings: Mapping[str, Any] | None,
     threads: int | None,
     class_names: ClassNames | None,
-) -> tuple[list[Matches], list[Note]]:
-    """The matches of each detector, and notes on classes that only some of them name; reads the
-    ground truth only if needed.
+) -> tuple[list[Matches], Truth | None, list[Note]]:
+    """The matches of each detector, the ground truth if it is needed, and notes on classes that
+    only some detectors name.
     """
     ready: list[Matches | None] = [
         each.matches
@@ -183,7 +187,7 @@ def _match_all(
         for each in detectors
     ]
     if None not in ready:
-        return [each for each in ready if each is not None], []
+        return [each for each in ready if each is not None], None, []
     if truth is None:
         what = "no truth, and not all detectors are saved matches"
         raise DataError("compare", what, "give the ground truth first")
@@ -207,7 +211,7 @@ def _match_all(
         else own
         for each, own in zip(given, ready, strict=True)
     ]
-    return matches, notes
+    return matches, every, notes
 
 
 def are_detectors(values: list[Any]) -> bool:
@@ -261,7 +265,8 @@ def check_file(path: str | Path) -> str | Path:
     return path
 
 
-def _names(detectors: Sequence[Detector], names: Sequence[str] | None) -> list[str]:
+def names_of(detectors: Sequence[Detector], names: Sequence[str] | None) -> list[str]:
+    """The given names, or those of the paths; raises `DataError` unless each has its own."""
     if names is None:
         return detector_names(detectors)
     if len(names) != len(detectors) or len(set(names)) != len(names):

@@ -714,7 +714,7 @@ USAGE = [
     (f"{EVAL} --fast", "no option --fast"),
     (f"{EVAL} --format none", "no value 'none'"),
     (f"{EVAL} --truth-format none", "no value 'none'"),
-    (f"{EVAL} --iou half", "invalid float value: 'half'"),
+    (f"{EVAL} --iou half", "'half' is not a number"),
     ("parity gt.json dt.json --format none", "no value 'none'"),
 ]
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from detmap import wings
 from tests.support.package_source import copy_without
-from tests.support.running import python
+from tests.support.running import python, run
 
 WINGS = {
     "analysis": ("analysis", "doctor"),
@@ -59,6 +60,15 @@ def outcomes(folder: Path) -> dict[str, tuple[int, str]]:
         "memory": ran(folder, "-c", MEMORY),
         "help": (ran(folder, *detmap, "--help")[0], ""),
     }
+
+
+@pytest.mark.parametrize("output", ["plot", "errors", "receipt"])
+def test_an_output_of_a_missing_wing_is_refused_first(
+    output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wings, "is_installed", lambda place: ".cli" in place)
+    done = run("eval", "no file", FOUND, f"--{output}", tmp_path / "x.png")
+    assert (done.code, "this part of detmap is not installed" in done.err) == (2, True)
 
 
 @pytest.fixture(scope="module")

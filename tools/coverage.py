@@ -46,7 +46,7 @@ from detmap.core.statistics.random_words import random_words
 from detmap.core.statistics.refusals import LEAST_OF_TEST
 from detmap.core.statistics.sampling_units import units
 from detmap.core.statistics.subsets import Subsets, subsets
-from detmap.core.tables import Detections, Truth, selection
+from detmap.core.tables import Categories, Detections, Truth, selection
 from detmap.core.tables.grouping import labels, offsets
 
 Tables = tuple[Truth, Detections]
@@ -401,7 +401,7 @@ def held(found: Outcomes, made: dict[str, Interval], true: dict[str, float]) -> 
 
 def compared(found: Outcomes, pair: list[Evaluated], drop: float) -> None:
     """Add what is said of the second detector's true drop in the first metric."""
-    maker = Maker("ab", pair, (), 1 - LEVEL, "none")
+    maker = Maker("ab", pair, Categories(np.empty(0, np.int64), ()), 1 - LEVEL, "none")
     one, of = maker.pairs()[0], maker.units
     if one.why_not:
         return

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from detmap import wings
 from detmap.cli import streams
 from detmap.core import protocol as protocols
 from detmap.core.output import SUFFIXES, format_of
@@ -351,6 +352,7 @@ def refuse_bad_picture(path: Path | None) -> None:
         from detmap.core.output import plots
 
         plots.check(path)
+        wings.required_hook("plot_curves")
 
 
 def refuse_one_place(*outputs: Path | None) -> None:

@@ -38,7 +38,7 @@ def add_operating(command: argparse.ArgumentParser) -> None:
     """--confidence, --best-f1, --min-precision and --min-recall."""
     command.add_argument(
         "--confidence",
-        type=float,
+        type=options.fraction,
         metavar="T",
         help="Report precision, recall, F1, TP, FP and FN at score threshold T.",
     )
@@ -47,7 +47,7 @@ def add_operating(command: argparse.ArgumentParser) -> None:
     )
     for name, metavar, which in (("precision", "P", "lowest"), ("recall", "R", "highest")):
         what = f"Report the {which} score threshold with {name} of at least {metavar}."
-        command.add_argument(f"--min-{name}", type=float, metavar=metavar, help=what)
+        command.add_argument(f"--min-{name}", type=options.fraction, metavar=metavar, help=what)
 
 
 def add_plot(command: argparse.ArgumentParser, what: str) -> None:
@@ -73,7 +73,7 @@ def add_details(command: argparse.ArgumentParser) -> None:
     command.add_argument("--per-class", action="store_true", help="Report metrics per class.")
     command.add_argument(
         "--iou",
-        type=float,
+        type=options.fraction,
         metavar="T",
         help="Set the IoU threshold of the TP, FP, FN and ignored counts (default: 0.5).",
     )

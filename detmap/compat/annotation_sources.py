@@ -196,6 +196,8 @@ class Results:
 
     def shaped(self, kind: str) -> Rows | None:
         """As `Instances.shaped`."""
+        if kind == "segm" and any(None in size for size in sizes_of(self.images).values()):
+            return None  # pycocotools reads the sizes of images with detections
         if self.shape:
             return self.rows if self.shape == kind else None
         if self.text is None or f'"{FIELDS[kind]}"'.encode() not in self.text:

@@ -75,7 +75,11 @@ class COCOeval(Lazy, Official, metaclass=StandIn):  # type: ignore[misc]
             other.params = copy.copy(self._paramsEval)
             if other.params.iouType == "segm":  # `evaluate` made run lengths; later edits stay
                 other.params.iouType = "bbox"
-            Official._prepare(other)
+            try:
+                Official._prepare(other)
+            except KeyError:  # ids that were edited since
+                other.cocoGt, other.cocoDt = map(_indexed_again, self._sides)
+                Official._prepare(other)
             self._fill({"_gts": other._gts, "_dts": other._dts})
 
     def evaluate(self) -> None:
@@ -237,6 +241,14 @@ def _replaced(owner: Any, methods: dict[str, Any]) -> bool:
         getattr(type(owner), name, None) is not method or name in own
         for name, method in methods.items()
     )
+
+
+def _indexed_again(coco: Any) -> OfficialCOCO:
+    """The annotations of each image, looked up by the ids that they have now."""
+    made = OfficialCOCO()
+    made.imgToAnns = coco.imgToAnns
+    made.anns = {each["id"]: each for some in coco.imgToAnns.values() for each in some}
+    return made
 
 
 def _copied(params: Any) -> Any:

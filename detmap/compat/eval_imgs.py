@@ -256,6 +256,8 @@ def parts_of_results(
         columns = [[cell[key] for cell in cells] for key in COLUMNS]
         n_found = np.array([len(scores) for scores in columns[0]], dtype=np.int64)
         n_objects = np.array([len(flags) for flags in columns[3]], dtype=np.int64)
+        if bool in set(map(type, chain.from_iterable(columns[0]))):
+            raise Unusual  # NumPy negates no boolean
         score = np.fromiter(chain.from_iterable(columns[0]), np.float64, int(n_found.sum()))
         empty = np.zeros((n_thresholds, 0))
         hit = np.concatenate([empty, *columns[1]], axis=1, dtype=np.float64, casting="same_kind")

@@ -92,7 +92,7 @@ def _require_limits(limits: Mapping[str, Any], with_baseline: bool) -> None:
 
 def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str]:
     """Returns a line for each value beyond its limit. An undefined value is beyond any limit."""
-    from detmap.core.base.suggestions import did_you_mean_value
+    from detmap.core.base.suggestions import did_you_mean_value, same_name
     from detmap.core.protocol.metric_rows import METRICS
     from detmap.errors import DataError
 
@@ -101,9 +101,12 @@ def _beyond(result: Any, argument: str, limits: Mapping[str, float]) -> list[str
     values = dict(result.metrics)
     for row in result.per_class:
         values |= {f"{key}/{row['name']}": row[key] for key in row if key not in ("name", "id")}
+    classes = [row["name"] for row in result.per_class]
     for name, limit in limits.items():
+        of = name.partition("/")[2]
+        if classes.count(of) > 1:
+            raise same_name(argument, of, classes.count(of))
         if name not in values:
-            classes = [row["name"] for row in result.per_class]
             fix = did_you_mean_value(name, result.metrics, classes)
             raise DataError(argument, f"there is no {name!r}", fix)
         if (name.partition("/")[0] in result.lower_is_better) != lower:

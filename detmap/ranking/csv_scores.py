@@ -108,8 +108,11 @@ def _some(kind: str, names: Sequence[str]) -> str:
 
 
 def _sheet(path: Path) -> _Sheet:
+    content = text.decoded(path)
+    if content.lstrip().startswith(("{", "[")):
+        raise DataError(str(path), "is JSON", "give CSV files, with one column per class")
     try:
-        return _parse(path, io.StringIO(text.decoded(path), newline=""))
+        return _parse(path, io.StringIO(content, newline=""))
     except csv.Error as error:
         raise DataError(str(path), f"not CSV: {error}", "write the file as CSV text") from None
 
@@ -181,6 +184,6 @@ def _not_a_number(where: str, classes: list[str], row: list[str]) -> DataError:
             return DataError(
                 f"{where}, column {name}",
                 f"{text.short(cell)} is not a number",
-                "write a plain number",
+                "write one plain number per sample and class; each class has its own column",
             )
     raise AssertionError("called for a row of numbers")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,10 +69,28 @@ def evaluate_ranking(
     parts = evaluations.each_subset(
         lambda keep: numbers(smooth.part(keep[place])), [*subsets.keep], len(value), 1, progress
     )
-    listed = tuple(_rules(whole, columns, units))
+    why = [_lacking(name, whole.per_class) for name in whole.metrics]
+    why += [_lacking(name, [row]) for name in columns for row in whole.per_class]
+    rules_of_numbers = zip(_rules(whole, columns, units), why, strict=True)
+    listed = tuple(rule._replace(undefined=each) for rule, each in rules_of_numbers)
     estimates = Estimates(value, numbers(smooth), parts, subsets, listed)
     cells = [(k, name) for name in columns for k in range(len(whole.table.classes))]
     return Evaluated(tuple(whole.metrics), tuple(cells), estimates)
+
+
+def _lacking(name: str, classes: Sequence[Mapping[str, Any]]) -> str:
+    """Why a number of these rows of the per-class table is undefined, if it is."""
+    kind = name.partition("@")[0].removeprefix("m")
+    lacking = (row for row in classes if math.isnan(row.get(kind, math.nan)))
+    reasons = dict.fromkeys(
+        "no positive sample"
+        if not row["positives"] and kind != "precision"
+        else "no negative sample"
+        if kind == "AUC" and row["positives"] == row["samples"]
+        else "no prediction"
+        for row in lacking
+    )
+    return " or ".join(reasons) or "no prediction"
 
 
 def _rules(whole: RankingResult, columns: Sequence[str], units: Units) -> Iterator[Rule]:

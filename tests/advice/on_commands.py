@@ -72,6 +72,12 @@ def code(p: Place, words: str) -> Any:
 
 ROWS = (
     Row(
+        "core/base/npz_archive: give a file that `detmap match`",
+        lambda p: ["merge", p.found],
+        "`detmap match`",
+        lambda p, _: answer(["merge", wrong.matched(p)]),
+    ),
+    Row(
         "cli/dispatch: `detmap compare TRUTH A B` compares",
         lambda p: ["eval", p.truth, p.found, p.found],
         "`(detmap compare TRUTH A B)`",

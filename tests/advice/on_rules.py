@@ -75,6 +75,12 @@ def assigned(p: Place, settings: dict[str, Any]) -> Any:
 UNSORTED = "core/matching/score_rules: images have detections that are not"
 TAKEN_IN_ORDER = f"{UNSORTED} sorted by score; {{}} takes them"
 ROWS = (
+    Row(
+        "core/curves/aggregation: use these names, or metrics without",
+        lambda p: [p.truth, p.found, "-p", "ov-coco"],
+        "(--set) '(metrics=[^']+)'",
+        "{0} {1}",
+    ),
     *ways(
         UNSORTED,
         lambda p: [p.truth, from_lowest(p), "-p", "visdrone"],

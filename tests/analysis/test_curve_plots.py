@@ -87,6 +87,9 @@ def test_a_bad_picture_is_refused_first(tmp_path: Path, monkeypatch: pytest.Monk
         outcome = run("eval", "no such file", RESULTS, "--plot", tmp_path / name)
         assert outcome.code == 2
         assert words in outcome.err
+    for names in ("a", "a,a", "a,b,c"):
+        words = ("--names", names, "--plot", tmp_path / "x.png")
+        assert "a unique name" in run("compare", "no such file", RESULTS, RESULTS, *words).err
     (tmp_path / "x.png").touch()  # a new file of this suffix is refused before
     text = run("eval", COCO, RESULTS, "--plot", tmp_path / "x.png", "-o", tmp_path / "x.png").err
     assert "is used for two outputs" in text

@@ -169,11 +169,11 @@ def test_damaged_absent_and_future_files(
 ) -> None:
     part = parts_of(data, [image_ids(data[0])])[0]
     damaged = builders.write(tmp_path / "damaged.npz", part.read_bytes()[:-100])
-    for path in (damaged, data[0]):
+    for path, fix in ((damaged, "write it again"), (data[0], "a file that `detmap match` wrote")):
         outcome = run("merge", part, path)
         assert outcome.code == 2
         assert f"{path}: not a readable file of matches" in outcome.err
-        assert "fix: write it again" in outcome.err
+        assert fix in outcome.err
     outcome = run("merge", part, tmp_path / "absent.npz")
     assert outcome.code == 2
     assert f"{tmp_path / 'absent.npz'}: no such file" in outcome.err

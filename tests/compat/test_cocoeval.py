@@ -352,6 +352,7 @@ FOREIGN = {
     "scores that are no number": each(
         "found", score=lambda row, _: float("nan") if row % 3 == 0 else 0.5
     ),
+    "scores that are booleans": each("found", score=lambda row, _: row % 2 == 0),
     "boxes as tuples": each("truth", bbox=lambda _, truth: tuple(truth["bbox"])),
     "boxes of five": each("found", bbox=[0, 0, 1, 1, 1]),
     "endless boxes": each("found", bbox=[0.0, 0.0, float("inf"), 1.0]),
@@ -640,7 +641,13 @@ def test_vars_has_every_attribute() -> None:
     def script(classes: Classes) -> Any:
         pair = load(classes, *records())
         made = finish(evaluation(classes, pair, {}))
-        return {**vars(made)}, {**vars(pair[0])}, {**vars(pair[1])}, dir(made)
+        for record in pair[0].dataset["annotations"]:  # without `createIndex`
+            record["id"] += 1000
+        cells = [
+            {key: [record["id"] for record in of[key]] for key in of if of[key]}
+            for of in (made._gts, made._dts)
+        ]
+        return {**vars(made)}, {**vars(pair[0])}, {**vars(pair[1])}, dir(made), cells
 
     expected, found = run_both(script)
     for before, after in zip(expected[:3], found[:3], strict=True):
@@ -648,6 +655,7 @@ def test_vars_has_every_attribute() -> None:
         for name in before.keys() & {"evalImgs", "ious", "stats", "imgs", "cats", "catToImgs"}:
             assert same(before[name], after[name]), name
     assert set(expected[3]) <= set(found[3])
+    assert expected[4] == found[4]
 
 
 def test_overlaps_that_somebody_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,6 +215,24 @@ def test_a_missing_key_is_the_same_error(kind: str, missing: str, tmp_path: Path
     assert same(*run_both(script))
 
 
+def test_an_image_with_detections_alone_needs_its_size(tmp_path: Path) -> None:
+    instances, results = with_results("segm")
+    image = results[0]["image_id"]
+    kept = [each for each in instances["annotations"] if each["image_id"] != image]
+    images = [
+        {key: each[key] for key in each if key != "height" or each["id"] != image}
+        for each in instances["images"]
+    ]
+
+    def script(classes: Classes) -> Any:
+        pair = from_files(
+            classes, tmp_path, instances | {"images": images, "annotations": kept}, results
+        )
+        return evaluation(classes, pair, {}, "segm")
+
+    assert run_both(script) == (None, None)  # KeyError
+
+
 @pytest.mark.parametrize("kind", DRAW)
 def test_copies_share_what_an_evaluation_changes(kind: str, tmp_path: Path) -> None:
     instances, results = with_results(kind)

@@ -102,7 +102,7 @@ def test_weights_of_classes(weights: str, mean: float) -> None:
 def test_a_group_of_other_classes_is_refused_unless_a_benchmark_names_them() -> None:
     given = result({"groups": {"some": ["a", "b"]}, "metrics": ["AP-some"]}).metrics
     assert given["AP-some"] == pytest.approx(1)
-    with pytest.raises(detmap.ProtocolError, match="unknown class 'z'"):
+    with pytest.raises(detmap.ProtocolError, match=r"class z \(.*without groups"):
         _ = result({"groups": {"some": ["a", "z"]}, "metrics": ["AP-some"]}).metrics
     names = {1: "person", 2: "airplane"}
     truth = detmap.truth_from_arrays([1], [1], [BOX], categories=names)

@@ -116,6 +116,14 @@ def test_bad_limits_of_a_gate(
     assert raised.value.__suppress_context__
 
 
+def test_a_limit_of_two_classes_of_one_name(detection_gate: Callable[..., Any]) -> None:
+    names = {1: "a", 2: "a"}
+    truth = detmap.truth_from_arrays([1, 1], [1, 2], [[0, 0, 9, 9]] * 2, categories=names)
+    found = detmap.detections_from_arrays(truth, [1], [1], [[0, 0, 9, 9]], [0.5])
+    with pytest.raises(pytest.fail.Exception, match="at_least: 2 classes are named 'a'"):
+        detection_gate(truth, found, at_least={"AP50/a": 0.5})
+
+
 @pytest.mark.parametrize("max_drop", [None, {}, {"AP": 0}])
 def test_a_baseline_alone_allows_no_drop_of_the_first_metric(
     detection_gate: Callable[..., Any], max_drop: dict[str, float] | None

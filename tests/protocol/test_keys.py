@@ -287,7 +287,7 @@ def test_groups_and_metric_rows() -> None:
     values = [found[name] for name in ("AP", "APr", "AP-pets")]
     assert values == pytest.approx([2 / 3, 0.5, 1.0], abs=1e-6)
     assert np.isnan(found["APf"])  # no class is labelled f
-    with pytest.raises(detmap.ProtocolError, match=r"groups\.pets: unknown class 'cow'"):
+    with pytest.raises(detmap.ProtocolError, match=r"groups\.pets: no .*class cow"):
         _ = detmap.evaluate(
             *tables, "coco-bbox", settings=PLAIN | settings | {"groups.pets": ["cow"]}
         ).metrics

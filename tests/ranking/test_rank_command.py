@@ -393,6 +393,7 @@ BROKEN = [  # the file, what is replaced in it, place, message
     ("truth", "dog", " ", ": line 1, column 3", "without a name"),
     ("truth", ",", ";", ": line 1", "'image;cat;dog;bird' names no class"),
     ("truth", TRUTH, "", ": line 1", "the file is empty"),
+    ("truth", TRUTH, '{"images": []}', "", "is JSON"),
     ("truth", TRUTH, "image,cat,dog,bird\n", "", "holds no sample"),
     ("scores", SCORES, '"' + "x" * 200_000, "", "field larger"),
 ]

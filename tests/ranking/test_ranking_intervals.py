@@ -173,7 +173,9 @@ ELEVEN = {"integrator": "eleven_point"}
         (with_positives(90, 0, 20), MICRO, "AP AUC recall@0.7 F1@0.7", "cases on 20 images"),
         (with_positives(90, 0, 20), SAMPLES, "AP AUC recall@0.7", "cases on 20 images"),
         (with_positives(90, 0, 20), {}, "mAP other/AP", "a single class on 20 images"),
-        (with_positives(90, 0), {}, "rare/AP rare/AUC", "no objects or no detections"),
+        (with_positives(90, 0), {}, "rare/AP rare/AUC", "no positive sample"),
+        (with_positives(90, 90), {}, "rare/AUC", "no negative sample"),
+        (with_positives(90, 90, 0), {}, "AUC", "no negative sample or no positive sample"),
         (with_positives(90, 30), ELEVEN, "rare/AP other/AP", "--integrator=all_points"),
         (with_positives(90, 30), ELEVEN | MICRO, "AP", "--integrator=all_points"),
         (nearly_perfect(2), {}, "a/best_f1", "few images decide"),
@@ -225,7 +227,7 @@ def test_strange_tables(undefined: str) -> None:
     every = [*made.metrics.values(), *(one for of in made.classes for one in of.values())]
     assert len(made.classes) == 3
     assert all((one.low <= one.high) != bool(one.why_not) for one in every)
-    assert made.classes[0]["AP"].why_not == "no objects or no detections"
+    assert made.classes[0]["AP"].why_not == "no prediction"
 
 
 # ---- the command

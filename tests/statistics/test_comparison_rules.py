@@ -20,6 +20,7 @@ from detmap.core.statistics.sampling_units import units
 from detmap.core.statistics.subsets import subsets
 from detmap.core.statistics.ties import Tied, tie_table
 from detmap.core.statistics.verdict import comparison_tables
+from detmap.core.tables import Categories
 
 NAN = math.nan
 VALUES = {"x": (0.5, 0.6, 0.2, 0.7), "y": (0.6, 0.6, 0.4, 0.7), "z": (0.44, 0.7, 0.2, 0.7)}
@@ -38,9 +39,8 @@ def evaluated(name: str, n: int = 100, spread: float = 0.1, **values: Any) -> Ev
 
 
 def maker(names: str = "xyz", adjust: str = "holm", **changes: Any) -> Maker:
-    return Maker(
-        list(names), [evaluated(name, **changes) for name in names], ("cat", "dog"), 0.05, adjust
-    )
+    classes = Categories(np.array([3, 7]), ("cat", "dog"))
+    return Maker(list(names), [evaluated(name, **changes) for name in names], classes, 0.05, adjust)
 
 
 def comparison(names: str = "xy", **changes: Any) -> Comparison:
@@ -79,8 +79,8 @@ def test_each_metric_is_adjusted_over_its_pairs(adjust: str) -> None:
 
 def test_classes_are_sorted_by_their_adjusted_p_value() -> None:
     rows = maker("xy").classes()
-    wanted = [("cat", 0, "AP"), ("dog", 1, "AP")]
-    assert [(one.name, one.place, one.metric) for one in rows] == wanted
+    wanted = [("cat", 3, "AP"), ("dog", 7, "AP")]
+    assert [(one.name, one.id, one.metric) for one in rows] == wanted
     assert rows[0].difference == pytest.approx(0.2)
     assert (rows[1].difference, rows[1].p) == (0, 1)
     assert rows[0].p_adjusted == pytest.approx(2 * rows[0].p)
@@ -118,7 +118,7 @@ def test_letters_of_groups() -> None:
     ("alpha", "adjust", "what"),
     [
         (0.0, "holm", "alpha: 0.0"),
-        (1.0, "holm", "alpha: 1.0"),
+        (0.51, "holm", "alpha: 0.51.*level from 1e-06 to 0.5"),
         (1, "holm", "alpha: 1"),
         (NAN, "holm", "alpha: nan"),
         (0.05, "maxt", "adjust: 'maxt'"),
@@ -127,7 +127,7 @@ def test_letters_of_groups() -> None:
 def test_options_that_are_refused(alpha: Any, adjust: str, what: str) -> None:
     with pytest.raises(detmap.DataError, match=what):
         module.check(alpha, adjust)
-    module.check(0.999, "bh")
+    module.check(0.5, "bh")
 
 
 def test_a_comparison_as_plain_values() -> None:
@@ -138,7 +138,7 @@ def test_a_comparison_as_plain_values() -> None:
     why = "fewer than 100 images: no p-value; use the interval"
     assert (found["pairs"][0]["p"], found["pairs"][0]["why_not"]) == (None, why)
     assert found["pairs"][1]["why_not"] == "few"
-    assert found["classes"][0]["class"] == "cat"
+    assert (found["classes"][0]["class"], found["classes"][0]["id"]) == ("cat", 3)
     assert "name" not in found["classes"][0]
     assert "images" not in found
     assert found["leaderboard"][0] == {"name": "y", "value": 0.6, "groups": ""}

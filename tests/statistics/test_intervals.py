@@ -139,6 +139,16 @@ def test_groups_from_a_file(tmp_path: Path) -> None:
         assert where in told.err
 
 
+def test_groups_by_file_name_need_the_ground_truth(tmp_path: Path) -> None:
+    image = [{"id": k, "file_name": f"{k}.jpg", "width": 9, "height": 9} for k in range(6)]
+    truth = {"images": image, "annotations": [], "categories": [{"id": 1, "name": "x"}]}
+    groups = make.write(tmp_path / "groups.csv", "".join(f"{k}.jpg,{k // 3}\n" for k in range(6)))
+    assert detmap.compare(truth, [], [], groups=groups).units.n == 2
+    saved = detmap.evaluate(truth, []).matches
+    with pytest.raises(detmap.DataError, match="saved matches have no file names"):
+        detmap.compare(saved, saved, groups=groups)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "where"),

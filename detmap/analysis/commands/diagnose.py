@@ -14,6 +14,7 @@ from detmap.cli import command_output, doctor_notes, evaluation_inputs, options,
 from detmap.core.base.grids import Grid
 from detmap.core.output.table import Table
 from detmap.core.protocol import Protocol
+from detmap.core.results.result import Result
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DetmapError
 
@@ -263,7 +264,7 @@ def overlap(given: float | None, rules: Protocol) -> float:
 
 
 def write_errors(
-    truth: Truth, detections: Detections, rules: Protocol, arguments: argparse.Namespace
+    truth: Truth, detections: Detections, result: Result, arguments: argparse.Namespace
 ) -> None:
     """The rows of ``--errors`` of an evaluation, at its IoU of counts."""
     from detmap.analysis.diagnosis import diagnose
@@ -271,7 +272,7 @@ def write_errors(
 
     iou = 0.5 if arguments.iou is None else arguments.iou
     options_of_pass = {"iou": iou, "background": min(0.1, iou / 2), "threads": arguments.threads}
-    found = diagnose(truth, detections, rules, **options_of_pass)
+    found = diagnose(truth, detections, result.protocol, **options_of_pass)
     write_mistakes(error_table(found), arguments.errors)
 
 

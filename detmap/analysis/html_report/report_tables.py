@@ -148,7 +148,7 @@ def classes(runs: Sequence[Run]) -> dict[str, Any]:
             for run, each in zip(runs, per_class, strict=True)
         ]
         if apart:
-            pair = apart.get(k)
+            pair = apart.get(first["id"])
             row.append(moved(per_class[1][k][values[0]] - first[values[0]], pair))
         rates = [_rates(run, k) for run in runs]
         row += [each[F1] for each in rates]

@@ -38,7 +38,7 @@ def class_rows(runs: Sequence[Run], linked: bool = False) -> tuple[str, list[Row
         ranges = [None if each is None else each.classes[k].get(key) for each in known]
         if not all(map(math.isnan, values)):
             objects = first["objects"]
-            row = _row(first["name"], f"{objects:,}", values, ranges, apart.get(k))
+            row = _row(first["name"], f"{objects:,}", values, ranges, apart.get(first["id"]))
             href = f"{BROWSER}#view=cases&class={k}" if linked else ""
             rows.append(replace(row, objects=objects, href=href))
 

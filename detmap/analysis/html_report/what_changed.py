@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +13,14 @@ from detmap.analysis.diagnosis.tide import ERRORS, MEANING
 from detmap.analysis.html_report.gather import Run
 from detmap.analysis.html_report.numbers import Number, moved
 from detmap.core.statistics.comparison import ClassPair, Maker, Pair
-from detmap.core.statistics.refusals import LEAST_OF_TEST
-from detmap.core.statistics.sampling_units import Units
 from detmap.errors import counted
 
 ALPHA = 0.05
-AnyPair = TypeVar("AnyPair", bound=Pair)
 
 
 def pair_of(a: Run, b: Run, metric: str) -> Pair | None:
     """The tested difference of a metric; None where it cannot be tested."""
-    found = _compared(a, b)
-    pairs = () if found is None else found.pairs
-    return next((_tested(pair, found) for pair in pairs if pair.metric == metric), None)
+    return next((pair for pair in _compared(a, b)[0] if pair.metric == metric), None)
 
 
 def difference(a: Run, b: Run, metric: str) -> Number:
@@ -37,34 +30,20 @@ def difference(a: Run, b: Run, metric: str) -> Number:
 
 
 def class_differences(a: Run, b: Run, metric: str) -> dict[int, ClassPair]:
-    """The differences of a number of each class, by its place."""
-    found = _compared(a, b)
-    pairs = () if found is None else found.classes
-    return {pair.place: _tested(pair, found) for pair in pairs if pair.metric == metric}
-
-
-def _tested(pair: AnyPair, found: _Compared | None) -> AnyPair:
-    """The pair; without a p-value on too few images, even where nothing differs."""
-    enough = found is not None and found.units.n >= LEAST_OF_TEST
-    return pair if enough else replace(pair, p=math.nan)
-
-
-class _Compared(NamedTuple):
-    """The tested differences of two detectors, and their sampling units."""
-
-    pairs: list[Pair]
-    classes: list[ClassPair]
-    units: Units
+    """The differences of a number of each class, by its id."""
+    return {pair.id: pair for pair in _compared(a, b)[1] if pair.metric == metric}
 
 
 @lru_cache(maxsize=4)
-def _compared(a: Run, b: Run) -> _Compared | None:
-    """The detectors, paired by image; None where they cannot be tested."""
+def _compared(a: Run, b: Run) -> tuple[list[Pair], list[ClassPair]]:
+    """The tested differences, paired by image, of metrics and of classes; none where they cannot be
+    tested.
+    """
     if a.evaluated is None or b.evaluated is None:
-        return None
-    names = a.result.matches.categories.names
-    maker = Maker(("A", "B"), (a.evaluated, b.evaluated), names, ALPHA, "holm")
-    return _Compared(maker.pairs(), maker.classes(), maker.units)
+        return [], []
+    categories = a.result.matches.categories
+    maker = Maker(("A", "B"), (a.evaluated, b.evaluated), categories, ALPHA, "holm")
+    return maker.pairs(), maker.classes()
 
 
 def changed(a: Run, b: Run) -> list[str]:

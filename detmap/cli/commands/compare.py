@@ -17,17 +17,15 @@ from detmap.cli import (
     streams,
     uncertainty_tables,
 )
-from detmap.compare import check_file, compare, is_saved
-from detmap.core.base.display_names import detector_names
-from detmap.core.matching.matches import Matches
+from detmap.compare import check_file, compare, is_saved, match_all, names_of
 from detmap.core.protocol import Protocol
 from detmap.core.results.result import Result
 from detmap.core.statistics import gate as gates
 from detmap.core.statistics.formulas.multiple_comparisons import ADJUSTMENTS
-from detmap.core.tables import Detections, Note, Truth
-from detmap.core.tables.extension import extended, extended_by_all
+from detmap.core.tables import Truth
+from detmap.core.tables.extension import extended
 from detmap.errors import DetmapError
-from detmap.evaluate import match, summarize
+from detmap.evaluate import summarize
 
 TABLES = ("metrics", "changed", "leaderboard", "pairs", "classes")
 
@@ -78,7 +76,7 @@ def add(command: argparse.ArgumentParser) -> None:
         type=options.fraction,
         default=0.05,
         metavar="P",
-        help="Set the significance level of intervals, groups and gates (default: 0.05).",
+        help="Set the significance level of intervals and gates (default: 0.05; at most 0.5).",
     )
     uncertainty_tables.add_sampling(command)
     result_views.add_plot(command, "mean precision over recall and F1 over score of each detector")
@@ -92,21 +90,8 @@ def _plotted(
     """Evaluate each detector, plot all, and return the results."""
     if is_saved(truth):
         truth, given = None, [truth, *given]
-    tables = {
-        name: each for name, each in zip(names, given, strict=True) if isinstance(each, Detections)
-    }
-    notes: list[Note] = []
-    every: Any = truth
-    if truth is not None:
-        every, notes = extended_by_all(truth, tables)
-    results = {
-        name: summarize(
-            match(every, extended(each, every), rules, threads=arguments.threads)
-            if isinstance(each, Detections)
-            else Matches.load(each)
-        )
-        for name, each in zip(names, given, strict=True)
-    }
+    matches, _, notes = match_all(truth, given, names, rules, None, arguments.threads, None)
+    results = dict(zip(names, map(summarize, matches), strict=True))
     command_output.write_notes(notes)
     wings.required_hook("plot_curves")(results, arguments.plot)
     return list(results.values())
@@ -135,14 +120,14 @@ def run(arguments: argparse.Namespace) -> int:
     if len(paths) == 1:
         what, fix = "one detector", "write `detmap compare TRUTH A B`, with the ground truth first"
         raise DetmapError("compare", what, fix)
-    names = detector_names(paths) if arguments.names is None else arguments.names.split(",")
+    names = names_of(paths, arguments.names and arguments.names.split(","))
     truth: Any = arguments.truth
     rules, given = arguments.protocol, list(arguments.detections)
     if all(map(is_saved, paths)):
-        for option, value in (("--protocol", rules), ("--set", arguments.set)):
-            if value:
-                what = "has no effect: saved match results have their protocol"
-                raise DetmapError(option, what, "remove it, or match again")
+        given_too = {"TRUTH": not is_saved(truth), "--protocol": rules, "--set": arguments.set}
+        for option in filter(given_too.get, given_too):
+            what = "has no effect: saved match results have their ground truth and protocol"
+            raise DetmapError(option, what, "remove it, or match again")
     elif not is_saved(truth):
         for path in given:
             check_file(path)

@@ -79,17 +79,18 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     options.refuse_bad_picture(arguments.plot)
     options.refuse_bad_outputs(outputs, inputs)
+    writers = [
+        wings.required_hook(f"write_{name}")
+        for name in ("errors", "receipt")
+        if getattr(arguments, name) is not None
+    ]
     least = least_values.read(arguments.fail_under)
     result = bounded_memory.evaluated(arguments)
     slices: dict[str, Result] = {}
     if result is None:
         truth, detections, result, ids = evaluated(arguments)
-        if arguments.errors is not None:
-            write_errors = wings.required_hook("write_errors")
-            write_errors(truth, detections, result.protocol, arguments)
-        if arguments.receipt is not None:
-            write_receipt = wings.required_hook("write_receipt")
-            write_receipt(truth, detections, result, arguments)
+        for write in writers:
+            write(truth, detections, result, arguments)
         slices = result.slices(ids)
     code = command_output.write_result(result, arguments, slices)
     if not least_values.judge(result, least):

@@ -145,7 +145,9 @@ def opened(
         file = zipfile.ZipFile(io.BytesIO(content))
     except Exception as error:  # a damaged directory fails in many ways
         what = f"not a readable file of matches ({_unreadable(content, error)})"
-        raise DataError(shown, what, WRITE_AGAIN) from None
+        wrong = not content.startswith(BEGIN[:2])
+        fix = "give a file that `detmap match` wrote" if wrong else WRITE_AGAIN
+        raise DataError(shown, what, fix) from None
     with file:
         there: dict[str, zipfile.ZipInfo] = {}
         for info in file.infolist():

@@ -162,7 +162,8 @@ def classes_of(group: str, protocol: Protocol, categories: Categories) -> NDArra
     if wanted.classes:
         unknown = [name for name in wanted.classes if name not in categories.names]
         if unknown and (len(unknown) == len(wanted.classes) or not has_stock_groups(protocol)):
-            raise ProtocolError(f"groups.{group}", f"unknown class {unknown[0]!r}")
+            fix = """use these names, or metrics without groups: --set 'metrics=["AP"]'"""
+            raise ProtocolError(f"groups.{group}", f"no ground-truth class {few(unknown)}", fix)
         chosen = [name in wanted.classes for name in categories.names]
     else:
         chosen = [label == group for label in categories.groups]

@@ -25,11 +25,11 @@ from detmap.core.statistics.evaluations import Evaluated
 from detmap.core.statistics.formulas import multiple_comparisons as multiple
 from detmap.core.statistics.refusals import LEAST_OF_TEST, LEAST_UNITS
 from detmap.core.statistics.sampling_units import Units
-from detmap.core.tables import Note
+from detmap.core.tables import Categories, Note
 from detmap.errors import DataError, few
 
 TEST = "t"
-LEAST_ALPHA = 1e-6  # a quantile of a lower one is of few digits
+LEAST_ALPHA, MOST_ALPHA = 1e-6, 0.5  # below, quantiles have few digits; above, tests contradict
 TABLES = ("leaderboard", "pairs", "classes")
 
 
@@ -72,16 +72,10 @@ class Pair(ProposesNames):
 
 @dataclass(frozen=True, slots=True)
 class ClassPair(Pair):
-    """The difference of two detectors on the class `name`; `place` is its index, because two
-    classes may have the same name.
-    """
+    """The difference of two detectors on a class; two classes may have one name, but not one id."""
 
     name: str
-    place: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Like `Pair.to_dict`, without the index."""
-        return {key: each for key, each in plain(self).items() if key != "place"}
+    id: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,7 +122,8 @@ class Comparison(Tabular):
             },
             "pairs": [pair.to_dict() for pair in self.pairs],
             "classes": [
-                {"class": of.pop("name"), **of} for of in (one.to_dict() for one in self.classes)
+                {"class": of.pop("name"), "id": of.pop("id"), **of}
+                for of in (one.to_dict() for one in self.classes)
             ],
             "leaderboard": [
                 {"name": name, "value": or_none(value), "groups": letters}
@@ -227,8 +222,8 @@ def require_comparable(names: Sequence[str], matches: Sequence[Matches]) -> None
 
 def check(alpha: float, adjust: str) -> None:
     """Raise `DataError` for an unknown value."""
-    if not isinstance(alpha, float) or not LEAST_ALPHA <= alpha < 1:
-        fix = f"give a fraction from {LEAST_ALPHA} to below 1, such as 0.05"
+    if not isinstance(alpha, float) or not LEAST_ALPHA <= alpha <= MOST_ALPHA:
+        fix = f"give a significance level from {LEAST_ALPHA} to {MOST_ALPHA}, such as 0.05"
         raise DataError("alpha", f"{alpha!r}", fix)
     if adjust not in multiple.ADJUSTMENTS:
         raise DataError("adjust", f"{adjust!r}", f"choose one of {', '.join(multiple.ADJUSTMENTS)}")
@@ -244,11 +239,11 @@ class Maker:
         self,
         names: Sequence[str],
         evaluated: Sequence[Evaluated],
-        class_names: Sequence[str],
+        categories: Categories,
         alpha: float,
         adjust: str,
     ) -> None:
-        self.names, self.evaluated, self.class_names = tuple(names), evaluated, class_names
+        self.names, self.evaluated, self.categories = tuple(names), evaluated, categories
         self.alpha, self.adjust = alpha, adjust
         self.units = evaluated[0].estimates.subsets.units
         self.metrics, self.cells = evaluated[0].metrics, evaluated[0].cells
@@ -291,8 +286,8 @@ class Maker:
             of_metric: dict[str, list[ClassPair]] = {}
             for (k, name), one in zip(self.cells, apart[len(self.metrics) :], strict=True):
                 if not math.isnan(one.value):
-                    pair = asdict(self.pair(i, name, one))
-                    named = ClassPair(**pair, name=self.class_names[k], place=k)
+                    pair, id = asdict(self.pair(i, name, one)), int(self.categories.ids[k])
+                    named = ClassPair(**pair, name=self.categories.names[k], id=id)
                     of_metric.setdefault(name, []).append(named)
             rows += chain.from_iterable(map(self.adjusted, of_metric.values()))
         return sorted(rows, key=lambda one: (_last(one.p_adjusted), -abs(one.difference)))

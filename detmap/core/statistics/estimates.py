@@ -30,7 +30,7 @@ from detmap.core.base.immutable import Value
 from detmap.core.output.cell_text import or_none
 from detmap.core.statistics.formulas.logit_interval import edge_interval, logit_interval
 from detmap.core.statistics.formulas.quantiles import student, two_sided_student
-from detmap.core.statistics.refusals import LEAST_OF_TEST, ROUNDING, WIDEST, reason
+from detmap.core.statistics.refusals import LEAST_OF_TEST, REASONS, ROUNDING, WIDEST, reason
 from detmap.core.statistics.subsets import Subsets
 
 Floats = NDArray[np.float64]
@@ -57,6 +57,7 @@ class Rule(NamedTuple):
     alone : units of a single class, for exact intervals at 0 and 1; 0 for other numbers
     effective : effective number of units with objects
     nearly : a number this near to 1 has no interval, and why
+    undefined : why the number is undefined, if it is
     """
 
     rate: float = RATE_OF_RATIO
@@ -67,6 +68,7 @@ class Rule(NamedTuple):
     alone: int = 0
     effective: float = math.inf
     nearly: tuple[float, str] = (0.0, "")
+    undefined: str = REASONS["undefined"]
 
     def minus(self, other: Rule) -> Rule:
         """The rule of a difference from the same number of another detector."""
@@ -272,7 +274,7 @@ class Estimates:
         """Why a number has no interval before its errors are known."""
         units = self.subsets.units
         if math.isnan(self.value[k]):
-            return reason("undefined", units)
+            return self.rules[k].undefined
         if units.n < 2:
             return reason("one unit", units)
         if self.rules[k].why_not or not undefined:
@@ -291,8 +293,8 @@ class Estimates:
         ):
             why = apart.refused(k, int(undefined[k]))
             df, low, high, p, mdd = apart.degrees(k), *(math.nan,) * 4
-            if abs(value) <= ROUNDING and se <= ROUNDING:  # nothing differs
-                why, low, high, p, mdd = "", value, value, 1.0, 0.0
+            if not why and abs(value) <= ROUNDING and se <= ROUNDING:  # nothing differs
+                low, high, p, mdd = value, value, 1.0, 0.0
             elif not why and se <= ROUNDING:
                 why = reason("no spread", units)
             elif not why:

@@ -67,11 +67,11 @@ def units(image_ids: NDArray[Any], groups: Mapping[Any, Any] | str | Path | None
     ids = [str(each) for each in image_ids.tolist()]
     missing = [each for each in ids if each not in names]
     if missing:
-        raise DataError(
-            where,
-            f"no group for {len(missing)} of {len(ids)} images: {few(missing)}",
-            "give each evaluated image one row: its id and its group",
-        )
+        what = f"no group for {len(missing)} of {len(ids)} images: {few(missing)}"
+        by_id = isinstance(groups, str | Path) and image_ids.dtype.kind == "i"
+        known = " (saved matches have no file names)" * by_id
+        fix = f"give each evaluated image one row: its id{known} and its group"
+        raise DataError(where, what, fix)
     number: dict[str, int] = {}
     of = np.array([number.setdefault(names[each], len(number)) for each in ids], np.int32)
     digest = hashlib.sha256(of.astype("<i4").tobytes()).hexdigest()[:12]

@@ -7,6 +7,7 @@ import argparse
 
 from detmap import ranking
 from detmap.cli import command_output, options, result_views, streams, uncertainty_tables
+from detmap.core.output import plots
 
 EXAMPLES = (
     "detmap rank truth.csv scores.csv",
@@ -63,7 +64,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--threshold",
-        type=float,
+        type=options.fraction,
         metavar="T",
         help="Report TP, FP, TN, FN and rates at score threshold T.",
     )
@@ -78,7 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Read, rank, resample, draw, print."""
     inputs = (arguments.truth, arguments.scores, arguments.groups)
     options.refuse_bad_outputs((arguments.output, arguments.plot), inputs)
-    options.refuse_bad_picture(arguments.plot)
+    if arguments.plot is not None:
+        plots.check(arguments.plot)
     streams.progress(f"reading {arguments.truth} and {arguments.scores}")
     table = ranking.read(arguments.truth, arguments.scores, split=arguments.split)
     given = {key: getattr(arguments, key) for key in ("average", "integrator", "ties", "undefined")}
