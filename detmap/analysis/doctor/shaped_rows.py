@@ -236,7 +236,7 @@ def texts_of_bytes(raw: Raw) -> Iterator[Repair]:
 def repairs(sample: Sample) -> Iterator[Repair]:
     """Run lengths that go along the rows, or have x and y swapped."""
     values = sample.raw.values
-    if values is None or reader_of(sample.whole_shaped.shapes) is None:
+    if values is None or reader_of(sample.trial.shaped_truth.shapes) is None:
         return
     if any(is_text_of_bytes(value) for value, _ in values[:LOOKED_AT]):
         return
