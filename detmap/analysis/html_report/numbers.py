@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from detmap.analysis.diagnosis.diagnosis_intervals import Sampled
 from detmap.core.statistics.comparison import Pair
 from detmap.core.statistics.estimates import Difference, Interval
 
@@ -58,11 +57,6 @@ def under(interval: Interval) -> str:
     if not math.isnan(interval.low):
         return f"{points(interval.low, n)} to {points(interval.high, n)}"
     return f"± {points(interval.se, n)}" if interval.se > 0 else ""
-
-
-def interval_at(sampled: Sampled | None, q: int) -> Interval | None:
-    """The interval of one number; None without intervals."""
-    return None if sampled is None else sampled.intervals[q]
 
 
 def moved(value: float, difference: Difference | Pair | None) -> Number:
