@@ -39,9 +39,6 @@ from detmap.analysis.doctor.repair import Repair, group_of
 from detmap.analysis.doctor.trial import Outcome, Sample, Trial, around_points, sample
 from detmap.core.results.findings import Finding
 
-GROUPS = ("images", "boxes", "classes", "scores", "duplicates", "masks", "rows")
-"""What repairs are of, and what their names begin with."""
-
 ROUNDS = 3  # repairs on top of each other
 GAIN, TIMES = 0.02, 1.25  # of AP50 that a repair has to add, and to multiply it by
 DEVIATIONS = 3.0  # of the count of found objects, by which it has to rise,
@@ -159,7 +156,7 @@ class Examination:
     def _fixes(self) -> None:
         for _ in range(ROUNDS):
             done = {group_of(finding.name) for finding in self.findings}
-            groups = [group for group in GROUPS[:-1] if group not in done]
+            groups = [group for group in CANDIDATES if group not in {*done, "rows"}]
             chosen = best(self.trial, self.part, self.now, groups)
             if chosen is None and "boxes" in done:
                 more = {*fix_chain.LAST} - {each.name for each in self.findings}
@@ -350,7 +347,7 @@ def best(
         gains = clear(each.repair, now, after) or (id(each) in closer and after.ap50 >= now.ap50)
         if gains and _is_proved(part, each, after):
             return Chosen([each.repair], rows, after)
-    if now.ap50 >= DOUBTFUL or len(groups) < len(GROUPS) - 2:
+    if now.ap50 >= DOUBTFUL or len(groups) < len(CANDIDATES) - 2:
         return None
     return _together(trial, part, now)
 
@@ -446,7 +443,7 @@ CANDIDATES: dict[str, Callable[[Sample], Iterable[Repair]]] = {
     "masks": _mask_repairs,
     "rows": lambda part: repeated_rows.repairs(part.raw),
 }
-"""Every repair of a group that the rows make possible."""
+"""The repairs of each group that the rows make possible; their names begin with the group."""
 
 
 def _moves(part: Sample) -> Iterator[Repair]:

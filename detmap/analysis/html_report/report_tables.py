@@ -23,6 +23,7 @@ MOST_PAIRS = 12  # of confused classes
 F1 = 2  # place in precision, recall, F1
 CHANGE, GAIN = "B - A", "AP gain if fixed"
 SLICE = ("by", "name", "objects")
+MEANINGS = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
 
 
 def _letters(runs: Sequence[Run]) -> list[str]:
@@ -118,9 +119,8 @@ def costs(runs: Sequence[Run]) -> dict[str, Any]:
     header += [f"{letter}{name}" for letter in _letters(runs) for name in ("cases", GAIN)]
     columns = gains(runs)
     header += [CHANGE] * (len(columns) > len(runs))
-    meaning = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
     rows = []
-    for (kind, text), numbers in zip(meaning.items(), zip(*columns, strict=True), strict=True):
+    for (kind, text), numbers in zip(MEANINGS.items(), zip(*columns, strict=True), strict=True):
         row: list[Any] = [kind, text]
         for run, number in zip(runs, numbers, strict=False):
             row += [run.tide.counts.get(kind), number]

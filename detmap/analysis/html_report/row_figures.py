@@ -9,12 +9,13 @@ from typing import Any
 from markupsafe import Markup
 
 from detmap.analysis.diagnosis.summary import ENOUGH
-from detmap.analysis.diagnosis.tide import ERRORS, MEANING
+from detmap.analysis.diagnosis.tide import ERRORS
 from detmap.analysis.html_report.figures import BROWSER
 from detmap.analysis.html_report.gather import Run, listed_classes
 from detmap.analysis.html_report.numbers import Number, known, moved
 from detmap.analysis.html_report.report_tables import (
     GAIN,
+    MEANINGS,
     SLICE_PARTS,
     Part,
     all_gains,
@@ -99,11 +100,10 @@ def slices(runs: Sequence[Run]) -> dict[str, Markup]:
 
 def costs(runs: Sequence[Run], linked: bool = False) -> Markup:
     """The AP gain of fixing each kind of error."""
-    meaning = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
     values = [[each / 100 for each in run.tide.gain.values()] for run in runs]
     rows = [
         replace(row, href=_kind_link(row.name, runs) if linked else "")
-        for row in _rows(runs, list(meaning.items()), values, all_gains)
+        for row in _rows(runs, list(MEANINGS.items()), values, all_gains)
     ]
     groups = [("one kind of error", rows[: len(ERRORS)]), ("all errors", rows[len(ERRORS) :])]
     (drawn,) = _plots(runs, f"{GAIN}, points", "bars", "error", [(GAIN, groups)])
