@@ -94,9 +94,11 @@ def _cells(rows: Any) -> NDArray[np.int64]:
 
 
 def pairs(rows: Any, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of rows of an image and class that overlap, the better one first."""
-    cell = _cells(rows)
-    order = np.lexsort((np.arange(len(rows)), -rows.score, cell))
+    """Pairs of rows of an image and class that overlap, the better one first; of objects, which
+    have no score, the first one in the file.
+    """
+    cell, score = _cells(rows), getattr(rows, "score", np.zeros(len(rows)))
+    order = np.lexsort((np.arange(len(rows)), -score, cell))
     cell = cell[order]
     first = np.searchsorted(cell, cell)
     behind = np.arange(len(cell)) - first  # how many better ones the cell has

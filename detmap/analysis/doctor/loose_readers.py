@@ -29,7 +29,7 @@ from detmap.core.base.open_files import shown
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
 
-Given = Detections | str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Raw
+Given = Detections | str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Name = int | float | str | None
 
 
@@ -56,8 +56,6 @@ def read(reading: Reading, truth: Truth) -> Raw:
     DataError : what no reader can make rows of
     """
     detections: Given = reading.detections
-    if isinstance(detections, Raw):
-        return detections
     if isinstance(detections, Detections):
         return from_table(detections)
     kind = "" if isinstance(detections, str | Path) else kind_of(detections)
