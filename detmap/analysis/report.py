@@ -1,6 +1,5 @@
 """`detmap.report`: the report of one detector or two, as a file."""
 
-import functools
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -230,16 +229,14 @@ def write(
         raise DetmapError("report", "no detectors", "give one, or two to compare")
     if kind in ("pdf", "png"):
         chromium.find()
-    made = functools.partial(
-        html_report.render, receipt_of=receipt_of, findings=findings, progress=progress
-    )
-    html_report.require(pictures=wanted.folder is not None)
-    seen = html_report.analyze(
-        truth, tables, rules, title=title, threads=threads, progress=progress, figure=figure
-    )
+    analyzing: dict[str, Any] = {"title": title, "threads": threads, "figure": figure}
+    showing: dict[str, Any] = {"receipt_of": receipt_of, "findings": findings}
+    showing |= {"images": wanted.folder, "progress": progress}
     say = progress or (lambda step: None)
     if kind == "folder":
-        index = made(seen, images=wanted.folder, linked=True)
+        html_report.require(pictures=wanted.folder is not None)
+        seen = html_report.analyze(truth, tables, rules, progress=progress, **analyzing)
+        index = html_report.render(seen, linked=True, **showing)
         detectors = {run.name: (run.diagnosis, run.points[0].score) for run in seen.runs}
         say("writing the page of all images")
         return writer.write(
@@ -251,12 +248,8 @@ def write(
             say=say,
             count=count or (lambda done, of: None),
         )
-    if kind == "md":
-        from detmap.analysis.html_report import markdown
-
-        content = markdown.text(seen.runs, seen.title, findings, seen.notes).encode()
-    else:
-        content = made(seen, images=wanted.folder)
+    page = "md" if kind == "md" else "html"
+    content = html_report.report(truth, tables, rules, kind=page, **analyzing, **showing)
     if kind in ("pdf", "png"):
         say(f"printing to {kind.upper()}")
         content = chromium.pdf(content) if kind == "pdf" else chromium.png(content)

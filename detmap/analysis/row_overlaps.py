@@ -1,5 +1,6 @@
 """Overlaps of boxes row by row, of any class, for checks outside of a protocol."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +57,22 @@ def ious(a: Boxes, b: Boxes) -> NDArray[np.float64]:
         return np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
 
 
+def meetings(
+    begin: NDArray[np.int64], count: NDArray[np.int64], at_once: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yields pairs of k and each of the `count[k]` places from `begin[k]` on, in this order, about
+    so many at once.
+    """
+    ends = np.concatenate([[0], np.cumsum(count)])
+    first = 0
+    while first < len(count):
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + at_once, "right")) - 1)
+        off = ends[first : last + 1] - ends[first]
+        nth = labels(off).astype(np.int64)
+        yield first + nth, begin[first:last][nth] + np.arange(off[-1]) - off[nth]
+        first = last
+
+
 def best_overlaps(
     rows: Any, image: NDArray[Any], some: NDArray[np.int64], truth: Truth, least: float
 ) -> Met:
@@ -72,18 +89,14 @@ def best_overlaps(
     if thin > 1:  # rows spread evenly
         some, count = some[::thin], count[::thin]
     some, count = some[count > 0], count[count > 0]
-    ends = np.concatenate([[0], np.cumsum(count)])
-    boxes, begin = edges(truth)[objects], 0
+    boxes = edges(truth)[objects]
     parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-    while begin < len(some):
-        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + PAIRS_AT_ONCE, "right")) - 1)
-        block = ends[begin : end + 1] - ends[begin]
-        nth = labels(block)
-        place = off[image[some[begin:end]]][nth] + np.arange(block[-1]) - block[nth]
-        iou = ious(edges(rows, some[begin:end])[nth], boxes[place])
-        best = np.flatnonzero(iou == np.maximum.reduceat(iou, block[:-1])[nth])
+    for k, place in meetings(off[image[some]], count, PAIRS_AT_ONCE):
+        nth = k - k[0]
+        iou = ious(edges(rows, some[k[0] : k[-1] + 1])[nth], boxes[place])
+        begins = np.flatnonzero(np.diff(nth, prepend=-1))
+        best = np.flatnonzero(iou == np.maximum.reduceat(iou, begins)[nth])
         first = best[np.unique(nth[best], return_index=True)[1]]
         first = first[iou[first] >= least]
-        parts.append((some[begin + nth[first]], objects[place[first]], iou[first]))
-        begin = end
+        parts.append((some[k[first]], objects[place[first]], iou[first]))
     return Met(*(np.concatenate(each) for each in zip(*parts, strict=True)))

@@ -37,7 +37,8 @@ def add(command: argparse.ArgumentParser) -> None:
     evaluation_inputs.add(command)
     doctor_notes.add(command)
     options.add_threads(command)
-    _add_choices(command)
+    _add_error_choices(command)
+    _add_score_choices(command)
     for name, what in (
         ("errors", "one CSV row per false positive and missed object"),
         ("suspects", "one CSV row per suspected label error"),
@@ -48,14 +49,10 @@ def add(command: argparse.ArgumentParser) -> None:
     options.add_outputs(command, *TABLES, "errors", "confusion")
 
 
-def _add_choices(command: argparse.ArgumentParser) -> None:
-    """Declare thresholds and rules, under the names that the original tools use."""
-    _add_error_choices(command)
-    _add_score_choices(command)
-
-
 def _add_error_choices(command: argparse.ArgumentParser) -> None:
-    """Declare thresholds, TIDE's rules, and those of the confusion matrix."""
+    """Declare thresholds, TIDE's rules, and those of the confusion matrix, under the names that the
+    original tools use.
+    """
     from detmap.analysis.diagnosis import confusion, tide
 
     add = command.add_argument

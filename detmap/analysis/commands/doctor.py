@@ -11,12 +11,9 @@ from typing import Any
 from detmap.analysis.commands import doctor_consultation
 from detmap.analysis.doctor import Finding, truth_file
 from detmap.analysis.doctor.examine import Examination
-from detmap.analysis.doctor.loose_readers import read
 from detmap.analysis.doctor.trial import trial_of
 from detmap.analysis.doctor.truth_facts import alone, rare_classes
 from detmap.cli import command_output, evaluation_inputs, options, streams
-from detmap.core.tables import Detections
-from detmap.core.tables.extension import extended
 from detmap.errors import DataError
 
 EXAMPLES = (
@@ -76,27 +73,13 @@ def run(arguments: argparse.Namespace) -> int:
     if rules.evaluation.rule == "froc_spheres":
         what = "the checks are for boxes, and this protocol compares spheres"
         raise DataError(f"protocol {rules.name}", what, "use `detmap inspect` to see what is read")
-    refused: list[DataError] = []
-    found: list[Detections] = []
-
-    def plainly() -> Detections:
-        try:
-            found.append(
-                evaluation_inputs.read_detections_of(arguments, arguments.detections, truth)
-            )
-        except DataError as error:
-            refused.append(error)
-            raise
-        return found[0]
-
-    widely = doctor_consultation.widely(arguments, arguments.detections)
-    raw = read(arguments.detections, truth, plainly, widely, arguments.class_names)
-    truth = extended(truth, found[0]) if found else truth
+    reading = doctor_consultation.ordinary(arguments, arguments.detections)
+    raw, truth = doctor_consultation.read_loosely(reading, truth)
     streams.progress(f"checking {len(raw)} detections")
     made = Examination(trial_of(truth, rules), raw)
     findings = made.findings
-    if refused and not findings:
-        raise refused[0]
+    if reading.error is not None and not findings:
+        raise reading.error
     listed: dict[str, Any] = {"findings": [each.to_dict() for each in findings]}
     text = f"not checked: {made.not_checked}\n" if made.not_checked else told(findings)
     if made.not_checked or made.left_out:

@@ -3,15 +3,14 @@
 import argparse
 from dataclasses import replace
 
-from detmap.analysis.doctor import ROWS, examine_quickly
-from detmap.analysis.doctor import loose_readers as loosely
+from detmap.analysis.doctor import ROWS, examine_quickly, loose_readers
 from detmap.analysis.doctor.examine import Examination
 from detmap.analysis.doctor.fixes import repaired
 from detmap.analysis.doctor.hypothesis_names import FIXES
+from detmap.analysis.doctor.raw_rows import Raw
 from detmap.analysis.doctor.trial import trial_of
-from detmap.analysis.doctor.wide_reading import Widely, widely_with
-from detmap.cli import evaluation_inputs as reading
-from detmap.cli import streams
+from detmap.analysis.doctor.wide_reading import Reading
+from detmap.cli import evaluation_inputs, streams
 from detmap.core.protocol import Protocol
 from detmap.core.results.findings import Findings
 from detmap.core.tables import Detections, Truth
@@ -23,14 +22,7 @@ SHARE = 0.9  # of the processor time of reading that an examination may take
 
 def fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protocol) -> Detections:
     """Read detections and apply the fixes that were asked for."""
-    given: list[Detections] = []
-
-    def strictly() -> Detections:
-        given.append(reading.read_detections_of(arguments, path, truth))
-        return given[0]
-
-    raw = loosely.read(path, truth, strictly, widely(arguments, path), arguments.class_names)
-    truth = extended(truth, given[0]) if given else truth
+    raw, truth = read_loosely(ordinary(arguments, path), truth)
     names = arguments.fix
     if _several(arguments):  # only the detectors that have the mistake
         found = {each.name for each in Examination(trial_of(truth, rules), raw).findings}
@@ -42,9 +34,16 @@ def fixed(arguments: argparse.Namespace, path: str, truth: Truth, rules: Protoco
     return made.detections
 
 
-def widely(arguments: argparse.Namespace, path: str) -> Widely:
-    """Return what reads detections against a ground truth with more classes."""
-    return widely_with(path, reading.detection_options(arguments))
+def ordinary(arguments: argparse.Namespace, path: str) -> Reading:
+    """Return the reader of the command's detections."""
+    return Reading(path, evaluation_inputs.detection_options(arguments))
+
+
+def read_loosely(reading: Reading, truth: Truth) -> tuple[Raw, Truth]:
+    """Read raw rows, and add to the ground truth what the ordinary reader adds."""
+    streams.progress(f"reading {reading.detections}")
+    raw = loose_readers.read(reading, truth)
+    return raw, truth if reading.table is None else extended(truth, reading.table)
 
 
 def _several(arguments: argparse.Namespace) -> bool:
@@ -62,20 +61,16 @@ def consult(
 ) -> None:
     """Print the findings as notes, and keep them as `arguments.findings`."""
     streams.progress("checking input files for common mistakes")
-    seconds = SHARE * spent
     truth = truth if detections is None else extended(truth, detections)
-    again = None if arguments.fix else path
     try:
         found = examine_quickly(
             truth,
             detections,
             rules,
-            path=again,
-            seconds=seconds,
+            reading=None if arguments.fix else ordinary(arguments, path),
+            seconds=SHARE * spent,
             rows=ROWS,
             whole=True,
-            widely=None if again is None else widely(arguments, path),
-            class_names=arguments.class_names,
         )
     except DataError:  # the reader has reported it
         return

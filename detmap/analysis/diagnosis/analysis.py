@@ -114,6 +114,10 @@ class Diagnosis(Immutable, Tabular):
             "missed": int((self.to_find & (self.by < 0)).sum()),
         }
 
+    def counted(self) -> NDArray[np.bool_]:
+        """(D,) whether a detection is a true or a false positive."""
+        return np.asarray(~self.ignored & (self.kind != BEYOND))
+
     def order(self) -> NDArray[np.int32]:
         """(D,) int32, rows of detections by image, by descending score, ties in input order."""
         return _ranked(self.detections, len(self.truth.images))[0]

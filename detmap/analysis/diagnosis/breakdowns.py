@@ -85,44 +85,30 @@ def lists(diagnosis: Diagnosis) -> Iterator[tuple[str, str, Ranked]]:
 
 
 Limits = Sequence[float] | Floats
-Measure = Callable[[Truth | Detections], Floats]
+Measure = Callable[[Truth | Detections], NDArray[Any]]
 Property = tuple[str, list[str], NDArray[np.int8], NDArray[np.int8] | None]
 
 
 def properties(diagnosis: Diagnosis) -> Iterator[Property]:
     """Name, ranges, place of each object among them, and of each detection where it has one."""
     truth, detections = diagnosis.truth, diagnosis.detections
-    measures: tuple[tuple[str, Measure, Limits, str], ...] = (
-        ("size", _side, SIDES, " px"),
-        ("aspect", _aspect, ASPECTS, ""),
-    )
-    for by, measure, limits, unit in measures:
-        yield (
-            by,
-            _ranges(limits, unit),
-            _cut(measure(truth), limits),
-            _cut(measure(detections), limits),
-        )
-    yield "crowding", list(ALONE), _cut(diagnosis.near, CROWDING), None
     per_image = np.bincount(truth.image[diagnosis.to_find], minlength=len(truth.images))
     per_class = np.bincount(truth.label[diagnosis.to_find], minlength=len(truth.categories))
-    for by, counts, column, limits in (
-        ("objects per image", per_image, "image", OBJECTS),
-        ("objects of the class", per_class, "label", FREQUENCY),
-    ):
-        yield (
-            by,
-            _counts(limits),
-            _cut(counts[getattr(truth, column)], limits),
-            _cut(counts[getattr(detections, column)], limits),
-        )
+    measures: tuple[tuple[str, list[str], Limits, Measure | None], ...] = (
+        ("size", _ranges(SIDES, " px"), SIDES, _side),
+        ("aspect", _ranges(ASPECTS, ""), ASPECTS, _aspect),
+        ("crowding", list(ALONE), CROWDING, None),
+        ("objects per image", _counts(OBJECTS), OBJECTS, lambda table: per_image[table.image]),
+        ("objects of the class", _counts(FREQUENCY), FREQUENCY, lambda t: per_class[t.label]),
+    )
+    for by, names, limits, measure in measures:
+        if measure is None:
+            yield by, names, _cut(diagnosis.near, limits), None
+        else:
+            yield by, names, _cut(measure(truth), limits), _cut(measure(detections), limits)
     if not np.isnan(truth.images.width).any() and len(truth.images):
-        yield (
-            "position",
-            ["center", "outer", "at the edge"],
-            _position(truth),
-            _position(detections),
-        )
+        places = ["center", "outer", "at the edge"]
+        yield "position", places, _position(truth), _position(detections)
     for name, values in truth.attributes.items():
         if name != "area":
             yield name, *_attribute_ranges(values), None

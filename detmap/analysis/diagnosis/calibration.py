@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
+from detmap.analysis.diagnosis.analysis import TP, Diagnosis
 from detmap.core.base.sums import add_floats
 from detmap.core.output.cell_text import or_none
 from detmap.core.tables import boxes_as
@@ -20,7 +20,7 @@ from detmap.errors import DataError
 POSITION, SIZE = ("cx", "cy"), ("w", "h")
 FEATURES = ("cx", "cy", "w", "h")
 """Center and size of a box as fractions of its image."""
-LEAST = 8  # detections of a cell
+LEAST, BOX_BINS = 8, 5  # detections of a cell, and bins a dimension
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ MOST_BOX_BINS = 64
 """Of the score, and a dimension of score and box: cells of five are counted in 32 bits."""
 
 
-def bins(diagnosis: Diagnosis, *, n_bins: int = 20, box_bins: int = 5, least: int = LEAST) -> Bins:
+def bins(diagnosis: Diagnosis, *, n_bins: int = 20, least: int = LEAST) -> Bins:
     """The bins of `calibration`."""
-    rows = np.flatnonzero(_listed(diagnosis)).astype(np.int32)
+    rows = np.flatnonzero(diagnosis.counted()).astype(np.int32)
     score, right = _clipped(diagnosis.detections.score[rows]), diagnosis.kind[rows] == TP
     has_boxes = _has_boxes(diagnosis, rows)
     names = FEATURES if has_boxes else ()
-    cell = _cells(score, (feature(diagnosis, rows, name) for name in names), box_bins)
+    cell = _cells(score, (feature(diagnosis, rows, name) for name in names), BOX_BINS)
     place = _places(score, n_bins).astype(np.int32)
     return Bins(rows, score, right, place, n_bins, cell.astype(np.int32), least, has_boxes)
 
@@ -118,7 +118,7 @@ def calibration(
     diagnosis: Diagnosis,
     *,
     n_bins: int = 20,
-    box_bins: tuple[int, int] = (8, 5),
+    box_bins: tuple[int, int] = (8, BOX_BINS),
     least: int = LEAST,
     min_score: float = -np.inf,
 ) -> Calibration:
@@ -142,7 +142,7 @@ def calibration(
         raise DataError("calibration", f"{max(n_bins, *box_bins)} bins", fix)
     if np.isnan(min_score):
         raise DataError("calibration: min_score", repr(min_score), "give a number")
-    rows = _listed(diagnosis) & (diagnosis.detections.score >= min_score)
+    rows = diagnosis.counted() & (diagnosis.detections.score >= min_score)
     score, right = diagnosis.detections.score[rows], diagnosis.kind[rows] == TP
     if len(score) and (score.min() < 0 or score.max() > 1):
         what = f"scores from {score.min():g} to {score.max():g} are no probabilities"
@@ -231,11 +231,6 @@ def _cells(
         cell *= bins
         cell += _places(column, bins)
     return cell
-
-
-def _listed(diagnosis: Diagnosis) -> NDArray[np.bool_]:
-    """(D,) detections that are right or wrong."""
-    return np.asarray(~diagnosis.ignored & (diagnosis.kind != BEYOND))
 
 
 def _has_boxes(diagnosis: Diagnosis, rows: NDArray[Any]) -> bool:

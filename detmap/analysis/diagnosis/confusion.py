@@ -6,13 +6,14 @@ since all five count what a benchmark ignores.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.diagnosis.analysis import BEYOND, Diagnosis, diagnose
+from detmap.analysis.diagnosis.analysis import Diagnosis, diagnose
 from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import pairs
@@ -222,7 +223,7 @@ def confusion(
     chosen = require_score("confusion: confidence", chosen, score)
     listed = score > chosen if how.strict[0] else score >= chosen
     if own:
-        listed &= ~diagnosis.ignored & (diagnosis.kind != BEYOND)
+        listed &= diagnosis.counted()
     truth, detections = diagnosis.truth, diagnosis.detections
     objects = np.flatnonzero(diagnosis.to_find)
     objects = objects[np.argsort(truth.image[objects], kind="stable")]
@@ -330,18 +331,14 @@ def _pair_boxes(
     return rows[found[paired]], objects[paired]
 
 
-def _class_first(diagnosis: Diagnosis, met: Pairs) -> Pairs:
-    """One to one: pairs of the same class first, then by overlap."""
+def _class_first(diagnosis: Diagnosis, met: Pairs, *, in_file: bool = False) -> Pairs:
+    """One to one: pairs of the same class first, then by overlap; then the first object and
+    detection in its file.
+    """
     det, obj, overlap = met
     other = diagnosis.truth.label[obj] != diagnosis.detections.label[det]
-    return _one_to_one(met, np.lexsort((-overlap, other)))
-
-
-def _class_first_in_file(diagnosis: Diagnosis, met: Pairs) -> Pairs:
-    """As `_class_first`; of equal overlaps the first object, then detection, in its file."""
-    det, obj, overlap = met
-    other = diagnosis.truth.label[obj] != diagnosis.detections.label[det]
-    return _one_to_one(met, np.lexsort((det, obj, -overlap, other)))
+    ties = (det, obj) if in_file else ()
+    return _one_to_one(met, np.lexsort((*ties, -overlap, other)))
 
 
 def _match_by_score(diagnosis: Diagnosis, met: Pairs) -> Pairs:
@@ -395,7 +392,9 @@ def _all(diagnosis: Diagnosis, met: Pairs) -> Pairs:
 
 RULES = {
     "detmap": Rule(None, None, (False, False), _class_first, "detmap"),
-    "supervision": Rule(0.3, 0.5, (False, True), _class_first_in_file, "supervision 0.31.2"),
+    "supervision": Rule(
+        0.3, 0.5, (False, True), partial(_class_first, in_file=True), "supervision 0.31.2"
+    ),
     "ultralytics-8.0": Rule(0.25, 0.45, (True, True), _best_of_each, "ultralytics 8.0.200"),
     "ultralytics-8.4": Rule(0.25, 0.45, (True, True), _match_by_score, "ultralytics 8.4.190"),
     "mmdet": Rule(0.3, 0.5, (False, False), _all, "mmdet 3.3.0, confusion_matrix.py"),

@@ -5,6 +5,7 @@ The subsets of the images are those of the intervals of a result with the same s
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,6 @@ from detmap.core.curves import scores as curves
 from detmap.core.protocol.metric_rows import NO_LIMIT, MetricRow
 from detmap.core.statistics.estimates import OF_ONE, Difference, Estimates, Interval
 from detmap.core.statistics.evaluations import evaluate_matches
-from detmap.core.statistics.formulas.multiple_comparisons import holm
 from detmap.core.statistics.refusals import LEAST_GAIN, LEAST_OF_CLASS, reason
 from detmap.core.statistics.sampling_units import Units, units
 from detmap.core.statistics.subsets import Subsets, subsets
@@ -59,13 +59,9 @@ def joined(each: Sequence[Sampled]) -> Sampled:
     return Sampled(every, tuple(interval for one in each for interval in one.intervals))
 
 
-def differences(after: Sampled, before: Sampled, *, adjust: bool = False) -> list[Difference]:
-    """B minus A of each number, with its p-value, adjusted for all together by Holm's rule."""
-    apart = after.estimates.differences(before.estimates, 1 - LEVEL)
-    if not adjust:
-        return apart
-    fixed = holm([each.p for each in apart])
-    return [replace(each, p=p) for each, p in zip(apart, fixed, strict=True)]
+def differences(after: Sampled, before: Sampled) -> list[Difference]:
+    """B minus A of each number, with its p-value, not adjusted."""
+    return after.estimates.differences(before.estimates, 1 - LEVEL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,21 +143,15 @@ def uncertainty(
     makers = _makers(diagnosis, known, scores, chosen, masks)
     if calibrated:
         makers["calibration"] = lambda: diagnosis_replicates.calibrated(diagnosis, bins(diagnosis))
-    every = {  # one after the other: a part holds a number or more a detection
+    every: dict[str, Any] = {  # one after the other: a part holds a number or more a detection
         name: sampled(diagnosis_replicates.estimate(make(), dealt)) for name, make in makers.items()
     }
     return Uncertainty(
-        dealt.units,
-        gain,
-        joined(of_slices) if of_slices else every["recall"],
-        every["recall"],
-        every["best"],
-        every["curve"],
-        every["classes"],
-        chosen,
-        every.get("calibration"),
-        every["overlap"],
-        every["olrp"],
+        units=dealt.units,
+        gain=gain,
+        slice_ap=joined(of_slices) if of_slices else every["slice_recall"],
+        listed=chosen,
+        **{"calibration": None, **every},
     )
 
 
@@ -199,8 +189,9 @@ def _makers(
     masks: list[NDArray[np.bool_]],
 ) -> dict[str, Callable[[], diagnosis_replicates.Part]]:
     """Functions that make the fractions of `Uncertainty`, by name."""
+    best = known.points[0].score
     return {
-        "recall": lambda: diagnosis_replicates.recalled(diagnosis, masks, known.points[0].score),
+        "slice_recall": lambda: diagnosis_replicates.recalled(diagnosis, masks, best),
         "best": lambda: diagnosis_replicates.best(diagnosis, known.points[0]),
         "curve": lambda: diagnosis_replicates.operating(diagnosis, scores),
         "classes": lambda: diagnosis_replicates.classes(

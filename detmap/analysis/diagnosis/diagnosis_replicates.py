@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
+from detmap.analysis.diagnosis.analysis import TP, Diagnosis
 from detmap.analysis.diagnosis.calibration import Bins
 from detmap.analysis.diagnosis.image_sums import tally
 from detmap.analysis.diagnosis.olrp import overlap_taken
@@ -85,7 +85,7 @@ def operating(diagnosis: Diagnosis, scores: Floats) -> Part:
     detections, truth = diagnosis.detections, diagnosis.truth
     n_images = len(truth.images)
     place = np.searchsorted(-scores, -detections.score, "left").astype(np.int32)
-    place[_out(diagnosis) | (place == len(scores))] = -1
+    place[~diagnosis.counted() | (place == len(scores))] = -1
     right = diagnosis.kind == TP
     cases = tally(place, detections.image, [right, ~right], len(scores), n_images)
     objects = tally(
@@ -156,7 +156,7 @@ class _Lists:
         n, n_images = len(points), len(truth.images)
         values = np.array([[one.precision, one.recall, one.f1] for one in points])
         self.values = values.reshape(n, 3).T
-        rows = np.flatnonzero(~_out(diagnosis))
+        rows = np.flatnonzero(diagnosis.counted())
         rows = rows[np.lexsort((-detections.score[rows], label[rows]))]
         place = np.full(len(detections), -1, dtype=np.int32)
         self.off, self.n_listed = np.zeros(n + 1, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -280,11 +280,6 @@ def least_lrp(diagnosis: Diagnosis) -> Part:
 
     n_units = np.full(4, len(np.unique(objects.image)))
     return Part(_once(evaluate, n_images), evaluate, n_units, RULE_OF_BEST)
-
-
-def _out(diagnosis: Diagnosis) -> NDArray[np.bool_]:
-    """(D,) detections that count for nothing."""
-    return np.asarray(diagnosis.ignored | (diagnosis.kind == BEYOND))
 
 
 def _once(of: Callable[[Floats], Floats], n_images: int) -> Floats:

@@ -9,7 +9,7 @@ from detmap.analysis.diagnosis.mistakes import errors
 from detmap.analysis.diagnosis.tide import MEANING
 from detmap.core.output.table import Cell, Table
 
-MOST_IMAGES = 10
+MOST_IMAGES, MOST_PAIRS = 10, 10
 
 
 def sentence_table(content: dict[str, Any], percent: bool) -> Table:
@@ -53,7 +53,7 @@ def slice_table(content: dict[str, Any], percent: bool) -> Table:
     )
 
 
-def confused_table(content: dict[str, Any], percent: bool, most: int = 10) -> Table:
+def confused_table(content: dict[str, Any], percent: bool) -> Table:
     """One row per pair of different classes, most frequent first."""
     confusion = content["confusion"]
     names, matrix = confusion["classes"][:-1], confusion["matrix"]
@@ -64,7 +64,7 @@ def confused_table(content: dict[str, Any], percent: bool, most: int = 10) -> Ta
     rows: list[tuple[Cell, ...]] = [
         (names[i], names[j], n) for i, j, n in counts if i != j and max(i, j) < len(names)
     ]
-    chosen = sorted(rows, key=lambda row: -row[2])[:most]  # type: ignore[operator]
+    chosen = sorted(rows, key=lambda row: -row[2])[:MOST_PAIRS]  # type: ignore[operator]
     score = confusion["confidence"]
     where = "" if score is None else f"confidence {score:.4g} and "
     title = f"Most confused classes at {where}IoU {confusion['iou']:g}"
@@ -89,7 +89,9 @@ def _best_words(content: dict[str, Any]) -> str:
 
 def error_table(diagnosis: Diagnosis) -> Table:
     """One row per false positive and missed object."""
-    return _table("errors", [each.to_dict() for each in errors(diagnosis)])
+    header = ("kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row")
+    rows = tuple(tuple(each.to_dict().values()) for each in errors(diagnosis))
+    return Table("", header, rows, name="errors")
 
 
 def suspect_table(rows: list[dict[str, Any]]) -> Table:
@@ -102,8 +104,3 @@ def suspect_table(rows: list[dict[str, Any]]) -> Table:
 def _share(points: float | None) -> float | None:
     """Points as a fraction."""
     return None if points is None else points / 100
-
-
-def _table(name: str, rows: list[dict[str, Any]]) -> Table:
-    header = ("kind", "image", "class", "x", "y", "w", "h", "score", "overlap", "other", "row")
-    return Table("", header, tuple(tuple(row.values()) for row in rows), name=name)

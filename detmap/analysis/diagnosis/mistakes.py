@@ -11,7 +11,7 @@ from detmap.analysis.diagnosis.operating_sweep import best_f1
 from detmap.analysis.diagnosis.overlapping_pairs import some_pairs
 from detmap.analysis.row_overlaps import edges, ious
 from detmap.core.output.cell_text import or_none
-from detmap.core.tables import Detections, Truth
+from detmap.core.tables import Detections, Truth, boxes_as
 
 TINY, NEARLY_ALL, LONG = 2.0, 0.98, 20.0  # pixels; share of the image; one side over the other
 TWICE = 0.9  # IoU of two objects that may be one
@@ -87,14 +87,12 @@ def doubt(suspect: Mistake) -> dict[str, Any]:
     }
 
 
-def errors(diagnosis: Diagnosis, *, min_score: float = -np.inf) -> list[Mistake]:
-    """Every false positive at or above a score, highest score first, then every missed object.
+def errors(diagnosis: Diagnosis) -> list[Mistake]:
+    """Every false positive, highest score first, then every missed object.
 
     Ignored detections and those beyond the limit are no errors.
     """
-    wrong = ~diagnosis.ignored & (diagnosis.kind != TP) & (diagnosis.kind != BEYOND)
-    wrong &= diagnosis.detections.score >= min_score
-    rows = np.flatnonzero(wrong)
+    rows = np.flatnonzero(diagnosis.counted() & (diagnosis.kind != TP))
     rows = rows[np.argsort(-diagnosis.detections.score[rows], kind="stable")]
     names = [KINDS[kind] for kind in diagnosis.kind[rows].tolist()]
     return [*_detection_mistakes(diagnosis, rows, names), *_missed(diagnosis)]
@@ -169,7 +167,7 @@ def images(diagnosis: Diagnosis, *, confidence: float | None = None) -> list[Ima
     """
     least = best_f1(diagnosis).score if confidence is None else confidence
     score, n = diagnosis.detections.score, len(diagnosis.truth.images)
-    listed = ~diagnosis.ignored & (diagnosis.kind != BEYOND)
+    listed = diagnosis.counted()
     listed &= score >= least if least == least else True
     right = diagnosis.kind == TP
     image = diagnosis.detections.image
@@ -317,6 +315,4 @@ def _rows(
 
 
 def _xywh(table: Truth | Detections) -> NDArray[np.float64]:
-    from detmap.core.tables import boxes_as
-
     return boxes_as(table.boxes, table.box_format, "xywh")

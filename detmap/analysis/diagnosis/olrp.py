@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
+from detmap.analysis.diagnosis import operating_sweep
+from detmap.analysis.diagnosis.analysis import TP, Diagnosis
 from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.analysis.diagnosis.shape_overlaps import overlap_of_pairs
 from detmap.analysis.row_overlaps import edges, ious
@@ -55,7 +56,7 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
     detections, truth = diagnosis.detections, diagnosis.truth
     n_classes = len(truth.categories)
     nan = float("nan")
-    listed = np.flatnonzero(~diagnosis.ignored & (diagnosis.kind != BEYOND))
+    listed = np.flatnonzero(diagnosis.counted())
     error = np.zeros(len(detections))
     right = np.flatnonzero(diagnosis.kind == TP)
     error[right] = 1 - overlap_taken(diagnosis, right)
@@ -78,7 +79,9 @@ def olrp(diagnosis: Diagnosis, *, grid: Grid | None = None) -> dict[str, Lrp]:
                 1 - diagnosis.iou,
                 points,
             )
-    return {"": _mean(list(found.values())), **found}
+    parts = ("olrp", "loc", "fp", "fn")
+    means = zip(parts, operating_sweep.means(list(found.values()), *parts), strict=True)
+    return {"": Lrp(**dict(means), score=nan), **found}
 
 
 def overlap_taken(diagnosis: Diagnosis, rows: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
@@ -120,12 +123,3 @@ def _least(
         float(1 - tp[best] / n_objects),
         float(points[best]),
     )
-
-
-def _mean(classes: list[Lrp]) -> Lrp:
-    def mean(name: str) -> float:
-        values = np.array([getattr(each, name) for each in classes])
-        values = values[~np.isnan(values)]
-        return float(values.mean()) if len(values) else float("nan")
-
-    return Lrp(mean("olrp"), mean("loc"), mean("fp"), mean("fn"), float("nan"))

@@ -2,13 +2,14 @@
 matching judged.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.diagnosis.analysis import BEYOND, TP, Diagnosis
+from detmap.analysis.diagnosis.analysis import TP, Diagnosis
 from detmap.analysis.diagnosis.class_labels import told_apart
 from detmap.core.base.sums import add_integers
 from detmap.core.curves import operating_points as operating
@@ -47,13 +48,14 @@ class Point:
 
 def sweep(diagnosis: Diagnosis) -> Points:
     """Every threshold of the detections of all classes together."""
-    return _sweep(diagnosis, _listed(diagnosis), int(diagnosis.to_find.sum()))
+    rows = np.flatnonzero(diagnosis.counted())
+    return _sweep(diagnosis, rows, int(diagnosis.to_find.sum()))
 
 
 def sweeps(diagnosis: Diagnosis) -> list[Points]:
     """Every threshold of each class."""
     n_classes = len(diagnosis.truth.categories)
-    rows = _listed(diagnosis)
+    rows = np.flatnonzero(diagnosis.counted())
     label = diagnosis.detections.label[rows]
     ends = np.cumsum(np.bincount(label, minlength=n_classes))
     of_class = np.split(rows[np.argsort(label, kind="stable")], ends[:-1])[:n_classes]
@@ -89,17 +91,18 @@ def operating_points(diagnosis: Diagnosis, *, macro: bool = True) -> list[Point]
 def _classwise(classes: list[Point]) -> Point:
     """The mean of the classes with an object; a class without a detection has no precision."""
     some = [each for each in classes if not np.isnan(each.recall)]
-
-    def mean(name: str) -> float:
-        values = np.array([getattr(each, name) for each in some])
-        values = values[~np.isnan(values)]
-        return float(values.mean()) if len(values) else float("nan")
-
-    precision, recall, f1 = (mean(name) for name in ("precision", "recall", "f1"))
+    precision, recall, f1 = means(some, "precision", "recall", "f1")
     tp, fp, missed = (
         add_integers(getattr(each, name) for each in some) for name in ("tp", "fp", "missed")
     )
     return Point("classwise", float("nan"), precision, recall, f1, tp, fp, missed)
+
+
+def means(rows: Sequence[Any], *names: str) -> list[float]:
+    """The mean of each attribute over the rows where it is defined; NaN of none."""
+    columns = (np.array([getattr(each, name) for each in rows]) for name in names)
+    known = (column[~np.isnan(column)] for column in columns)
+    return [float(each.mean()) if len(each) else float("nan") for each in known]
 
 
 def found_from(diagnosis: Diagnosis, score: float) -> NDArray[np.bool_]:
@@ -107,11 +110,6 @@ def found_from(diagnosis: Diagnosis, score: float) -> NDArray[np.bool_]:
     found = diagnosis.to_find & (diagnosis.by >= 0)
     found[found] = diagnosis.detections.score[diagnosis.by[found]] >= score
     return found
-
-
-def _listed(diagnosis: Diagnosis) -> NDArray[np.int64]:
-    """The detections that count."""
-    return np.flatnonzero(~diagnosis.ignored & (diagnosis.kind != BEYOND))
 
 
 def _sweep(diagnosis: Diagnosis, rows: NDArray[np.int64], n_objects: int) -> Points:

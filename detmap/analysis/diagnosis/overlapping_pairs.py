@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.row_overlaps import edges, ious
+from detmap.analysis.row_overlaps import edges, ious, meetings
 from detmap.core.base.pair_limits import limit_compared, limit_listed
 from detmap.core.tables import Detections, Truth
 
@@ -90,27 +90,11 @@ def some_pairs(
     obj_edges = edges(truth, objects, inclusive=inclusive)
     group, obj_group = cells or (detections.image[rows], truth.image[objects])
     n_groups = int(max(group.max(initial=-1), obj_group.max(initial=-1))) + 1
-    for some, at in _meetings(group, obj_group, n_groups):
+    n_objects = np.bincount(obj_group, minlength=n_groups)
+    count = n_objects[group]
+    limit_compared("diagnose", int(count.sum()), len(rows) + len(objects), SLOWER)
+    for some, at in meetings((np.cumsum(n_objects) - n_objects)[group], count, CHUNK):
         det, obj = rows[some], objects[at]
         overlap = (single_precision_ious if single else ious)(det_edges[some], obj_edges[at])
         keep = overlap > least if strict else overlap >= least
         yield det[keep], obj[keep], overlap[keep]
-
-
-def _meetings(
-    image: NDArray[np.integer[Any]], obj_image: NDArray[np.integer[Any]], n_images: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Places of detections and of objects on the same image, some at a time; both are by image."""
-    n_objects = np.bincount(obj_image, minlength=n_images)
-    first = np.concatenate([[0], np.cumsum(n_objects)])
-    counts = n_objects[image]
-    total = np.concatenate([[0], np.cumsum(counts)])
-    limit_compared("diagnose", int(total[-1]), len(image) + len(obj_image), SLOWER)
-    begin = 0
-    while begin < len(image):
-        end = max(int(np.searchsorted(total, total[begin] + CHUNK, "right")) - 1, begin + 1)
-        size = counts[begin:end]
-        det = np.repeat(np.arange(begin, end), size)
-        within = np.arange(len(det)) - np.repeat(total[begin:end] - total[begin], size)
-        yield det, first[image[det]] + within
-        begin = end

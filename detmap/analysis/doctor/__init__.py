@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from detmap.analysis.doctor.clock import Clock
 from detmap.analysis.doctor.quick_checks import is_suspicious
@@ -27,6 +27,7 @@ from detmap.errors import DataError, DetmapError
 if TYPE_CHECKING:
     from detmap.analysis.doctor.fixes import Repaired, repaired
     from detmap.analysis.doctor.loose_readers import Given
+    from detmap.analysis.doctor.wide_reading import Reading
 
 SECONDS = 2.0
 """Processor time of the examination of a `Result`."""
@@ -75,8 +76,8 @@ def doctor(
     ------
     DataError : what no reader can make sense of
     """
-    from detmap.analysis.doctor.wide_reading import widely_with
-    from detmap.core.adapters import options_of, read_detections, read_truth, read_truth_for
+    from detmap.analysis.doctor.wide_reading import Reading
+    from detmap.core.adapters import options_of, read_truth, read_truth_for
     from detmap.core.protocol.default_protocol import prepare
 
     if isinstance(truth, Detections):
@@ -88,13 +89,8 @@ def doctor(
         table = read_truth(truth, split=split)
     else:
         table = read_truth_for(truth, rules, split=split)
-
     how = {"format": format, **({} if rules is None else options_of(rules))}
-
-    def strictly() -> Detections:
-        return read_detections(cast(Path, detections), table, **how)
-
-    return _examine(table, detections, strictly, rules, Clock(None), widely_with(detections, how))
+    return _examine(table, Reading(detections, how), rules, Clock(None))
 
 
 def examine_quickly(
@@ -102,22 +98,19 @@ def examine_quickly(
     detections: Detections | None,
     protocol: Protocol,
     *,
-    path: Given | None = None,
+    reading: Reading | None = None,
     seconds: float | None = None,
     rows: int = 0,
     whole: bool = False,
-    widely: Any = None,
-    class_names: Any = None,
 ) -> Findings:
     """Examine tables whose quick checks fail (`signs`), or any with `whole`.
 
     Parameters
     ----------
     truth, detections : detections are None where the reader refused them
-    path : of the detections, read once more where the reader refused them or dropped rows
+    reading : of the detections, read once more where the reader refused them or dropped rows
     seconds : of processor time; unlimited when left out
     rows : objects and detections that trials may match before the time matters
-    widely, class_names : as in `detmap.analysis.doctor.loose_readers.read`
     """
     clock = Clock(seconds, rows)
     other_rule = protocol.iou.of != "boxes" or protocol.evaluation.rule != "matching"
@@ -126,12 +119,14 @@ def examine_quickly(
     if detections is not None and not (whole or is_suspicious(truth, detections)):
         return Findings()
     from detmap.analysis.doctor.loose_readers import whole as is_whole
+    from detmap.analysis.doctor.wide_reading import Reading
 
-    shaped = truth.shapes is not None and (isinstance(path, str | Path) or _are_records(path))
-    if path is None or (detections is not None and is_whole(detections) and not shaped):
-        return _examine(truth, cast("Given", detections), None, protocol, clock)
-    strictly = None if detections is None else lambda: detections
-    return _examine(truth, path, strictly, protocol, clock, widely, class_names)
+    given = None if reading is None else reading.detections
+    shaped = truth.shapes is not None and (isinstance(given, str | Path) or _are_records(given))
+    if reading is None or (detections is not None and is_whole(detections) and not shaped):
+        reading = Reading(detections, {})
+    reading.table = detections
+    return _examine(truth, reading, protocol, clock)
 
 
 def _are_records(given: Any) -> bool:
@@ -141,20 +136,14 @@ def _are_records(given: Any) -> bool:
 
 
 def _examine(
-    truth: Truth,
-    given: Given,
-    strictly: Any,
-    protocol: Protocol | str | None,
-    clock: Clock,
-    widely: Any = None,
-    class_names: Any = None,
+    truth: Truth, reading: Reading, protocol: Protocol | str | None, clock: Clock
 ) -> Findings:
-    """Read raw rows and examine them; the readers are those of `loose_readers.read`."""
+    """Read raw rows and examine them."""
     from detmap.analysis.doctor import loose_readers
     from detmap.analysis.doctor.examine import Examination
     from detmap.analysis.doctor.trial import trial_of
 
-    raw = loose_readers.read(given, truth, strictly, widely, class_names)
+    raw = loose_readers.read(reading, truth)
     made = Examination(trial_of(truth, protocol, clock), raw)
     return Findings(made.findings, made.left_out, made.not_checked)
 
@@ -165,20 +154,13 @@ def advised(
     """The error of a reader with the fix of findings that explain unknown names, in the words of
     Python; itself if there are none.
     """
-    from detmap.analysis.doctor.wide_reading import widely_with
+    from detmap.analysis.doctor.wide_reading import Reading
     from detmap.core.adapters import options_of
 
+    reading = Reading(detections, {**how, **options_of(rules)})
     try:
         found = examine_quickly(
-            truth,
-            None,
-            rules,
-            path=detections,
-            seconds=SECONDS,
-            rows=ROWS,
-            whole=True,
-            widely=widely_with(detections, {**how, **options_of(rules)}),
-            class_names=how.get("class_names"),
+            truth, None, rules, reading=reading, seconds=SECONDS, rows=ROWS, whole=True
         )
     except DetmapError:
         return error
@@ -196,8 +178,8 @@ def examine_given(
     """Quick findings in tables or files, within a few seconds; `how` are options of
     `read_detections`. None for files that are gone by now. Batches are not `fixable`.
     """
-    from detmap.analysis.doctor.wide_reading import widely_with
-    from detmap.core.adapters import options_of, read_detections, read_truth_for
+    from detmap.analysis.doctor.wide_reading import Reading
+    from detmap.core.adapters import options_of, read_truth_for
 
     try:
         if not isinstance(truth, Truth):
@@ -207,10 +189,9 @@ def examine_given(
             found = examine_quickly(whole, detections, protocol, seconds=SECONDS)
             made = found if fixable else [replace(each, fix="") for each in found]
             return Findings(made, found.left_out, found.not_checked)
-        options = {**how, **options_of(protocol)}
-        table = read_detections(detections, truth, **options)
+        reading = Reading(detections, {**how, **options_of(protocol)})
+        table = reading.strictly(truth)
         truth = extended(truth, table)
     except DetmapError as error:
         return Findings(not_checked=f"the files cannot be read again: {error.what}")
-    widely = widely_with(detections, options)
-    return examine_quickly(truth, table, protocol, path=detections, seconds=SECONDS, widely=widely)
+    return examine_quickly(truth, table, protocol, reading=reading, seconds=SECONDS)

@@ -56,25 +56,15 @@ def repairs(sample: Sample) -> Iterator[Repair]:
     of_fractions = fractional(sample.raw)
     of_points = sample.raw.is_shaped  # boxes around shapes: their numbers have one meaning
     layouts = ("xywh", "yxhw") if of_points else tuple(LAYOUTS)
+    undo, read_as, others = WRITTEN[native]
     for layout in () if of_fractions else layouts:
         if layout != native:
-            yield Repair(
-                _named(layout),
-                f"boxes are {MEANT[layout]}, and are read as {MEANT[native]}",
-                partial(reread, layout=layout, frame=None),
-                2 if layout == "yxyx" else 1,
-            )
+            yield _other_order(layout, native, None, 2 if layout == "yxyx" else 1)
     if native == "xywh" and not of_fractions and not of_points:
         text = "boxes are left, top, height, width, and are read as left, top, width, height"
         yield Repair("boxes-xyhw", text, _exchanged)
-    undo, read_as, others = WRITTEN[native]
     for layout in () if of_fractions or of_points else others:
-        yield Repair(
-            f"boxes-{layout}",
-            f"boxes are {MEANT[layout]}, and are read as {MEANT[read_as]}",
-            partial(reread, layout=layout, frame=None, undo=undo),
-            2,
-        )
+        yield _other_order(layout, read_as, undo, 2)
 
     def ap50(layout: str, frame: Frame) -> float:
         rows = reread(sample.rows, sample.truth, layout=layout, frame=frame)
@@ -102,6 +92,14 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         )
 
 
+def _other_order(
+    layout: str, read_as: str, undo: Callable[[Boxes], Boxes] | None, weight: int
+) -> Repair:
+    text = f"boxes are {MEANT[layout]}, and are read as {MEANT[read_as]}"
+    apply = partial(reread, layout=layout, frame=None, undo=undo)
+    return Repair(_named(layout), text, apply, weight)
+
+
 def _sized(sample: Sample, layout: str, frame: Frame, of_fractions: bool) -> Frame:
     """A frame with its measured size, or a usual one that the error of this allows."""
     if frame.size == 1.0:
@@ -120,8 +118,7 @@ def _named(layout: str) -> str:
     return "boxes-xy-swapped" if layout.startswith("yx") else f"boxes-{layout}"
 
 
-def _exchanged(raw: Raw, truth: Truth) -> Raw:
-    del truth
+def _exchanged(raw: Raw, _: Truth) -> Raw:
     return replace(raw, boxes=np.ascontiguousarray(raw.boxes[:, [0, 1, 3, 2]]))
 
 
@@ -202,8 +199,7 @@ def turned(raw: Raw) -> Iterator[Repair]:
         yield Repair("boxes-reversed", f"{text}overlap nothing", _turned, 1, True)
 
 
-def _turned(raw: Raw, truth: Truth) -> Raw:
-    del truth
+def _turned(raw: Raw, _: Truth) -> Raw:
     first, last = raw.boxes[:, :2], raw.boxes[:, 2:]
     boxes = np.where(
         reversed_boxes(raw.boxes, "voc")[:, None],
@@ -363,8 +359,7 @@ def _edges(boxes: Boxes) -> Boxes:
     return np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
 
 
-def _moved(raw: Raw, truth: Truth, *, shift: tuple[float, ...]) -> Raw:
-    del truth
+def _moved(raw: Raw, _: Truth, *, shift: tuple[float, ...]) -> Raw:
     boxes = boxes_as(raw.boxes, raw.box_format, "xywh").copy()
     boxes[:, :2] -= shift[:2]
     boxes[:, 2:] -= np.subtract(shift[2:], shift[:2])

@@ -20,93 +20,21 @@ MOST_CLASSES = 500  # of a permutation that is looked for
 LEAST_MOVED = 0.05  # share of the overlapping rows that a permutation moves,
 LEAST_SURE, TIMES_SURE = 0.01, 3  # or less, where nearly none of them fits as it is
 
-COCO = [
-    "person",
-    "bicycle",
-    "car",
-    "motorcycle",
-    "airplane",
-    "bus",
-    "train",
-    "truck",
-    "boat",
-    "traffic light",
-    "fire hydrant",
-    "stop sign",
-    "parking meter",
-    "bench",
-    "bird",
-    "cat",
-    "dog",
-    "horse",
-    "sheep",
-    "cow",
-    "elephant",
-    "bear",
-    "zebra",
-    "giraffe",
-    "backpack",
-    "umbrella",
-    "handbag",
-    "tie",
-    "suitcase",
-    "frisbee",
-    "skis",
-    "snowboard",
-    "sports ball",
-    "kite",
-    "baseball bat",
-    "baseball glove",
-    "skateboard",
-    "surfboard",
-    "tennis racket",
-    "bottle",
-    "wine glass",
-    "cup",
-    "fork",
-    "knife",
-    "spoon",
-    "bowl",
-    "banana",
-    "apple",
-    "sandwich",
-    "orange",
-    "broccoli",
-    "carrot",
-    "hot dog",
-    "pizza",
-    "donut",
-    "cake",
-    "chair",
-    "couch",
-    "potted plant",
-    "bed",
-    "dining table",
-    "toilet",
-    "tv",
-    "laptop",
-    "mouse",
-    "remote",
-    "keyboard",
-    "cell phone",
-    "microwave",
-    "oven",
-    "toaster",
-    "sink",
-    "refrigerator",
-    "book",
-    "clock",
-    "vase",
-    "scissors",
-    "teddy bear",
-    "hair drier",
-    "toothbrush",
-]
+NAMES = """
+person, bicycle, car, motorcycle, airplane, bus, train, truck, boat, traffic light, fire hydrant,
+stop sign, parking meter, bench, bird, cat, dog, horse, sheep, cow, elephant, bear, zebra, giraffe,
+backpack, umbrella, handbag, tie, suitcase, frisbee, skis, snowboard, sports ball, kite,
+baseball bat, baseball glove, skateboard, surfboard, tennis racket, bottle, wine glass, cup, fork,
+knife, spoon, bowl, banana, apple, sandwich, orange, broccoli, carrot, hot dog, pizza, donut, cake,
+chair, couch, potted plant, bed, dining table, toilet, tv, laptop, mouse, remote, keyboard,
+cell phone, microwave, oven, toaster, sink, refrigerator, book, clock, vase, scissors, teddy bear,
+hair drier, toothbrush
+"""
+COCO = re.split(r",\s+", NAMES.strip())
 """COCO's 80 classes in the order of their ids. Source: the categories of instances_val2017.json."""
 
-COCO_GAPS = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
-"""The numbers from 1 to 90 that none of COCO's 80 classes has.
-Source: the categories of instances_val2017.json."""
+OFFICIAL = sorted({*range(1, 91)} - {12, 26, 29, 30, 45, 66, 68, 69, 71, 83})
+"""Their ids. Source: the same."""
 
 SAME = (
     ("airplane", "aeroplane", "plane"),
@@ -141,13 +69,15 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         return
     mapping = permutation(sample)
     if mapping:
-        yield Repair(
-            "classes-permuted",
-            "the classes are in another order: by overlap, " + _moved(mapping, known),
-            partial(renamed, mapping=mapping),
-            5,
-            guess=", ".join(f"{key} is {name}" for key, name in mapping.items()),
-        )
+        text = "the classes are in another order: by overlap, " + _moved(mapping, known)
+        guess = ", ".join(f"{key} is {name}" for key, name in mapping.items())
+        yield replace(_renaming("classes-permuted", text, mapping, 5), guess=guess)
+
+
+def _renaming(
+    name: str, text: str, mapping: Mapping[Key, int], weight: int = 1, sure: bool = False
+) -> Repair:
+    return Repair(name, text, partial(renamed, mapping=mapping), weight, sure)
 
 
 def renamed(raw: Raw, truth: Truth, *, mapping: Mapping[Key, int]) -> Raw:
@@ -171,8 +101,7 @@ def _numbered(used: Sequence[int], known: Categories, own: Mapping[int, int]) ->
     """Numberings of `known` classes; `own` are the ground truth's ids of their ids."""
     mapping: dict[Key, int]
     ids = known.ids.tolist()
-    n = len(ids)
-    low, high = min(used), max(used)
+    n, low, high = len(ids), min(used), max(used)
     first = ids[0] if ids else 0
     for step, name, text in (
         (1, "classes-zero-based", f"class ids count from {first - 1}, the objects' from {first}"),
@@ -180,38 +109,31 @@ def _numbered(used: Sequence[int], known: Categories, own: Mapping[int, int]) ->
     ):
         mapping = {key: own[key + step] for key in used if key + step in known.ids}
         if len(mapping) >= 0.9 * len(used):
-            yield Repair(name, text, partial(renamed, mapping=mapping))
+            yield _renaming(name, text, mapping)
     gaps = ids != list(range(first, first + n))
-    positions_by_name = sorted(range(n), key=lambda k: known.names[k])
+    by_name = sorted(range(n), key=lambda k: known.names[k])
     for start in (0, 1):
-        if start <= low and high < start + n:
-            ends = f"from {start} to {n - 1 + start}"
-            if gaps:
-                mapping = {key: own[ids[key - start]] for key in used}
-                yield Repair(
-                    "classes-contiguous",
-                    f"class ids are numbered through {ends}, the ground truth's go from {first} to "
-                    f"{ids[-1]} with gaps",
-                    partial(renamed, mapping=mapping),
-                )
-            if positions_by_name != list(range(n)):
-                mapping = {key: own[ids[positions_by_name[key - start]]] for key in used}
-                yield Repair(
-                    "classes-alphabetical",
-                    f"class ids are numbered {ends} in alphabetical order of the names, the "
-                    "truth's are not",
-                    partial(renamed, mapping=mapping),
-                    2,
-                )
-    if n == 80 and not gaps and high > first + n - 1:
-        official = [number for number in range(1, 91) if number not in COCO_GAPS]
-        mapping = {key: own[ids[official.index(key)]] for key in used if key in official}
-        yield Repair(
-            "classes-coco-ids",
-            "class ids are COCO's from 1 to 90 with gaps; those of the ground truth have no gaps",
-            partial(renamed, mapping=mapping),
-            2,
-        )
+        if low < start or high >= start + n:
+            continue
+        ends = f"from {start} to {n - 1 + start}"
+        if gaps:
+            text = (
+                f"class ids are numbered through {ends}, the ground truth's go from {first} to "
+                f"{ids[-1]} with gaps"
+            )
+            mapping = {key: own[ids[key - start]] for key in used}
+            yield _renaming("classes-contiguous", text, mapping)
+        if by_name != list(range(n)):
+            text = (
+                f"class ids are numbered {ends} in alphabetical order of the names, the truth's are"
+                " not"
+            )
+            mapping = {key: own[ids[by_name[key - start]]] for key in used}
+            yield _renaming("classes-alphabetical", text, mapping, 2)
+    if n == len(OFFICIAL) and not gaps and high > first + n - 1:
+        text = "class ids are COCO's from 1 to 90 with gaps; those of the ground truth have no gaps"
+        mapping = {key: own[ids[OFFICIAL.index(key)]] for key in used if key in OFFICIAL}
+        yield _renaming("classes-coco-ids", text, mapping, 2)
 
 
 def _coco_model(used: Sequence[int], known: Categories) -> Iterator[Repair]:
@@ -220,8 +142,7 @@ def _coco_model(used: Sequence[int], known: Categories) -> Iterator[Repair]:
     shared = [name for name in COCO if normalised(name) in by_name]
     if len(known) >= len(COCO) or not shared or set(used) <= set(known.ids.tolist()):
         return
-    official = [number for number in range(1, 91) if number not in COCO_GAPS]
-    for ids in (official, list(range(80)), list(range(1, 81))):
+    for ids in (OFFICIAL, list(range(80)), list(range(1, 81))):
         if not set(used) <= set(ids):
             continue
         name = dict(zip(ids, COCO, strict=True))
@@ -257,7 +178,7 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
     if all(re.fullmatch(r"\d{1,9}", name) for name in used):
         mapping: dict[Key, int] = {name: int(name) for name in used}
         text = "class ids are written as text"
-        yield Repair("classes-as-text", text, partial(renamed, mapping=mapping), 1, True)
+        yield _renaming("classes-as-text", text, mapping, 1, True)
         own = {i: i for i in known.ids.tolist()}
         if set(mapping.values()) <= own.keys():  # nothing more to explain
             return
@@ -265,7 +186,7 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
             inner = repair.apply.keywords["mapping"]  # type: ignore[attr-defined]
             mapping = {name: inner[int(name)] for name in used if int(name) in inner}
             text = f"{repair.sentence}, and are written as text"
-            yield Repair(repair.name, text, partial(renamed, mapping=mapping), 2, True)
+            yield _renaming(repair.name, text, mapping, 2, True)
         return
     strange = [name for name in used if name not in known.names]
     if not strange:
@@ -283,7 +204,7 @@ def _spelled(used: Sequence[str], known: Categories) -> Iterator[Repair]:
         mapping = {name: ids[other] for name, other in wanted.items() if other in ids}
         pairs = few(f"{name!r} for {other!r}" for name, other in meant.items())
         text = f"{len(meant)} class names are spelled differently in the ground truth: {pairs}"
-        yield Repair("classes-spelling", text, partial(renamed, mapping=mapping), 1, True)
+        yield _renaming("classes-spelling", text, mapping, 1, True)
 
 
 # --- a permutation --------------------------------------------------------------------------------

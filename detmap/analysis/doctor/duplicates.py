@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detmap.analysis.row_overlaps import edges, ious
-from detmap.core.tables.grouping import labels
+from detmap.analysis.row_overlaps import edges, ious, meetings
 
 SAME_OBJECT = 0.85  # overlap of two boxes of a class that are one detection
 PAIRS_AT_ONCE = 1_000_000
@@ -95,24 +94,18 @@ def _cells(rows: Any) -> NDArray[np.int64]:
 
 
 def pairs(rows: Any, least: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of rows of an image and class that overlap, the better one first."""
-    cell = _cells(rows)
-    order = np.lexsort((np.arange(len(rows)), -rows.score, cell))
+    """Pairs of rows of an image and class that overlap, the better one first; of objects, which
+    have no score, the first one in the file.
+    """
+    cell, score = _cells(rows), getattr(rows, "score", np.zeros(len(rows)))
+    order = np.lexsort((np.arange(len(rows)), -score, cell))
     cell = cell[order]
     first = np.searchsorted(cell, cell)
     behind = np.arange(len(cell)) - first  # how many better ones the cell has
     boxes = edges(rows)[order]
-    ends = np.concatenate([[0], np.cumsum(behind)])
     parts = [np.zeros((2, 0), dtype=np.int64)]
-    begin = 0
-    while begin < len(cell):
-        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + PAIRS_AT_ONCE, "right")) - 1)
-        off = ends[begin : end + 1] - ends[begin]
-        nth = labels(off)
-        worse = begin + nth
-        better = first[worse] + np.arange(off[-1]) - off[nth]
+    for worse, better in meetings(first, behind, PAIRS_AT_ONCE):
         met = ious(boxes[better], boxes[worse]) > least
         parts.append(np.stack([order[better[met]], order[worse[met]]]))
-        begin = end
     both = np.concatenate(parts, axis=1)
     return both[0], both[1]

@@ -35,12 +35,9 @@ from detmap.analysis.doctor.explanation import (
     measure,
 )
 from detmap.analysis.doctor.raw_rows import Raw, image_places
-from detmap.analysis.doctor.repair import Repair
+from detmap.analysis.doctor.repair import Repair, group_of
 from detmap.analysis.doctor.trial import Outcome, Sample, Trial, around_points, sample
 from detmap.core.results.findings import Finding
-
-GROUPS = ("images", "boxes", "classes", "scores", "duplicates", "masks", "rows")
-"""What repairs are of, and what their names begin with."""
 
 ROUNDS = 3  # repairs on top of each other
 GAIN, TIMES = 0.02, 1.25  # of AP50 that a repair has to add, and to multiply it by
@@ -159,7 +156,7 @@ class Examination:
     def _fixes(self) -> None:
         for _ in range(ROUNDS):
             done = {group_of(finding.name) for finding in self.findings}
-            groups = [group for group in GROUPS[:-1] if group not in done]
+            groups = [group for group in CANDIDATES if group not in {*done, "rows"}]
             chosen = best(self.trial, self.part, self.now, groups)
             if chosen is None and "boxes" in done:
                 more = {*fix_chain.LAST} - {each.name for each in self.findings}
@@ -263,10 +260,7 @@ class Examination:
     def _fixed_frames(self) -> Iterator[Finding]:
         """What boxes around masks show that no fix can move."""
         part, base = self.part, self.part.trial.outcome(self.part.rows)
-        tried = []
-        for repair in _moves(part):
-            rows = repair.apply(part.rows, part.truth)
-            tried.append(Tried(repair, rows, part.trial.outcome(rows)))
+        tried = [_tried(part, repair) for repair in _moves(part)]
         for each in _closest_first(part, ranked(tried, base))[:1]:
             if _is_proved(part, each, each.outcome):
                 meant = each.repair.sentence.partition(": mean IoU")[0]
@@ -344,7 +338,7 @@ def best(
     """
     raw = part.raw
     base = part.trial.outcome(part.rows)
-    every = attempts(trial, part, groups)
+    every = attempts(part, groups)
     tried = [each for each in every if not names or each.repair.name in names]
     closer = _closer(part, tried, base)
     for each in _closest_first(part, ranked(tried, base, closer)):
@@ -353,7 +347,7 @@ def best(
         gains = clear(each.repair, now, after) or (id(each) in closer and after.ap50 >= now.ap50)
         if gains and _is_proved(part, each, after):
             return Chosen([each.repair], rows, after)
-    if now.ap50 >= DOUBTFUL or len(groups) < len(GROUPS) - 2:
+    if now.ap50 >= DOUBTFUL or len(groups) < len(CANDIDATES) - 2:
         return None
     return _together(trial, part, now)
 
@@ -399,23 +393,29 @@ def _is_proved(part: Sample, tried: Tried, after: Outcome) -> bool:
     return explains(measure(part, tried.rows), after.ap50)
 
 
-def attempts(trial: Trial, part: Sample, groups: Collection[str] = GROUPS) -> Iterator[Tried]:
+def attempts(part: Sample, groups: Collection[str]) -> Iterator[Tried]:
     """Every repair of some groups on the sample."""
     for group in groups:
-        yield from _attempts(trial, part, group)
+        yield from _attempts(part, group)
 
 
 @lru_cache(maxsize=32)  # asked twice for the rows as they are; an examination clears this
-def _attempts(trial: Trial, part: Sample, group: str) -> tuple[Tried, ...]:
-    tried = []
-    try:
-        for repair in candidates(trial, part, [group]):
-            whole = repair.name.startswith("images-")
-            rows = repair.apply(part.raw if whole else part.rows, part.truth)
-            tried.append(Tried(repair, rows, part.trial.outcome(rows)))
+def _attempts(part: Sample, group: str) -> tuple[Tried, ...]:
+    tried: list[Tried] = []
+    try:  # those before the time is over stay
+        tried.extend(_tried(part, repair) for repair in CANDIDATES[group](part))
     except OutOfTimeError:
-        trial.clock.left_out.append(group)
+        part.trial.clock.left_out.append(group)
     return tuple(tried)
+
+
+def _tried(part: Sample, repair: Repair, view: Sample | None = None) -> Tried:
+    """A repair on a sample; without classes with a `view` of one class."""
+    whole = repair.name.startswith("images-")
+    rows = repair.apply(part.raw if whole else part.rows, part.truth)
+    if view is not None:
+        return Tried(repair, rows, view.trial.outcome(rows.classless()))
+    return Tried(repair, rows, part.trial.outcome(rows))
 
 
 def forget() -> None:
@@ -424,24 +424,26 @@ def forget() -> None:
         kept.cache_clear()
 
 
-def candidates(trial: Trial, part: Sample, groups: Collection[str]) -> Iterator[Repair]:
-    """Every repair of some groups that the rows make possible."""
-    if "images" in groups:
-        yield from images.repairs(part.raw, trial.truth)
-    if "boxes" in groups:
-        moves = _moves(part) if shaped_rows.can_move(part.raw) else iter(())
-        yield from map(shaped_rows.following, moves) if part.raw.is_shaped else moves
-    if "classes" in groups:
-        yield from classes.repairs(part)
-    if "scores" in groups:
-        yield from scores.repairs(part)
-    if "duplicates" in groups:
-        yield from scores.duplicates(part)
-    if "masks" in groups:
-        yield from shaped_rows.texts_of_bytes(part.raw)
-        yield from shaped_rows.repairs(part)
-    if "rows" in groups:
-        yield from repeated_rows.repairs(part.raw)
+def _box_repairs(part: Sample) -> Iterator[Repair]:
+    moves = _moves(part) if shaped_rows.can_move(part.raw) else iter(())
+    yield from map(shaped_rows.following, moves) if part.raw.is_shaped else moves
+
+
+def _mask_repairs(part: Sample) -> Iterator[Repair]:
+    yield from shaped_rows.texts_of_bytes(part.raw)
+    yield from shaped_rows.repairs(part)
+
+
+CANDIDATES: dict[str, Callable[[Sample], Iterable[Repair]]] = {
+    "images": lambda part: images.repairs(part.raw, part.whole),
+    "boxes": _box_repairs,
+    "classes": classes.repairs,
+    "scores": scores.repairs,
+    "duplicates": scores.duplicates,
+    "masks": _mask_repairs,
+    "rows": lambda part: repeated_rows.repairs(part.raw),
+}
+"""The repairs of each group that the rows make possible; their names begin with the group."""
 
 
 def _moves(part: Sample) -> Iterator[Repair]:
@@ -451,11 +453,6 @@ def _moves(part: Sample) -> Iterator[Repair]:
         yield from boxes.pixels(part)
         yield from boxes.turned(part.raw)
     yield from turned_images.repairs(part)
-
-
-def group_of(name: str) -> str:
-    """The group of a hypothesis: what stands before its first dash."""
-    return name.partition("-")[0]
 
 
 def ranked(tried: list[Tried], base: Outcome, closer: Collection[int] = ()) -> list[Tried]:
@@ -495,21 +492,14 @@ def clear(repair: Repair, before: Outcome, after: Outcome) -> bool:
 def _together(trial: Trial, part: Sample, now: Outcome) -> Chosen | None:
     """Boxes or images that are right but for their classes, with the repair of these."""
     view = part.agnostic
-    outcomes = []
     moves = (*boxes.repairs(view), *turned_images.repairs(view))
     if part.raw.is_shaped:
         moves = tuple(map(shaped_rows.following, moves)) if shaped_rows.can_move(part.raw) else ()
-    for repair in (*images.repairs(part.raw, trial.truth), *moves):
-        whole = repair.name.startswith("images-")
-        rows = repair.apply(part.raw if whole else part.rows, part.truth)
-        outcomes.append(Tried(repair, rows, view.trial.outcome(rows.classless())))
+    every = (*images.repairs(part.raw, trial.truth), *moves)
+    outcomes = [_tried(part, repair, view) for repair in every]
     for each in ranked(outcomes, view.trial.outcome(view.rows))[:2]:
         repaired = replace(part, raw=each.rows)
-        more = [
-            Tried(repair, rows, part.trial.outcome(rows))
-            for repair in classes.repairs(repaired)
-            for rows in [repair.apply(repaired.rows, part.truth)]
-        ]
+        more = [_tried(repaired, repair) for repair in classes.repairs(repaired)]
         for other in ranked(more, part.trial.outcome(part.rows)):
             both = other.repair.apply(each.repair.apply(part.raw, trial.truth), trial.truth)
             after = trial.outcome(both)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from detmap.analysis.doctor import box_hypotheses as boxes
 from detmap.analysis.doctor import class_hypotheses as classes
 from detmap.analysis.doctor.raw_rows import Raw
-from detmap.analysis.doctor.repair import Repair
+from detmap.analysis.doctor.repair import Repair, group_of
 from detmap.analysis.doctor.trial import Sample, Trial, sample
 
 ORDER = ("images", "classes", "scores", "boxes", "masks", "duplicates", "rows")
@@ -20,7 +20,7 @@ LAST = ("boxes-mirrored", "boxes-turned", "boxes-shifted")
 """Fixes of boxes that may follow another one."""
 PERMUTED = "classes-permuted"
 
-Attempts = Callable[[Trial, Sample, Sequence[str]], Iterable[tuple[Repair, Raw, tuple[float, int]]]]
+Attempts = Callable[[Sample, Sequence[str]], Iterable[tuple[Repair, Raw, tuple[float, int]]]]
 """Repairs of some groups, the rows of the sample after each, and AP50 with the objects found."""
 
 
@@ -47,7 +47,7 @@ def ordered(names: Iterable[str]) -> list[str]:
     """Returns the names in the order in which their fixes are made, each once."""
 
     def place(name: str) -> tuple[int, int]:
-        return ORDER.index(name.partition("-")[0]), LAST.index(name) + 1 if name in LAST else 0
+        return ORDER.index(group_of(name)), LAST.index(name) + 1 if name in LAST else 0
 
     return sorted(dict.fromkeys(names), key=place)
 
@@ -101,20 +101,18 @@ def _readings(
 ) -> Iterator[tuple[Repair, float]]:
     """What a fix may mean for these rows, with AP50 on the sample."""
     part = sample(trial, raw)
-    group = name.partition("-")[0]
+    group = group_of(name)
     if name == PERMUTED and any(each.startswith("boxes-") for each in later):
         yield from _permutations(part, later, attempts)
         return
     found = [
-        (repair, value[0])
-        for repair, _, value in attempts(trial, part, [group])
-        if repair.name == name
+        (repair, value[0]) for repair, _, value in attempts(part, [group]) if repair.name == name
     ]
     if group == "boxes" and max((ap50 for _, ap50 in found), default=0.0) < UNDECIDED:
         view = part.agnostic  # classes are wrong too: compare boxes without them
         found = [
             (repair, value[0] / 1000)
-            for repair, _, value in attempts(view.trial, view, [group])
+            for repair, _, value in attempts(view, [group])
             if repair.name == name
         ] or found
     yield from found
@@ -126,7 +124,7 @@ def _permutations(
     """An order of classes is seen on boxes that are fixed without classes."""
     view = part.agnostic
     names = [each for each in later if each.startswith("boxes-")]
-    tried = [each for each in attempts(view.trial, view, ["boxes"]) if each[0].name in names]
+    tried = [each for each in attempts(view, ["boxes"]) if each[0].name in names]
     for repair, _, _ in sorted(tried, key=lambda each: -each[2][0])[:KEPT]:
         rows = repair.apply(part.raw, part.whole)
         fixed = replace(part, raw=rows)

@@ -13,7 +13,7 @@ from detmap.analysis.doctor.raw_rows import Raw, readable
 from detmap.analysis.doctor.repair import Repair
 from detmap.analysis.doctor.shaped_rows import shapes_of
 from detmap.analysis.doctor.trial import trial_of
-from detmap.analysis.doctor.wide_reading import widely_with
+from detmap.analysis.doctor.wide_reading import Reading
 from detmap.core.adapters.joining import join as joining
 from detmap.core.adapters.joining.unknown_policy import policy
 from detmap.core.base.suggestions import did_you_mean
@@ -142,15 +142,8 @@ def fixed_given(
 
     how : options of `detmap.read_detections`
     """
-    from detmap.core.adapters import options_of, read_detections
+    from detmap.core.adapters import options_of
 
     names = [name.removeprefix("--fix").strip() for name in names]
-
-    options = {**how, **options_of(rules)}
-
-    def strictly() -> Detections:
-        return read_detections(detections, truth, **options)
-
-    widely = widely_with(detections, options)
-    raw = loose_readers.read(detections, truth, strictly, widely, how["class_names"])
+    raw = loose_readers.read(Reading(detections, {**how, **options_of(rules)}), truth)
     return repaired(truth, raw, names, rules, unknown=how["unknown"]).detections

@@ -117,9 +117,8 @@ def _repair(used: Sequence[Key], place: NDArray[np.integer], truth: Truth) -> pa
     return partial(renamed, known=known)
 
 
-def renamed(raw: Raw, truth: Truth, *, known: dict[Key, Key]) -> Raw:
+def renamed(raw: Raw, _: Truth, *, known: dict[Key, Key]) -> Raw:
     """The rows with the ground truth's image ids; unknown images get an unused id."""
-    del truth
     nobody: Key = "" if any(isinstance(i, str) for i in known.values()) else -(2**62)
     images = tuple(known.get(key, nobody) for key in raw.images)
     written = raw.image_names or raw.images

@@ -5,7 +5,8 @@ VOC's text are read once more: ids may be unknown, boxes of any sign, images nam
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from detmap.analysis.doctor import shaped_rows, wide_reading
 from detmap.analysis.doctor.raw_rows import Key, Raw, from_table, keyed
-from detmap.analysis.doctor.wide_reading import Widely
-from detmap.core.adapters import read_detections, registry
+from detmap.analysis.doctor.wide_reading import Reading
+from detmap.core.adapters import registry
 from detmap.core.adapters import text_fields as text
 from detmap.core.adapters.coco import scan_json as coco_scan
 from detmap.core.adapters.coco.decode import DECODED, REFUSALS, Box
@@ -28,7 +29,7 @@ from detmap.core.base.open_files import shown
 from detmap.core.tables import Detections, Truth
 from detmap.errors import DataError
 
-Given = Detections | str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Raw
+Given = Detections | str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Name = int | float | str | None
 
 
@@ -46,30 +47,15 @@ class _Rows(msgspec.Struct, gc=False):
     annotations: list[_Row]
 
 
-def read(
-    detections: Given,
-    truth: Truth,
-    strictly: Callable[[], Detections] | None = None,
-    widely: Widely | None = None,
-    class_names: Any = None,
-) -> Raw:
-    """Detections of any kind as raw rows.
-
-    Parameters
-    ----------
-    detections : a path; a table; a list of COCO records; or a dict of the arrays ``image_id``,
-        ``category_id``, ``boxes`` (x, y, width, height) and ``score``
-    truth : for the ordinary reader
-    strictly : calls the ordinary reader of a path, if it has to be told more
-    widely : the same against another ground truth and other class names
-    class_names : that `strictly` uses
+def read(reading: Reading, truth: Truth) -> Raw:
+    """Detections of any kind as raw rows: a path; a table; a list of COCO records; or a dict of the
+    arrays ``image_id``, ``category_id``, ``boxes`` (x, y, width, height) and ``score``.
 
     Raises
     ------
     DataError : what no reader can make rows of
     """
-    if isinstance(detections, Raw):
-        return detections
+    detections: Given = reading.detections
     if isinstance(detections, Detections):
         return from_table(detections)
     kind = "" if isinstance(detections, str | Path) else kind_of(detections)
@@ -77,14 +63,11 @@ def read(
         dataset: Any = getattr(detections, "dataset", detections)
         detections = dataset.get("annotations", ())
     elif kind in ("file", "images", "array") or (kind == "table" and not _is_arrays(detections)):
-        try:
-            found = strictly() if strictly else read_detections(detections, truth)
-            if widely is None or whole(found):
+        with suppress(DataError):
+            found = reading.strictly(truth)
+            if whole(found):
                 return from_table(found)
-        except DataError:
-            if widely is None:
-                raise
-        return wide_reading.read_objects(truth, class_names, widely)
+        return wide_reading.read_objects(truth, reading)
     if isinstance(detections, Mapping):
         return _arrays(detections)
     if isinstance(detections, Sequence) and not isinstance(detections, str):
@@ -98,24 +81,22 @@ def read(
         except msgspec.ValidationError as error:
             raise _strange("detections", str(error)) from None
     path = registry.checked_path(detections)
-    refused, table = None, None
-    try:
-        table = read_detections(path, truth) if strictly is None else strictly()
-    except DataError as error:
-        refused = error
+    with suppress(DataError):
+        reading.strictly(truth)
+    table = reading.table
     shaped = truth.shapes is not None and not path.is_dir()
     raw = _shaped(shaped_rows.records_of(path), truth, shown(path)) if shaped else None
     if raw is not None:
         return raw
     if table is not None and whole(table):
         return from_table(table)
-    raw = None if class_names is not None else _loosely(path, truth)
-    if raw is None and widely is not None:
-        raw = wide_reading.read(truth, class_names, widely)
+    raw = None if reading.class_names is not None else _loosely(path, truth)
+    if raw is None:
+        raw = wide_reading.read(truth, reading)
     if raw is not None:
         return raw
     if table is None:
-        raise refused or _strange(shown(path), "cannot be read")
+        raise reading.error or _strange(shown(path), "cannot be read")
     return from_table(table)
 
 

@@ -158,18 +158,10 @@ def _some_is_bare(view: View) -> bool:
     return bool(images[truth.image].mean() < 1 - BARE or classes[truth.label].mean() < 1 - BARE)
 
 
-def _has_doubles(view: View) -> bool:
-    return doubled(view.detections.take(view.some)) > DOUBLES
-
-
 def _masks_are_elsewhere(view: View) -> bool:
     """Masks do not lie in the box beside them: of their records, or of the tables."""
     around = shape_boxes(view.detections.shapes)
     return around is not None and is_many(apart(around[view.some], view.boxes))
-
-
-def _lacks_labels(view: View) -> bool:
-    return lacks_labels(view.truth, view.detections.image, view.detections.score)
 
 
 def _is_wrong(view: View) -> bool:
@@ -213,28 +205,20 @@ def _is_moved(view: View) -> bool:
     return bool(narrow_axes(boxes, wanted).any())
 
 
-def _truth_contradicts_itself(view: View) -> bool:
-    return contradicts(view.truth)
-
-
-def _polygons_are_elsewhere(view: View) -> bool:
-    return any(True for _ in truth_polygons.facts(view.truth))
-
-
 CHECKS: tuple[Callable[[View], bool], ...] = (
     _rows_are_repeated,
     _scale_is_odd,
     _boxes_are_odd,
     _some_is_bare,
-    _has_doubles,
+    lambda view: doubled(view.detections.take(view.some)) > DOUBLES,
     _masks_are_elsewhere,
-    _lacks_labels,
+    lambda view: lacks_labels(view.truth, view.detections.image, view.detections.score),
     _is_wrong,
     _is_mixed_up,
     _is_cut,
     _is_moved,
-    _truth_contradicts_itself,
-    _polygons_are_elsewhere,
+    lambda view: contradicts(view.truth),
+    lambda view: any(True for _ in truth_polygons.facts(view.truth)),
 )
 
 

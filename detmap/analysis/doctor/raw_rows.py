@@ -115,10 +115,19 @@ def readable(raw: Raw) -> NDArray[np.bool_]:
 
 
 def joined(truth: Truth, raw: Raw) -> Detections:
-    """The rows that the ground truth has an image and a class for, and that a table can hold."""
+    """The rows of `joinable` as a table."""
+    return table(truth, raw, *joinable(truth, raw))
+
+
+def joinable(
+    truth: Truth, raw: Raw
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """The rows that the ground truth has an image and a class for, and that a table can hold, with
+    the positions of these.
+    """
     image, label = raw.places(truth)
     rows = np.flatnonzero((image >= 0) & (label >= 0) & readable(raw))
-    return table(truth, raw, rows, image[rows], label[rows])
+    return rows, image[rows], label[rows]
 
 
 def table(

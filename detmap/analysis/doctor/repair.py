@@ -33,6 +33,11 @@ def no_detection(notes: Iterable[Note]) -> str:
     )
 
 
+def group_of(name: str) -> str:
+    """Returns the group of a hypothesis: what stands before its first dash."""
+    return name.partition("-")[0]
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Repair(Value):
     """A hypothesis that can be tried: what rows would mean if it were true.

@@ -4,8 +4,8 @@ with the first images.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,15 @@ TAIL, HEAD = 64, 4096  # rows that the quick check compares
 
 
 def _hashes(raw: Raw, some: Some = ALL) -> NDArray[np.uint64]:
-    mixed = raw.image[some].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= raw.label[some].astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
-    columns = [*raw.boxes[some].T, raw.score[some]]
+    return hashes(raw, [*raw.boxes[some].T, raw.score[some]], some)
+
+
+def hashes(
+    rows: Any, columns: Iterable[NDArray[np.float64]], some: Some = ALL
+) -> NDArray[np.uint64]:
+    """Returns (n,) hashes of image, class and columns of numbers, of all or some rows."""
+    mixed: NDArray[np.uint64] = rows.image[some].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= rows.label[some].astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
     for column in columns:
         mixed = (mixed ^ np.ascontiguousarray(column + 0.0).view(np.uint64)) * np.uint64(
             0xFF51AFD7ED558CCD
@@ -78,6 +84,5 @@ def repairs(raw: Raw) -> Iterator[Repair]:
     yield Repair("rows-repeated", text, _once, 1, True)
 
 
-def _once(raw: Raw, truth: Truth) -> Raw:
-    del truth
+def _once(raw: Raw, _: Truth) -> Raw:
     return raw.take(np.flatnonzero(~repeated(raw)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,25 +32,14 @@ LEAST_CUT = 100  # rows, from which equal numbers per image are no accident
 RIGHT = 0.5  # share of the last detections of images that are right: more would come
 
 
-class Scale(NamedTuple):
-    """What the range of scores shows."""
-
-    low: float
-    high: float
-    n_different: int
-
-
-def scale(score: NDArray[np.float64]) -> Scale:
-    """The range of scores, and how many different ones there are, counted up to a few."""
-    if not len(score):
-        return Scale(0.0, 0.0, 0)
-    few_rows = score if len(score) <= 20_000 else score[:: len(score) // 10_000]
-    return Scale(float(score.min()), float(score.max()), len(np.unique(few_rows)))
+def _ends(score: NDArray[np.float64]) -> tuple[float, float]:
+    """The lowest and the highest score; 0 of none."""
+    return (float(score.min()), float(score.max())) if len(score) else (0.0, 0.0)
 
 
 def repairs(sample: Sample) -> Iterator[Repair]:
     """Scores of another scale or order."""
-    low, high, _ = scale(sample.raw.score)
+    low, high = _ends(sample.raw.score)
     order = order_of(sample.rows.score, sample.right) if high > low else 0.5
     negative = -1 <= low < 0 and high <= 0 and order < 1 - TURNED
     if low >= 0 and PERCENT <= high <= 100:
@@ -73,8 +61,7 @@ def repairs(sample: Sample) -> Iterator[Repair]:
         )
 
 
-def _divided(raw: Raw, truth: Truth) -> Raw:
-    del truth
+def _divided(raw: Raw, _: Truth) -> Raw:
     return replace(raw, score=raw.score / 100)
 
 
@@ -94,22 +81,19 @@ def _fraction_rows(raw: Raw) -> NDArray[np.int64]:
     return np.array(wrong, dtype=np.int64)
 
 
-def _partly_divided(raw: Raw, truth: Truth) -> Raw:
-    del truth
+def _partly_divided(raw: Raw, _: Truth) -> Raw:
     high = np.isin(raw.image, raw.image[raw.score > BEYOND])
     return replace(raw, score=np.where(high, raw.score / 100, raw.score))
 
 
-def _squashed(raw: Raw, truth: Truth) -> Raw:
-    del truth
+def _squashed(raw: Raw, _: Truth) -> Raw:
     tail = np.exp(-np.abs(raw.score))
     return replace(raw, score=np.where(raw.score < 0, tail, 1.0) / (1 + tail))
 
 
-def _negated(raw: Raw, truth: Truth) -> Raw:
+def _negated(raw: Raw, _: Truth) -> Raw:
     """The order turned round; scores that were fractions stay so."""
-    del truth
-    low, high, _ = scale(raw.score)
+    low, high = _ends(raw.score)
     if low >= -1 and high <= 0:
         return replace(raw, score=-raw.score)
     return replace(raw, score=(1.0 if low >= 0 and high <= BEYOND else 0.0) - raw.score)
@@ -118,7 +102,9 @@ def _negated(raw: Raw, truth: Truth) -> Raw:
 def facts(sample: Sample, ap50: float) -> Iterator[Finding]:
     """Problems of scores that cannot be fixed."""
     raw = sample.raw
-    low, high, n_different = scale(raw.score)
+    low, high = _ends(raw.score)
+    few_rows = raw.score if len(raw) <= 20_000 else raw.score[:: len(raw) // 10_000]
+    n_different = len(np.unique(few_rows))
     if len(raw) >= LEAST_ROWS and low == high:
         yield Finding(
             "scores-equal",
@@ -193,6 +179,5 @@ def duplicates(sample: Sample) -> Iterator[Repair]:
         yield Repair("duplicates", text, _suppressed, 2)
 
 
-def _suppressed(raw: Raw, truth: Truth) -> Raw:
-    del truth
+def _suppressed(raw: Raw, _: Truth) -> Raw:
     return raw.take(np.flatnonzero(suppressed(raw, SUPPRESSED)))

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor.explanation import ON, best_ious, is_wanted
-from detmap.analysis.doctor.raw_rows import Raw, best_objects, readable, table
+from detmap.analysis.doctor.raw_rows import Raw, best_objects
 from detmap.analysis.doctor.trial import Sample, merged
 from detmap.core.base.assignment import assign_all
 from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
-from detmap.core.matching.engine import match
 from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.overlaps.rotated_boxes import RotatedBoxes
 from detmap.core.tables import Shapes, Truth
-from detmap.errors import DataError, few
+from detmap.errors import few
 
 Change = Callable[[Shapes], Shapes]
 
@@ -27,29 +26,13 @@ TIMES = 2.0  # times as many objects with a box on them as with a shape: real ma
 BETTER, CLEARLY = 1.5, 0.2  # times as many shapes after a change, and share of the objects more
 
 
-def recall(sample: Sample, rows: Raw, change: Change | None = None) -> float:
+def recall(sample: Sample, rows: Raw, change: Change = lambda shapes: shapes) -> float:
     """Returns the share of objects with a shape of any class on them, overlap at least 0.5."""
-    from detmap.analysis.doctor.shaped_rows import shapes_of
-
     truth = merged(sample.trial.shaped_truth.select_images(sample.positions))
-    asked = sample.trial.asked
-    rules = asked.override({"iou.thresholds": [ON], "metrics": ["AP50"], "iou.classes": {}})
-    image, _ = rows.places(truth)
-    known = np.flatnonzero((image >= 0) & readable(rows))
-    some = rows.take(known)
-    if not len(some):
+    matches = sample.trial.match_shapes(truth, replace(rows.classless(), names=None), change)
+    if matches is None:
         return 0.0
-    try:
-        shapes = shapes_of(some, truth)
-        if change is not None and shapes is not None:
-            shapes = change(shapes)
-        label = np.zeros(len(some), dtype=np.int32)
-        found = table(truth, some, np.arange(len(some)), image[known], label)
-        counts = aggregation.count(
-            curves.scores(match(truth, replace(found, shapes=shapes), rules)), rules
-        )
-    except DataError:
-        return 0.0
+    counts = aggregation.count(curves.scores(matches), matches.protocol)
     return float(counts.tp.sum() / max(1, counts.objects.sum()))
 
 

@@ -62,9 +62,7 @@ def with_values(raw: Raw, values: list[tuple[Any, Any]], reader: ShapeReader) ->
     runs = [i for i, (value, _) in enumerate(values) if isinstance(value, dict)]
     boxes = np.zeros((len(values), 4))
     try:  # all at once: one at a time takes ten times as long
-        shapes = [plain_text(values[i][0]) for i in runs]
-        sizes = np.array([each["size"] for each in shapes], dtype=np.float64).reshape(-1, 2)
-        boxes[runs] = reader.around(reader.read(shapes, sizes, str)) if runs else 0.0
+        boxes[runs] = _around_runs([values[i][0] for i in runs], reader) if runs else 0.0
         rest = [i for i, (value, _) in enumerate(values) if not isinstance(value, dict)]
     except BROKEN:
         rest = list(range(len(values)))
@@ -77,10 +75,7 @@ def around(value: Any, box: Any, reader: ShapeReader) -> tuple[float, float, flo
     """Returns the box around a shape as JSON has it; that of the record where it has none."""
     try:
         if isinstance(value, dict):
-            height, width = value["size"]
-            sizes = np.array([[height, width]], dtype=np.float64)
-            found = reader.read([plain_text(value)], sizes, str)
-            x, y, w, h = reader.around(found)[0].tolist()
+            x, y, w, h = _around_runs([value], reader)[0].tolist()
             return (x, y, w, h)
         points = points_of(value, reader)
         if not len(points):
@@ -90,6 +85,12 @@ def around(value: Any, box: Any, reader: ShapeReader) -> tuple[float, float, flo
         return (*map(float, low), *map(float, high - low))  # type: ignore[return-value]
     except BROKEN:
         return NOTHING
+
+
+def _around_runs(values: list[Any], reader: ShapeReader) -> Boxes:
+    shapes = [plain_text(each) for each in values]
+    sizes = np.array([each["size"] for each in shapes], dtype=np.float64).reshape(-1, 2)
+    return reader.around(reader.read(shapes, sizes, str))
 
 
 def points_of(value: Any, reader: ShapeReader) -> Boxes:
@@ -236,7 +237,7 @@ def texts_of_bytes(raw: Raw) -> Iterator[Repair]:
 def repairs(sample: Sample) -> Iterator[Repair]:
     """Run lengths that go along the rows, or have x and y swapped."""
     values = sample.raw.values
-    if values is None or reader_of(sample.whole_shaped.shapes) is None:
+    if values is None or reader_of(sample.trial.shaped_truth.shapes) is None:
         return
     if any(is_text_of_bytes(value) for value, _ in values[:LOOKED_AT]):
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -10,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor.clock import Clock
-from detmap.analysis.doctor.raw_rows import Raw, best_objects, joined, readable, restricted, table
+from detmap.analysis.doctor.raw_rows import Raw, best_objects, joinable, joined, restricted, table
 from detmap.analysis.row_overlaps import Met
 from detmap.core.base.locks import cached_property
 from detmap.core.curves import aggregation
 from detmap.core.curves import scores as curves
 from detmap.core.matching.engine import match
+from detmap.core.matching.matches import Matches
 from detmap.core.overlaps import kind_of
 from detmap.core.overlaps.keypoints import Keypoints
 from detmap.core.protocol import Protocol
 from detmap.core.protocol.default_protocol import choose_protocol
-from detmap.core.tables import Categories, Truth
+from detmap.core.tables import Categories, Shapes, Truth
 from detmap.errors import DataError
 
 MOST_IMAGES = 600  # of a sample
@@ -29,6 +31,8 @@ MOST_ROWS_QUICKLY = 10_000  # the same where time is limited
 CROWDED = 1_000_000  # pairs of an image from which on they are counted
 LABELED = 0.5  # share of the points of an object
 LEAST_IMAGES = 60  # that a sample has, however many detections are on them
+AT_HALF = {"iou.thresholds": [0.5], "metrics": ["AP50"], "iou.classes": {}}
+"""Settings of a protocol."""
 
 
 class Outcome(NamedTuple):
@@ -79,27 +83,33 @@ class Trial:
         """AP50 of the shapes on all images, by the protocol of the evaluation; 0 where the shapes
         cannot be read.
         """
-        from detmap.analysis.doctor.shaped_rows import shapes_of
-
-        rules = self.asked.override(
-            {"iou.thresholds": [0.5], "metrics": ["AP50"], "iou.classes": {}}
-        )
-        truth = self.shaped_truth
-        image, label = raw.places(truth)
-        rows = np.flatnonzero((image >= 0) & (label >= 0) & readable(raw))
-        if not len(rows):
+        matches = self.match_shapes(self.shaped_truth, raw)
+        if matches is None:
             return 0.0
-        try:
-            some = raw.take(rows)
-            shapes = shapes_of(some, truth)
-            found = table(truth, some, np.arange(len(some)), image[rows], label[rows])
-            found = replace(found, shapes=shapes)
-            matches = match(truth, found, rules)
-        except DataError:
-            return 0.0
-        scores = curves.scores(matches)
+        scores, rules = curves.scores(matches), matches.protocol
         ap50 = aggregation.mean(scores, rules.rows()[0][0], rules, matches.categories)
         return 0.0 if np.isnan(ap50) else float(ap50)
+
+    def match_shapes(
+        self, truth: Truth, raw: Raw, change: Callable[[Shapes], Shapes] = lambda shapes: shapes
+    ) -> Matches | None:
+        """The shapes of rows, changed, matched at the overlap of 0.5; None where there are none, or
+        they cannot be read.
+        """
+        from detmap.analysis.doctor.shaped_rows import shapes_of
+
+        rules = self.asked.override(AT_HALF)
+        rows, image, label = joinable(truth, raw)
+        some = raw.take(rows)
+        if not len(some):
+            return None
+        try:
+            shapes = shapes_of(some, truth)
+            shapes = None if shapes is None else change(shapes)
+            found = table(truth, some, np.arange(len(some)), image, label)
+            return match(truth, replace(found, shapes=shapes), rules)
+        except DataError:
+            return None
 
     def whole(self, raw: Raw) -> float:
         """AP50 on all images; 0 where nothing can be read."""
@@ -167,11 +177,6 @@ class Sample:
         return restricted(self.raw, self.whole, image, self.positions)
 
     @property
-    def whole_shaped(self) -> Truth:
-        """The whole ground truth with its shapes."""
-        return self.trial.shaped_truth
-
-    @property
     def truth(self) -> Truth:
         """The ground truth of these images."""
         return self.trial.truth
@@ -204,7 +209,7 @@ def trial_of(
     asked = rules = choose_protocol(protocol, truth)
     if rules.iou.of != "boxes" or rules.evaluation.rule != "matching":
         rules = choose_protocol(None, replace(truth, shapes=None))
-    settings: dict[str, Any] = {"iou.thresholds": [0.5], "metrics": ["AP50"], "iou.classes": {}}
+    settings: dict[str, Any] = dict(AT_HALF)
     if rules.boxes.reversed == "refuse":  # its fix swaps the corners of boxes that are read
         settings["boxes.reversed"] = "no_overlap"
     if len(rules.max_dets()) > 1:

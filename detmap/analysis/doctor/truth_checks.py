@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.doctor import truth_layouts
+from detmap.analysis.doctor.repeated_rows import hashes
 from detmap.core.results.findings import Finding
 from detmap.core.tables import Shapes, Truth, apart, boxes_as
 
@@ -131,10 +132,5 @@ def _masks(truth: Truth) -> Iterator[Finding]:
 
 def count_repeated(truth: Truth) -> int:
     """Returns the number of objects that are listed again with the same image, class and box."""
-    mixed = truth.image.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= truth.label.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
-    for column in np.ascontiguousarray(truth.boxes.T + 0.0):
-        mixed = (mixed ^ column.view(np.uint64)) * np.uint64(0xFF51AFD7ED558CCD)
-        mixed ^= mixed >> np.uint64(32)
-    mixed = np.sort(mixed[~truth.crowd])
+    mixed = np.sort(hashes(truth, truth.boxes.T)[~truth.crowd])
     return int((mixed[1:] == mixed[:-1]).sum())

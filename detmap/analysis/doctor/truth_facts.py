@@ -163,16 +163,7 @@ def _repeated(truth: Truth) -> Iterator[Finding]:
         return
     if len(truth) > MOST_COMPARED:
         return
-    rows = Raw(
-        tuple(truth.images.ids.tolist()),
-        tuple(truth.categories.ids.tolist()),
-        truth.image,
-        truth.label,
-        truth.boxes,
-        np.zeros(len(truth)),
-        truth.box_format,
-    )
-    rows = rows.take(np.flatnonzero(~truth.crowd))
+    rows = replace(truth, shapes=None).take(np.flatnonzero(~truth.crowd))
     near = len(np.unique(pairs(rows, ALMOST)[1])) - again
     if near > max(3, NEAR_TWICE * len(truth)):
         text = f"{near:,} of {len(truth):,} objects are nearly another one of their class (IoU "

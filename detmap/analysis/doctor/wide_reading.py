@@ -1,9 +1,9 @@
-"""Reads files of any format with classes that the ground truth lacks: against a ground truth with
-more classes.
+"""Reads detections of any format as the ordinary reader does; with classes that the ground truth
+lacks, against a ground truth with more classes.
 """
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,35 +19,48 @@ from detmap.errors import DataError
 MOST_ID = 1000  # of classes that are read though the ground truth lacks them
 UNKNOWN = "class {} of the detections"
 
-Widely = Callable[[Truth, Mapping[int, str] | None], Detections]
-"""Reads the detections against another ground truth and other class names; drops rows of unknown
-images."""
 
-
-def widely_with(detections: Any, how: Mapping[str, Any]) -> Widely:
-    """Returns what reads detections with these options of `detmap.read_detections`."""
-
-    def read(truth: Truth, class_names: Mapping[int, str] | None) -> Detections:
-        given = {**how, "unknown": "drop", "class_names": class_names}
-        return read_detections(detections, truth, **given)
-
-    return read
-
-
-def read(truth: Truth, class_names: Any, widely: Widely) -> Raw | None:
-    """Returns rows with the class ids of the file, None if the reader refuses it even so.
+class Reading:
+    """The ordinary reader of some detections.
 
     Parameters
     ----------
-    class_names : as in `detmap.read_detections`
+    detections : as of `detmap.read_detections`, and what `loose_readers.read` takes
+    how : options of `detmap.read_detections`
     """
-    names = None if class_names is None else policy(class_names=class_names).class_names
+
+    def __init__(self, detections: Any, how: Mapping[str, Any]) -> None:
+        self.detections, self.how = detections, how
+        self.class_names = how.get("class_names")
+        self.table: Detections | None = None
+        self.error: DataError | None = None
+
+    def strictly(self, truth: Truth) -> Detections:
+        """Reads once, and keeps the table or the error that it raises."""
+        if self.table is None:
+            try:
+                self.table = read_detections(self.detections, truth, **self.how)
+            except DataError as error:
+                self.error = error
+                raise
+        return self.table
+
+    def widely(self, truth: Truth, class_names: Mapping[int, str] | None) -> Detections:
+        """Reads against another ground truth and class names; drops rows of unknown images."""
+        how = {**self.how, "unknown": "drop", "class_names": class_names}
+        return read_detections(self.detections, truth, **how)
+
+
+def read(truth: Truth, reading: Reading) -> Raw | None:
+    """Returns rows with the class ids of the file, None if the reader refuses it even so."""
+    given = reading.class_names
+    names = None if given is None else policy(class_names=given).class_names
     try:
         if names is None:
-            return from_table(widely(_with_ids(truth), None))
+            return from_table(reading.widely(_with_ids(truth), None))
         more = {i: UNKNOWN.format(i) for i in range(MOST_ID) if i not in names}
         wide = replace(truth, categories=with_classes(truth.categories, list(more.values())))
-        table = widely(wide, {**names, **more})
+        table = reading.widely(wide, {**names, **more})
     except DataError:
         return None
     if table.categories is not wide.categories:  # the names are those of the ground truth
@@ -60,18 +73,19 @@ def read(truth: Truth, class_names: Any, widely: Widely) -> Raw | None:
     return replace(raw, classes=tuple(keys[k] for k in used.tolist()), names=dict(names))
 
 
-def read_objects(truth: Truth, class_names: Any, widely: Widely) -> Raw:
+def read_objects(truth: Truth, reading: Reading) -> Raw:
     """Returns rows of Python objects with the classes that they name, ids or texts.
 
     Raises `DataError` for objects that cannot be read even so.
     """
-    table = widely(truth, class_names)
+    table = reading.widely(truth, reading.class_names)
     lost = [name for note in table.notes if note.code == "class-unknown" for name in note.names]
     texts = [ast.literal_eval(name) for name in lost if name.startswith(("'", '"'))]
     if not lost or len(texts) < len(lost):
-        return (read(truth, class_names, widely) if lost else None) or from_table(table)
+        return (read(truth, reading) if lost else None) or from_table(table)
     classes = with_classes(truth.categories, texts)
-    raw = from_table(widely(with_axes(truth, truth.images, classes), class_names))
+    wide = with_axes(truth, truth.images, classes)
+    raw = from_table(reading.widely(wide, reading.class_names))
     used, label = np.unique(raw.label, return_inverse=True)
     names = tuple(classes.names[k] for k in used.tolist())
     return replace(raw, classes=names, label=label.astype(np.int32), left_out=())

@@ -6,7 +6,7 @@ Every chart has a text alternative: its title, and what it shows as one sentence
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,13 +58,10 @@ def lines(
     readings: Sequence[Reading] = (),
 ) -> Markup:
     """Lines over common axes; `marker` is a vertical rule at that x."""
-    frame = _Frame(x_range, y_range, (WIDTH, HEIGHT))
+    frame = _Frame(x_range, y_range)
     parts = [frame.axes(*axes, y_ticks=y_ticks)]
     parts += [_band(frame, line) for line in drawn if line.band is not None]
-    for line in drawn:
-        x, y = thinned(line.x, line.y)
-        places = " ".join(f"{frame.x(a):.1f},{frame.y(b):.1f}" for a, b in zip(x, y, strict=True))
-        parts.append(filled('<polyline class="line {}" points="{}"/>', line.style, places))
+    parts += [_drawn(line, frame.x, frame.y) for line in drawn]
     if marker is not None:
         at = f"{frame.x(marker):.1f}"
         rule = '<line class="marker" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>'
@@ -79,6 +76,17 @@ def _hit(frame: _Frame, low: float, high: float, text: str) -> Markup:
     x = frame.x(low)
     strip = '<g class="hit"><title>{}</title>{}</g>'
     return filled(strip, text, _rect("strip", x, TOP, frame.x(high) - x, HEIGHT - BOTTOM - TOP))
+
+
+def _drawn(
+    line: Line,
+    x_of: Callable[[float], float],
+    y_of: Callable[[float], float],
+    most: int = MOST_POINTS,
+) -> Markup:
+    points = zip(*thinned(line.x, line.y, most), strict=True)
+    places = " ".join(f"{x_of(x):.1f},{y_of(y):.1f}" for x, y in points)
+    return filled('<polyline class="line {}" points="{}"/>', line.style, places)
 
 
 def _band(frame: _Frame, line: Line) -> Markup:
@@ -174,10 +182,7 @@ def spark(title: str, drawn: Sequence[Line]) -> Markup:
     """A small precision-recall curve."""
     size = (150, 96)
     parts = [Markup('<rect class="frame" x="4" y="4" width="142" height="88"/>')]
-    for line in drawn:
-        x, y = thinned(line.x, line.y, 60)
-        places = " ".join(f"{4 + 142 * a:.1f},{92 - 88 * b:.1f}" for a, b in zip(x, y, strict=True))
-        parts.append(filled('<polyline class="line {}" points="{}"/>', line.style, places))
+    parts += [_drawn(line, lambda x: 4 + 142 * x, lambda y: 92 - 88 * y, 60) for line in drawn]
     return _svg(title, title, parts, size)
 
 
@@ -188,13 +193,8 @@ def sketch(
     width, height = max(size[0], 1.0), max(size[1], 1.0)
     scale = min(220 / width, 170 / height)
     shown = (round(width * scale), round(height * scale))
-    parts = [
-        filled(
-            '<rect class="frame" x="0.5" y="0.5" width="{}" height="{}"/>',
-            shown[0] - 1,
-            shown[1] - 1,
-        )
-    ]
+    frame = '<rect class="frame" x="0.5" y="0.5" width="{}" height="{}"/>'
+    parts = [filled(frame, shown[0] - 1, shown[1] - 1)]
     for style, box in boxes:
         x, y, w, h = (value * scale for value in box)
         parts.append(_rect(f"box {style}", x, y, max(w, 1.0), max(h, 1.0)))
@@ -240,14 +240,12 @@ class _Frame:
 
     x_range: tuple[float, float]
     y_range: tuple[float, float]
-    size: tuple[int, int]
 
     def x(self, value: float) -> float:
-        return LEFT + _share(value, *self.x_range) * (self.size[0] - LEFT - RIGHT)
+        return LEFT + _share(value, *self.x_range) * (WIDTH - LEFT - RIGHT)
 
     def y(self, value: float) -> float:
-        share = _share(value, *self.y_range)
-        return self.size[1] - BOTTOM - share * (self.size[1] - TOP - BOTTOM)
+        return HEIGHT - BOTTOM - _share(value, *self.y_range) * (HEIGHT - TOP - BOTTOM)
 
     def axes(
         self, x_name: str, y_name: str, y_ticks: Sequence[tuple[float, str]] | None = None
@@ -256,7 +254,7 @@ class _Frame:
         parts = []
         if y_ticks is None:
             y_ticks = [(value, short(value)) for value in ticks(*self.y_range)]
-        right, bottom = self.size[0] - RIGHT, self.size[1] - BOTTOM
+        right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
         for value, text in y_ticks:
             y = self.y(value)
             line = '<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>'
@@ -266,19 +264,10 @@ class _Frame:
         for value in ticks(*self.x_range):
             mark = '<text class="tick" x="{:.1f}" y="{}">{:g}</text>'
             parts.append(filled(mark, self.x(value), bottom + 18, value))
-        middle = (LEFT + right) / 2
-        parts.append(
-            filled(
-                '<text class="axis" x="{:.0f}" y="{}">{}</text>', middle, self.size[1] - 4, x_name
-            )
-        )
-        parts.append(
-            filled(
-                '<text class="axis" transform="translate(11 {:.0f}) rotate(-90)">{}</text>',
-                (TOP + bottom) / 2,
-                y_name,
-            )
-        )
+        across = '<text class="axis" x="{:.0f}" y="{}">{}</text>'
+        parts.append(filled(across, (LEFT + right) / 2, HEIGHT - 4, x_name))
+        up = '<text class="axis" transform="translate(11 {:.0f}) rotate(-90)">{}</text>'
+        parts.append(filled(up, (TOP + bottom) / 2, y_name))
         return Markup("").join(parts)
 
 
@@ -320,6 +309,3 @@ def _legend(drawn: Sequence[Line]) -> Markup:
     mark = '<line class="line {}" x1="1" x2="21" y1="5" y2="5"/>'
     items = [filled(item, filled(mark, each.style), each.name) for each in drawn]
     return Markup('<p class="legend">') + Markup("").join(items) + Markup("</p>")
-
-
-__all__ = ["Line", "filled", "lines", "matrix", "shares", "sketch", "spark", "stepped", "ticks"]

@@ -83,15 +83,16 @@ def mean(runs: Sequence[Run]) -> Markup:
         f"{line.name} {100 * nanmean(line.y, None):.1f}" for line in drawn if len(line.y)
     )
     readings = [
-        (
-            max(GRID[k] - 0.025, 0.0),
-            min(GRID[k] + 0.025, 1.0),
-            f"recall {GRID[k]:.2f}, precision: {_each(drawn, k)}",
-        )
-        for k in range(0, len(GRID), 5)
+        _near(x, 0.025, (0.0, 1.0), f"recall {x:.2f}, precision: {_each(drawn, 5 * k)}")
+        for k, x in enumerate(GRID[::5])
     ]
     axes = ("recall", "precision")
     return charts.lines("Precision-recall curve", told, drawn, axes, readings=readings)
+
+
+def _near(at: float, half: float, span: tuple[float, float], text: str) -> charts.Reading:
+    """A text around a place, within an axis."""
+    return max(at - half, span[0]), min(at + half, span[1]), text
 
 
 def _each(drawn: Sequence[charts.Line], k: int, scale: float = 1.0) -> str:
@@ -117,11 +118,7 @@ def over_iou(runs: Sequence[Run]) -> Markup:
     span = (float(thresholds[0]), float(thresholds[-1]))
     half = (span[1] - span[0]) / (len(thresholds) - 1) / 2
     readings = [
-        (
-            max(iou - half, span[0]),
-            min(iou + half, span[1]),
-            f"{overlap} {iou:.2f}, AP: {_each(drawn, k, 100)}",
-        )
+        _near(iou, half, span, f"{overlap} {iou:.2f}, AP: {_each(drawn, k, 100)}")
         for k, iou in enumerate(thresholds.tolist())
     ]
     axes = (f"{overlap} threshold", "AP")
@@ -169,15 +166,17 @@ def operating(run: Run, two: bool) -> dict[str, Any]:
         text = f"Best F1 at {texts[start]}"
     ends = [span[0], *(score[:-1] / 2 + score[1:] / 2).tolist(), span[1]]
     title = titled(run, two, "Precision, recall and F1 over score")
-    chart = charts.lines(
-        title,
-        text,
-        drawn_lines,
-        ("score threshold", "fraction"),
-        x_range=span,
-        marker=best.score if best.score == best.score else None,
-        readings=list(zip(ends, ends[1:], texts, strict=False)),
-    )
+    marker = best.score if best.score == best.score else None
+    readings = list(zip(ends, ends[1:], texts, strict=False))
+    how = {"x_range": span, "marker": marker, "readings": readings}
+    return _panel(title, text, drawn_lines, ("score threshold", "fraction"), **how)
+
+
+def _panel(
+    title: str, text: str, drawn: Sequence[charts.Line], axes: tuple[str, str], **how: Any
+) -> dict[str, Any]:
+    """A chart of lines with its title and caption; `how` as of `charts.lines`."""
+    chart = charts.lines(title, text, drawn, axes, **how)
     return {"title": title, "chart": chart, "text": text}
 
 
@@ -203,20 +202,14 @@ def reliability(runs: Sequence[Run]) -> dict[str, Any]:
         texts.append(f"{name}: {ece}" if name else ece)
     if bins is None:
         return {}
-    readings = [
-        (
-            each.low,
-            each.high,
-            f"score {each.low:.2g} to {each.high:.2g}, precision: {_each(drawn, k)}",
-        )
-        for k, each in enumerate(bins)
-    ]
+    readings = []
+    for k, (low, high) in enumerate((each.low, each.high) for each in bins):
+        text = f"score {low:.2g} to {high:.2g}, precision: {_each(drawn, k)}"
+        readings.append((low, high, text))
     diagonal = charts.Line(np.array([0.0, 1.0]), np.array([0.0, 1.0]), "calibrated", "faint")
-    text = "; ".join(texts)
-    chart = charts.lines(
-        "Reliability", text, [diagonal, *drawn], ("mean score", "precision"), readings=readings
-    )
-    return {"title": "Reliability", "chart": chart, "text": text}
+    drawn = [diagonal, *drawn]
+    axes = ("mean score", "precision")
+    return _panel("Reliability", "; ".join(texts), drawn, axes, readings=readings)
 
 
 def scores(runs: Sequence[Run]) -> dict[str, Any]:
@@ -235,10 +228,9 @@ def scores(runs: Sequence[Run]) -> dict[str, Any]:
     most = max(math.ceil(most), 1)
     powers = range(-most, most + 1)
     y_ticks = [
-        (
-            math.copysign(np.log10(1 + 10.0 ** abs(k)), k) if k else 0.0,
-            charts.short(10 ** abs(k)) if k else "0",
-        )
+        (math.copysign(np.log10(1 + 10.0 ** abs(k)), k), charts.short(10 ** abs(k)))
+        if k
+        else (0.0, "0")
         for k in powers
     ]
     end = float(np.log10(1 + 10.0**most))
@@ -251,22 +243,10 @@ def scores(runs: Sequence[Run]) -> dict[str, Any]:
             lambda low, high: f"score {short(low)} to {short(high)}",
             lambda run, k: f"{int(run.scores[1][k])} TP, {int(run.scores[2][k])} FP",
         )
-    text = "; ".join(texts)
-    chart = charts.lines(
-        "Scores",
-        text,
-        drawn,
-        ("score", "FP, down; TP, up (log)"),
-        x_range=(low, high),
-        y_range=(-end, end),
-        y_ticks=y_ticks,
-        readings=readings,
-    )
-    return {
-        "title": "Scores: true positives up, false positives down",
-        "chart": chart,
-        "text": text,
-    }
+    axes = ("score", "FP, down; TP, up (log)")
+    how = {"x_range": (low, high), "y_range": (-end, end), "y_ticks": y_ticks}
+    made = _panel("Scores", "; ".join(texts), drawn, axes, readings=readings, **how)
+    return {**made, "title": "Scores: true positives up, false positives down"}
 
 
 def _bins(
@@ -301,17 +281,9 @@ def localized(runs: Sequence[Run]) -> dict[str, Any]:
         lambda low, high: f"{overlap} {low:.3g} to {high:.3g}",
         lambda run, k: f"{int(run.overlaps[1][k])} TP",
     )
-    span = (float(edges[0]), float(edges[-1]))
-    chart = charts.lines(
-        f"{overlap} of true positives",
-        text,
-        drawn,
-        (overlap, "true positives"),
-        x_range=span,
-        y_range=(0.0, most),
-        readings=readings,
-    )
-    return {"title": f"{overlap} of true positives", "chart": chart, "text": text}
+    how = {"x_range": (float(edges[0]), float(edges[-1])), "y_range": (0.0, most)}
+    axes = (overlap, "true positives")
+    return _panel(f"{overlap} of true positives", text, drawn, axes, readings=readings, **how)
 
 
 def shares(a: Run, b: Run, linked: bool = False) -> Markup:

@@ -205,7 +205,7 @@ def _crop(picture: NDArray[np.uint8], view: Iterable[float] | None, boxes: Boxes
     return bytes(data) if done else b""
 
 
-RIM = 9  # pixels beyond the picture to which a box is drawn
+RIM, DASH = 9, 9  # pixels beyond the picture to which a box is drawn, and of a dash
 
 
 def _outline(
@@ -231,9 +231,9 @@ def _outline(
 
 
 def _dashes(
-    start: tuple[int, int], end: tuple[int, int], step: int = 9
+    start: tuple[int, int], end: tuple[int, int]
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     length = int(np.hypot(end[0] - start[0], end[1] - start[1]))
-    n = min(max(1, length // (2 * step)), 200)
+    n = min(max(1, length // (2 * DASH)), 200)
     at = np.linspace(start, end, 2 * n + 1).round().astype(int).tolist()
     return [((a[0], a[1]), (b[0], b[1])) for a, b in zip(at[0::2], at[1::2], strict=False)]

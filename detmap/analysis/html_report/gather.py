@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detmap.analysis.diagnosis import Diagnosis, diagnose
-from detmap.analysis.diagnosis.analysis import BEYOND, TP
+from detmap.analysis.diagnosis.analysis import TP
 from detmap.analysis.diagnosis.breakdowns import Slice
 from detmap.analysis.diagnosis.calibration import Calibration, calibration
 from detmap.analysis.diagnosis.confusion import Confusion
@@ -253,7 +253,7 @@ def _precision(
 def _scores(
     found: Diagnosis,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    listed = ~found.ignored & (found.kind != BEYOND)
+    listed = found.counted()
     score, right = found.detections.score[listed], found.kind[listed] == TP
     low, high = (float(score.min()), float(score.max())) if len(score) else (0.0, 1.0)
     if low >= 0 and high <= 1:

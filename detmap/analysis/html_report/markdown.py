@@ -32,14 +32,10 @@ def text(
             (metric, *cells, *((str(difference(runs[0], runs[1], metric)),) if two else ()))
         )
     tables = [Table(title, header, tuple(rows))]
-    changes = report_tables.gains_apart(runs)
+    gains = zip(*report_tables.gains(runs), strict=True)
     costs = tuple(
-        (
-            kind,
-            *(str(report_tables.gain(run, kind)) for run in runs),
-            *map(str, changes.get(kind, [""] if two else [])),
-        )
-        for kind in runs[0].tide.gain
+        (kind, *map(str, each), *[""] * (len(header) - 1 - len(each)))
+        for kind, each in zip(runs[0].tide.gain, gains, strict=True)
     )
     tables.append(Table("AP gain if fixed, in points", ("error", *header[1:]), costs))
     verdict = decide(runs)

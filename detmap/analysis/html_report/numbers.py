@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from detmap.analysis.diagnosis.diagnosis_intervals import Sampled
 from detmap.core.statistics.comparison import Pair
 from detmap.core.statistics.estimates import Difference, Interval
 
@@ -54,15 +53,7 @@ def digits(known: Interval | Difference | Pair) -> int:
 
 def under(interval: Interval) -> str:
     """The interval in points; the standard error where there is none."""
-    n = digits(interval)
-    if not math.isnan(interval.low):
-        return f"{points(interval.low, n)} to {points(interval.high, n)}"
-    return f"± {points(interval.se, n)}" if interval.se > 0 else ""
-
-
-def interval_at(sampled: Sampled | None, q: int) -> Interval | None:
-    """The interval of one number; None without intervals."""
-    return None if sampled is None else sampled.intervals[q]
+    return between(interval, digits(interval))
 
 
 def moved(value: float, difference: Difference | Pair | None) -> Number:
@@ -72,19 +63,17 @@ def moved(value: float, difference: Difference | Pair | None) -> Number:
     if difference is None or math.isnan(value):
         return Number(points(value, sign=True))
     n = digits(difference)
-    parts = [between(difference, n)]
-    if parts == [""] and difference.se > 0:
-        parts = [f"± {points(difference.se, n)}"]
+    parts = [between(difference, n, sign=True)]
     if not math.isnan(difference.p):
         parts.append(p_value(difference.p))
     return Number(points(value, n, sign=True), ", ".join(part for part in parts if part))
 
 
-def between(difference: Difference | Pair, n: int) -> str:
-    """The interval of a difference in points; "" for none."""
-    if math.isnan(difference.low):
-        return ""
-    return f"{points(difference.low, n, sign=True)} to {points(difference.high, n, sign=True)}"
+def between(known: Interval | Difference | Pair, n: int, *, sign: bool = False) -> str:
+    """An interval in points with n digits; the standard error where there is none; "" for none."""
+    if math.isnan(known.low):
+        return f"± {points(known.se, n)}" if known.se > 0 else ""
+    return f"{points(known.low, n, sign=sign)} to {points(known.high, n, sign=sign)}"
 
 
 def p_value(p: float) -> str:

@@ -1,17 +1,18 @@
 """The tables of the page: headings and rows."""
 
+import itertools
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from detmap.analysis.diagnosis.diagnosis_intervals import Sampled, Uncertainty, differences, joined
 from detmap.analysis.diagnosis.operating_sweep import OVERALL
-from detmap.analysis.diagnosis.tide import MEANING
+from detmap.analysis.diagnosis.tide import ERRORS, MEANING, SPECIAL
 from detmap.analysis.html_report.gather import Run, listed_classes
 from detmap.analysis.html_report.image_files import named
-from detmap.analysis.html_report.numbers import Number, interval_at, known, moved, points
+from detmap.analysis.html_report.numbers import Number, known, moved, points
 from detmap.analysis.html_report.what_changed import class_differences, difference
 from detmap.core.statistics.estimates import Difference, Interval
 from detmap.core.statistics.refusals import LEAST_OF_TEST
@@ -20,7 +21,9 @@ from detmap.errors import few
 IMAGES_SHOWN = 25
 MOST_PAIRS = 12  # of confused classes
 F1 = 2  # place in precision, recall, F1
-CHANGE = "B - A"
+CHANGE, GAIN = "B - A", "AP gain if fixed"
+SLICE = ("by", "name", "objects")
+MEANINGS = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
 
 
 def _letters(runs: Sequence[Run]) -> list[str]:
@@ -65,61 +68,63 @@ def interval_text(runs: Sequence[Run]) -> str:
     return text
 
 
-def best_points(runs: Sequence[Run]) -> tuple[list[list[Number]], list[Number]]:
-    """Precision, recall and F1 of each detector at its best score, and their differences."""
-    each = []
-    for run in runs:
-        point, drawn = run.points[0], run.uncertainty
-        best = None if drawn is None else drawn.best
-        values = (point.precision, point.recall, point.f1)
-        each.append([known(value, interval_at(best, q)) for q, value in enumerate(values)])
-    return each, _apart(runs, lambda drawn: drawn.best)
+Part = Callable[[Uncertainty], Sampled | None]
+"""Some numbers of a detector on subsets of the images."""
+SLICE_PARTS: dict[str, Part] = {
+    "recall": lambda drawn: drawn.slice_recall,
+    "AP": lambda drawn: drawn.slice_ap,
+}
 
 
-def sampled_differences(
-    runs: Sequence[Run], part: Callable[[Uncertainty], Sampled | None]
-) -> list[Difference]:
-    """B - A of a part; None for one detector, or without replicates."""
+def ranges(run: Run, part: Part) -> Iterable[Interval | None]:
+    """The interval of each number of a part; None of each without replicates."""
+    drawn = None if run.uncertainty is None else part(run.uncertainty)
+    return itertools.repeat(None) if drawn is None else drawn.intervals
+
+
+def sampled_differences(runs: Sequence[Run], part: Part) -> list[Difference]:
+    """B - A of a part; none for one detector, or without replicates."""
     if len(runs) < 2:
         return []
     a, b = ((None if run.uncertainty is None else part(run.uncertainty)) for run in runs)
     return [] if a is None or b is None else differences(b, a)
 
 
-def _apart(runs: Sequence[Run], part: Callable[[Uncertainty], Sampled | None]) -> list[Number]:
-    """The same, as numbers in points."""
+def _numbers(run: Run, values: Iterable[float], part: Part) -> list[Number]:
+    return [known(*each) for each in zip(values, ranges(run, part), strict=False)]
+
+
+def _apart(runs: Sequence[Run], part: Part) -> list[Number]:
+    """The differences of a part in points."""
     return [moved(each.value, each) for each in sampled_differences(runs, part)]
 
 
-def gain(run: Run, kind: str) -> Number:
-    """Return the AP gain of fixing a kind of error, in points."""
-    drawn = run.uncertainty
-    interval = None if drawn is None else drawn.gain[kind].intervals[0]
-    return known(run.tide.gain[kind] / 100, interval)
+def all_gains(drawn: Uncertainty) -> Sampled:
+    """The AP gain of fixing each kind of error, in the order of `ERRORS`, then `SPECIAL`."""
+    return joined([drawn.gain[kind] for kind in (*ERRORS, *SPECIAL)])
 
 
-def gains_apart(runs: Sequence[Run]) -> dict[str, list[Number]]:
-    """B - A of every gain."""
-    kinds = list(runs[0].tide.gain)
-    apart = _apart(runs, lambda drawn: joined([drawn.gain[kind] for kind in kinds]))
-    return {kind: [each] for kind, each in zip(kinds, apart, strict=False)}
+def gains(runs: Sequence[Run]) -> list[list[Number]]:
+    """These gains of each detector in points, and their differences where they are known."""
+    columns = [
+        _numbers(run, [each / 100 for each in run.tide.gain.values()], all_gains) for run in runs
+    ]
+    apart = _apart(runs, all_gains)
+    return [*columns, apart] if apart else columns
 
 
 def costs(runs: Sequence[Run]) -> dict[str, Any]:
     """Kinds of errors: cases and points."""
-    letters = _letters(runs)
     header = ["error", "meaning"]
-    header += [f"{letter}{name}" for letter in letters for name in ("cases", "AP gain if fixed")]
-    apart = gains_apart(runs)
-    header += [CHANGE] if apart else []
-    meaning = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
+    header += [f"{letter}{name}" for letter in _letters(runs) for name in ("cases", GAIN)]
+    columns = gains(runs)
+    header += [CHANGE] * (len(columns) > len(runs))
     rows = []
-    for kind, text in meaning.items():
+    for (kind, text), numbers in zip(MEANINGS.items(), zip(*columns, strict=True), strict=True):
         row: list[Any] = [kind, text]
-        for run in runs:
-            row += [run.tide.counts.get(kind), gain(run, kind)]
-        row += apart.get(kind, [])
-        rows.append(row)
+        for run, number in zip(runs, numbers, strict=False):
+            row += [run.tide.counts.get(kind), number]
+        rows.append([*row, *numbers[len(runs) :]])
     return {"header": header, "rows": rows}
 
 
@@ -194,10 +199,8 @@ def _rates(run: Run, k: int) -> list[Number]:
     values = (point.precision, point.recall, point.f1)
     if drawn is None:
         return [known(value, None) for value in values]
-    places = drawn.rates(k)
-    return [
-        known(value, interval_at(drawn.classes, q)) for value, q in zip(values, places, strict=True)
-    ]
+    intervals = [drawn.classes.intervals[q] for q in drawn.rates(k)]
+    return list(map(known, values, intervals))
 
 
 def _class_interval(run: Run, k: int, value: str) -> Interval | None:
@@ -211,47 +214,47 @@ def lrp(runs: Sequence[Run]) -> dict[str, Any]:
     """OLRP and its parts, and the mean overlap."""
     header = ["detector", "oLRP", "localization", "false positives", "missed"]
     header.append(f"mean {runs[0].diagnosis.overlap_name}")
+
+    def part(drawn: Uncertainty) -> Sampled:
+        return joined([drawn.olrp, drawn.overlap])
+
     rows = []
     for run in runs:
-        whole, drawn = run.olrp[""], run.uncertainty
-        values = (whole.olrp, whole.loc, whole.fp, whole.fn)
-        row: list[Any] = [run.name]
-        row += [
-            known(value, None if drawn is None else drawn.olrp.intervals[q])
-            for q, value in enumerate(values)
-        ]
-        rows.append([*row, known(run.overlap, interval_at(drawn.overlap, 0) if drawn else None)])
-    apart = _apart(runs, lambda drawn: joined([drawn.olrp, drawn.overlap]))
-    return {"header": header, "rows": [*rows, *_last_row(apart)]}
+        whole = run.olrp[""]
+        values = (whole.olrp, whole.loc, whole.fp, whole.fn, run.overlap)
+        rows.append([run.name, *_numbers(run, values, part)])
+    return {"header": header, "rows": [*rows, *_last_row(_apart(runs, part))]}
 
 
 def calibrated(runs: Sequence[Run]) -> dict[str, Any]:
     """How far scores are from precision; no rows where they are no probabilities."""
     header = ["detector", "ECE", "largest deviation", "mean deviation", "D-ECE"]
-    rows: list[list[Any]] = []
-    for run in runs:
-        own, drawn = run.calibration, run.uncertainty
-        if own is None:
-            continue
-        values = (own.ece, own.mce, own.ace, own.d_ece)
-        of = None if drawn is None else drawn.calibration
-        rows.append(
-            [run.name, *(known(value, interval_at(of, q)) for q, value in enumerate(values))]
-        )
-    apart = _apart(runs, lambda drawn: drawn.calibration)
-    return {"header": header, "rows": [*rows, *_last_row(apart)]}
+
+    def part(drawn: Uncertainty) -> Sampled | None:
+        return drawn.calibration
+
+    rows = [
+        [run.name, *_numbers(run, (own.ece, own.mce, own.ace, own.d_ece), part)]
+        for run in runs
+        if (own := run.calibration) is not None
+    ]
+    return {"header": header, "rows": [*rows, *_last_row(_apart(runs, part))]}
 
 
 def best(runs: Sequence[Run]) -> dict[str, Any]:
     """Precision, recall and F1 at the score of the best F1."""
-    each, apart = best_points(runs)
     header = ["detector", "score", "precision", "recall", "F1", "FP", "missed"]
+
+    def part(drawn: Uncertainty) -> Sampled:
+        return drawn.best
+
     rows: list[list[Any]] = []
-    for run, rates in zip(runs, each, strict=True):
+    for run in runs:
         point = run.points[0]
         score = f"{point.score:.4g}" if point.score == point.score else None
+        rates = _numbers(run, (point.precision, point.recall, point.f1), part)
         rows.append([run.name, score, *rates, point.fp, point.missed])
-    return {"header": header, "rows": [*rows, *_last_row(apart, "", ends=["", ""])]}
+    return {"header": header, "rows": [*rows, *_last_row(_apart(runs, part), "", ends=["", ""])]}
 
 
 def confused(runs: Sequence[Run]) -> dict[str, Any]:
@@ -272,26 +275,17 @@ def confused(runs: Sequence[Run]) -> dict[str, Any]:
 
 def sliced(runs: Sequence[Run]) -> dict[str, Any]:
     """One row per slice."""
-    letters = _letters(runs)
     header = ["by", "range", "objects"]
-    apart = [
-        _apart(runs, lambda drawn: drawn.slice_recall),
-        _apart(runs, lambda drawn: drawn.slice_ap),
-    ]
-    for name, change in zip(("recall", "AP"), apart, strict=True):
-        header += [f"{letter}{name}" for letter in letters]
-        header += [f"{name} {CHANGE}"] if change else []
-    rows = []
-    for q, each in enumerate(zip(*(run.slices for run in runs), strict=True)):
-        row: list[Any] = [each[0].by, each[0].name, each[0].objects]
-        for name, change in zip(("recall", "ap"), apart, strict=True):
-            for run, part in zip(runs, each, strict=True):
-                drawn = run.uncertainty
-                of = None if drawn is None else getattr(drawn, f"slice_{name}")
-                row.append(known(getattr(part, name), interval_at(of, q)))
-            row += change[q : q + 1]
-        rows.append(row)
-    return {"header": header, "rows": rows}
+    columns: list[list[Any]] = [[getattr(each, key) for each in runs[0].slices] for key in SLICE]
+    for name, part in SLICE_PARTS.items():
+        for letter, run in zip(_letters(runs), runs, strict=True):
+            header.append(f"{letter}{name}")
+            values = [getattr(each, name.lower()) for each in run.slices]
+            columns.append(_numbers(run, values, part))
+        if apart := _apart(runs, part):
+            header.append(f"{name} {CHANGE}")
+            columns.append(apart)
+    return {"header": header, "rows": [list(row) for row in zip(*columns, strict=True)]}
 
 
 def images(runs: Sequence[Run]) -> dict[str, Any]:

@@ -8,13 +8,20 @@ from typing import Any
 
 from markupsafe import Markup
 
-from detmap.analysis.diagnosis.diagnosis_intervals import joined
 from detmap.analysis.diagnosis.summary import ENOUGH
-from detmap.analysis.diagnosis.tide import ERRORS, MEANING, SPECIAL
+from detmap.analysis.diagnosis.tide import ERRORS
 from detmap.analysis.html_report.figures import BROWSER
 from detmap.analysis.html_report.gather import Run, listed_classes
-from detmap.analysis.html_report.numbers import Number, interval_at, known, moved
-from detmap.analysis.html_report.report_tables import sampled_differences
+from detmap.analysis.html_report.numbers import Number, known, moved
+from detmap.analysis.html_report.report_tables import (
+    GAIN,
+    MEANINGS,
+    SLICE_PARTS,
+    Part,
+    all_gains,
+    ranges,
+    sampled_differences,
+)
 from detmap.analysis.html_report.row_plots import Mark, Panel, Row, axis, plot
 from detmap.analysis.html_report.what_changed import class_differences, first_value
 from detmap.core.statistics.comparison import Pair
@@ -52,14 +59,11 @@ def class_rows(runs: Sequence[Run], linked: bool = False) -> tuple[str, list[Row
 def classes(runs: Sequence[Run], linked: bool = False) -> list[tuple[int, Markup, str]]:
     """Number of rows, table, and what it shows of many classes; the second has the rest."""
     key, rows = class_rows(runs, linked)
-    panels = _panels(key, "dots", runs)
-    axes = [axis(panel, rows, place) for place, panel in enumerate(panels)]
     parts, note = _ends(rows)
-    captions, heading = (("Classes", note), ("The other classes", "")), _heading(runs)
-    return [
-        (len(some), plot(caption, panels, [("", some)], axes, heading, name="class, objects"), text)
-        for some, (caption, text) in zip(parts, captions, strict=False)
-    ]
+    captions = ("Classes", "The other classes")
+    tables = [(caption, [("", some)]) for caption, some in zip(captions, parts, strict=False)]
+    drawn = _plots(runs, key, "dots", "class, objects", tables)
+    return list(zip(map(len, parts), drawn, (note, ""), strict=False))
 
 
 def _ends(rows: list[Row]) -> tuple[list[list[Row]], str]:
@@ -80,46 +84,30 @@ def _ends(rows: list[Row]) -> tuple[list[list[Row]], str]:
 def slices(runs: Sequence[Run]) -> dict[str, Markup]:
     """A forest plot of recall and of AP of the subsets."""
     found = {}
-    for name, attribute in (("recall", "recall"), ("AP", "ap")):
-        part = f"slice_{attribute}"
-        apart = sampled_differences(runs, lambda drawn, part=part: getattr(drawn, part))  # type: ignore[misc]
-        rows = []
-        for q, each in enumerate(zip(*(run.slices for run in runs), strict=True)):
-            values = [getattr(one, attribute) for one in each]
-            drawn = [run.uncertainty for run in runs]
-            ranges = [None if one is None else interval_at(getattr(one, part), q) for one in drawn]
-            note = f"{each[0].objects:,}"
-            change = apart[q] if apart else None
-            rows.append((each[0].by, _row(each[0].name, note, values, ranges, change)))
-        panels = _panels(f"{name}, points", "dots", runs)
-        axes = [axis(panel, [row for _, row in rows], place) for place, panel in enumerate(panels)]
+    some = runs[0].slices
+    for name, part in SLICE_PARTS.items():
+        values = [[getattr(each, name.lower()) for each in run.slices] for run in runs]
+        words = [(each.name, f"{each.objects:,}") for each in some]
+        rows = zip(some, _rows(runs, words, values, part), strict=True)
         groups = [
-            (by, [row for _, row in some])
-            for by, some in itertools.groupby(rows, lambda each: each[0])
+            (by, [row for _, row in mine])
+            for by, mine in itertools.groupby(rows, lambda each: each[0].by)
         ]
-        caption = f"{name} of subsets"
-        found[name] = plot(caption, panels, groups, axes, _heading(runs), name="subset, objects")
+        table = (f"{name} of subsets", groups)
+        (found[name],) = _plots(runs, f"{name}, points", "dots", "subset, objects", [table])
     return found
 
 
 def costs(runs: Sequence[Run], linked: bool = False) -> Markup:
     """The AP gain of fixing each kind of error."""
-    kinds = [*ERRORS, *SPECIAL]
-    apart = sampled_differences(runs, lambda drawn: joined([drawn.gain[kind] for kind in kinds]))
-    meaning = {**MEANING, "FalsePos": "all false positives", "FalseNeg": "all missed objects"}
-    rows = []
-    for k, kind in enumerate(kinds):
-        values = [run.tide.gain[kind] / 100 for run in runs]
-        ranges = [
-            None if run.uncertainty is None else run.uncertainty.gain[kind].intervals[0]
-            for run in runs
-        ]
-        row = _row(kind, meaning[kind], values, ranges, apart[k] if apart else None)
-        rows.append(replace(row, href=_kind_link(kind, runs) if linked else ""))
-    panels = _panels("AP gain if fixed, points", "bars", runs)
-    axes = [axis(panel, rows, place) for place, panel in enumerate(panels)]
+    values = [[each / 100 for each in run.tide.gain.values()] for run in runs]
+    rows = [
+        replace(row, href=_kind_link(row.name, runs) if linked else "")
+        for row in _rows(runs, list(MEANINGS.items()), values, all_gains)
+    ]
     groups = [("one kind of error", rows[: len(ERRORS)]), ("all errors", rows[len(ERRORS) :])]
-    return plot("AP gain if fixed", panels, groups, axes, _heading(runs), name="error")
+    (drawn,) = _plots(runs, f"{GAIN}, points", "bars", "error", [(GAIN, groups)])
+    return drawn
 
 
 def _kind_link(kind: str, runs: Sequence[Run]) -> str:
@@ -136,13 +124,34 @@ def _kind_link(kind: str, runs: Sequence[Run]) -> str:
     return f"{BROWSER}#view=cases&kind={some}{scores}"
 
 
-def _heading(runs: Sequence[Run]) -> str:
-    return "B - A, 95 % interval" if len(runs) == 2 else "95 % interval"
+Groups = Sequence[tuple[str, Sequence[Row]]]
 
 
-def _panels(title: str, kind: Any, runs: Sequence[Run]) -> list[Panel]:
-    own = Panel(title, kind)
-    return [own, Panel("B - A, points", "change")] if len(runs) == 2 else [own]
+def _plots(
+    runs: Sequence[Run], title: str, kind: Any, name: str, tables: Sequence[tuple[str, Groups]]
+) -> list[Markup]:
+    """Tables, each a caption with its groups of rows, over the same axes."""
+    two = len(runs) == 2
+    panels = [Panel(title, kind), *([Panel("B - A, points", "change")] if two else [])]
+    rows = [row for _, groups in tables for _, some in groups for row in some]
+    axes = [axis(panel, rows, place) for place, panel in enumerate(panels)]
+    heading = "B - A, 95 % interval" if two else "95 % interval"
+    return [plot(caption, panels, groups, axes, heading, name=name) for caption, groups in tables]
+
+
+def _rows(
+    runs: Sequence[Run],
+    words: Sequence[tuple[str, str]],
+    values: Sequence[Sequence[float]],
+    part: Part,
+) -> list[Row]:
+    """Rows of a name and a note each, with the values of each detector that are a part of its
+    uncertainty.
+    """
+    apart = sampled_differences(runs, part) or itertools.repeat(None)
+    intervals = zip(*(ranges(run, part) for run in runs), strict=False)
+    each = zip(words, zip(*values, strict=True), intervals, apart, strict=False)
+    return [_row(*named, own, known, change) for named, own, known, change in each]
 
 
 def _row(

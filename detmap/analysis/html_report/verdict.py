@@ -118,7 +118,7 @@ def _two(a: Run, b: Run) -> Verdict:
         seen = f" A difference of {points(pair.mdd, 1)} would be detected (power 80 %)."
         sentence = (
             f"No difference can be seen: B - A is {apart.text} {metric}, 95 % interval "
-            f"{between(pair, digits(pair))}, {images}.{seen if pair.mdd > 0 else ''}"
+            f"{between(pair, digits(pair), sign=True)}, {images}.{seen if pair.mdd > 0 else ''}"
         )
     else:
         style = "b" if (pair.difference > 0) != is_rate else "a"

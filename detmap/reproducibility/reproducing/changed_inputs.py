@@ -229,10 +229,10 @@ def _doctor_changes(truth: Truth, detections: Detections) -> Iterator[Suppositio
     """The fixes that `doctor` would try and that keep at least half of AP50."""
     if not len(detections) or not len(truth):
         return
-    raw, trial = from_table(detections), trial_of(truth)
-    part = sample(trial, raw)
+    raw = from_table(detections)
+    part = sample(trial_of(truth), raw)
     least = PLAUSIBLE * part.trial.outcome(part.rows).ap50
-    for tried in examine.attempts(trial, part, ("images", "boxes", "classes", "scores")):
+    for tried in examine.attempts(part, ("images", "boxes", "classes", "scores")):
         repair = tried.repair
         if repair.name in PIXELS or tried.outcome.ap50 < max(least, 0.001):
             continue

@@ -92,7 +92,7 @@ def test_the_matrix_equals_that_of_the_listed_pairs(seed: int, rules: str) -> No
     diagnosis = diagnose(truth, detections, rules)
     found = confusion(diagnosis, iou=0.4)
     rows = diagnosis.order().astype(np.int64)
-    keep = ~diagnosis.ignored & (diagnosis.kind != module.BEYOND)
+    keep = diagnosis.counted()
     rows = rows[(keep & (detections.score >= found.confidence))[rows]]
     objects = np.flatnonzero(diagnosis.to_find)
     objects = objects[np.argsort(truth.image[objects], kind="stable")]

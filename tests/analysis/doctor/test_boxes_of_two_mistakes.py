@@ -5,7 +5,6 @@ on top of each other; and what parts of files are fixed by.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,13 @@ import pytest
 
 import detmap
 from detmap import MergeError
+from tests.analysis.doctor import sample
+from tests.analysis.doctor.sample import BoxChange, corners
 from tests.support import builders as make
 from tests.support.running import run
 from tools.doctor_sets import Look, Set, generated
 
 Box = list[float]
-Change = Callable[[Any, float, float], Any]
 LOOK = Look(n_images=40, n_classes=3)
 WIDE, HIGH = 640, 480
 
@@ -54,16 +54,8 @@ def drawn(seed: int, n: int, least: float, most: float, *, centered: bool = Fals
     return Set(truth, rows)
 
 
-def changed(given: Set, change: Change) -> list[dict[str, Any]]:
-    size = {each["id"]: (each["width"], each["height"]) for each in given.truth["images"]}
-    return [
-        row | {"bbox": [float(v) for v in change(np.array(row["bbox"]), *size[row["image_id"]])]}
-        for row in given.rows
-    ]
-
-
-def corners(b: Any, w: float, h: float) -> Any:
-    return [*b[:2], *(b[:2] + b[2:])]
+def changed(given: Set, change: BoxChange) -> list[dict[str, Any]]:
+    return sample.changed(given, sample.of_boxes(change))
 
 
 def mirrored(b: Any, w: float, h: float) -> Any:
@@ -109,7 +101,7 @@ def check(given: Set, rows: list[dict[str, Any]], *names: str) -> list[detmap.Fi
     ("change", "name"),
     [(corners, "boxes-xyxy"), (mirrored, "boxes-mirrored"), (upside_down, "boxes-turned")],
 )
-def test_wrong_boxes_of_large_objects_overlap_these_too(change: Change, name: str) -> None:
+def test_wrong_boxes_of_large_objects_overlap_these_too(change: BoxChange, name: str) -> None:
     given = drawn(1, 60, 0.4, 0.9)
     check(given, changed(given, change), name)
 
@@ -119,7 +111,7 @@ def test_wrong_boxes_of_large_objects_overlap_these_too(change: Change, name: st
     ("change", "name"), [(mirrored, "boxes-mirrored"), (upside_down, "boxes-turned")]
 )
 def test_a_turn_and_a_mirror_are_told_apart_where_objects_are_in_the_middle(
-    change: Change, name: str
+    change: BoxChange, name: str
 ) -> None:
     given = drawn(2, 80, 0.1, 0.3, centered=True)
     check(given, changed(given, change), name)
@@ -146,7 +138,7 @@ def test_a_turn_of_all_images_is_one_where_few_are_portrait() -> None:
         (turned_and_in_416, ["boxes-letterboxed", "boxes-turned"]),
     ],
 )
-def test_two_mistakes_of_boxes(change: Change, names: list[str]) -> None:
+def test_two_mistakes_of_boxes(change: BoxChange, names: list[str]) -> None:
     given = generated(4, "boxes", LOOK._replace(n_images=80))
     check(given, changed(given, change), *names)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import detmap
-from detmap.analysis.doctor.class_hypotheses import COCO_GAPS, assigned
+from detmap.analysis.doctor.class_hypotheses import OFFICIAL, assigned
 from detmap.analysis.doctor.known_benchmarks import VOC, differences
 from detmap.analysis.doctor.trial import trial_of
 from detmap.core.protocol import load
@@ -47,9 +47,6 @@ def eighty(truth: detmap.Truth, ids: list[int]) -> detmap.Truth:
 
 def names(truth: detmap.Truth, wrong: Columns) -> list[str]:
     return [finding.name for finding in detmap.doctor(truth, wrong)]
-
-
-OFFICIAL = [number for number in range(1, 91) if number not in COCO_GAPS]
 
 
 def test_cocos_gaps_are_the_published_ones() -> None:

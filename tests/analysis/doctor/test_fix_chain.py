@@ -15,6 +15,7 @@ import pytest
 import detmap
 from detmap import DataError, MergeError
 from detmap.analysis.doctor.fix_chain import ordered
+from tests.analysis.doctor.sample import Change, changed, corners, of_boxes
 from tests.support import builders as make
 from tests.support.running import run
 from tools.doctor_sets import Look, Set, generated
@@ -38,13 +39,6 @@ def right(shape: str = "boxes", how: Look = LOOK) -> Set:
     return given
 
 
-Change = Callable[[dict[str, Any], Any, Any], dict[str, Any]]
-
-
-def _boxes(change: Callable[[Any, Any, Any], Any]) -> Change:
-    return lambda row, w, h: {"bbox": [float(v) for v in change(np.array(row["bbox"]), w, h)]}
-
-
 def _classes(change: Callable[[int], Any]) -> Change:
     return lambda row, w, h: {"category_id": change(row["category_id"])}
 
@@ -55,12 +49,12 @@ def _letterboxed(b: Any, w: float, h: float) -> Any:
 
 
 BOXES = {
-    "fractions": _boxes(lambda b, w, h: b / [w, h, w, h]),
-    "half": _boxes(lambda b, w, h: b / 2),
-    "1.5 times": _boxes(lambda b, w, h: b * 1.5),
-    "416": _boxes(lambda b, w, h: b / [w, h, w, h] * 416),
-    "letterboxed": _boxes(_letterboxed),
-    "corners": _boxes(lambda b, w, h: [*b[:2], *(b[:2] + b[2:])]),
+    "fractions": of_boxes(lambda b, w, h: b / [w, h, w, h]),
+    "half": of_boxes(lambda b, w, h: b / 2),
+    "1.5 times": of_boxes(lambda b, w, h: b * 1.5),
+    "416": of_boxes(lambda b, w, h: b / [w, h, w, h] * 416),
+    "letterboxed": of_boxes(_letterboxed),
+    "corners": of_boxes(corners),
 }
 CLASSES = {
     "low": _classes(lambda c: c - 1),
@@ -68,18 +62,6 @@ CLASSES = {
     "text": _classes(str),
     "reversed": _classes(lambda c: 6 - c),
 }
-
-
-def changed(given: Set, *changes: Change) -> list[dict[str, Any]]:
-    """Rows with mistakes on top of each other."""
-    size = {each["id"]: (each["width"], each["height"]) for each in given.truth["images"]}
-    rows = []
-    for row in given.rows:
-        made = row
-        for change in changes:
-            made = made | change(made, *size[row["image_id"]])
-        rows.append(made)
-    return rows
 
 
 def names_of(found: Any) -> list[str]:
@@ -152,7 +134,7 @@ def test_a_usual_size_is_guessed_exactly(boxes: str, noise: float) -> None:
 
 def test_an_unusual_size_has_an_error_that_covers_it() -> None:
     given = right("boxes", LOOK._replace(n_images=80))
-    rows = changed(given, _boxes(lambda b, w, h: b * 1.2837))
+    rows = changed(given, of_boxes(lambda b, w, h: b * 1.2837))
     (found,) = [each for each in detmap.doctor(given.truth, rows) if each.fix]
     words = found.sentence.split()
     factor, error = float(words[2]), float(words[words.index("error") + 1].rstrip("):;"))
@@ -166,7 +148,7 @@ def test_an_unusual_size_has_an_error_that_covers_it() -> None:
 def test_a_doubtful_size_is_said_to_be_approximate() -> None:
     """Or the right number results."""
     given = right("boxes", LOOK._replace(n_images=8, noise=0.1, n_classes=1))
-    rows = changed(given, _boxes(lambda b, w, h: b * 1.2837))
+    rows = changed(given, of_boxes(lambda b, w, h: b * 1.2837))
     wanted = detmap.evaluate(given.truth, given.rows, "coco-bbox")["AP"]
     for each in detmap.doctor(given.truth, rows):
         if each.fix:

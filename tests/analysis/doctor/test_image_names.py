@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import detmap
+from detmap.analysis.doctor import loose_readers
+from detmap.analysis.doctor.wide_reading import Reading
 from detmap.core.adapters.joining.image_lookup import ID_IS_STEM, STEM_IS_ID
 from detmap.core.adapters.voc import scan_voc
 from detmap.core.base.resources import folder
@@ -118,6 +120,18 @@ def test_the_doctor_joins_by_a_file_name_beside_the_id_of_another_image(
     constant = write(tmp_path / "constant.json", [{**row, "image_id": IDS[0]} for row in rows])
     (finding,) = detmap.doctor(truth, constant)
     assert (finding.name, finding.ap50_after) == ("images-by-file-name", AP50)
+
+
+def test_counters_beside_file_names_are_joined_as_eval_joins_them(tmp_path: Path) -> None:
+    truth = detmap.read_truth(SHAPES / "instances_test.json")
+    files = {each["id"]: each["file_name"] for each in INSTANCES["images"]}
+    own = [row["image_id"] for row in ROWS[:50]]
+    rows = [
+        {**row, "image_id": row["image_id"] + 10_000, "file_name": files[row["image_id"]]}
+        for row in ROWS[:50]
+    ]
+    raw = loose_readers.read(Reading(write(tmp_path / "results.json", rows), {}), truth)
+    assert [raw.images[i] for i in raw.image.tolist()] == own
 
 
 @pytest.mark.slow
