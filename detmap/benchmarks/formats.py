@@ -27,7 +27,7 @@ def file_like(suffix: str, look: str) -> Looks:
     return lambda path: lazy(look)(path) if file_with(suffix)(path) else 0
 
 
-def of_folder(
+def folder_format(
     name: str, module: str, what: str, options: tuple[str, ...] = (), looks: tuple[str, str] = LOOKS
 ) -> Format:
     """Returns the row of a format of folders; `looks` are functions beside its readers."""
@@ -36,7 +36,7 @@ def of_folder(
     return row(name, "a folder", home, one, other, what, options)
 
 
-def of_file(
+def file_format(
     name: str, module: str, looks: tuple[Looks, Looks], what: str, options: tuple[str, ...] = ()
 ) -> Format:
     """Returns the row of a format of files."""
@@ -50,10 +50,10 @@ LUNA16 = (
 )
 SCALABEL, ODGT = (lazy(f"{HERE}.shared.looks:{name}") for name in ("scalabel", "odgt"))
 FORMATS: tuple[Format, ...] = (
-    of_folder(
+    folder_format(
         "kitti", "kitti", "KITTI text: label_2 and results, one file per image", ("image_sizes",)
     ),
-    of_folder("dota", "dota", "DOTA: labelTxt, and Task1_<class>.txt", ("shapes",)),
+    folder_format("dota", "dota", "DOTA: labelTxt, and Task1_<class>.txt", ("shapes",)),
     Format(
         "rotated-xml",
         "a folder",
@@ -64,14 +64,14 @@ FORMATS: tuple[Format, ...] = (
         options=("shapes", "split"),
         what="HRSC2016, DIOR-R, roLabelImg: a folder of XML; detections as for dota",
     ),
-    of_file(
+    file_format(
         "coco-wholebody",
         "coco_wholebody",
         (file_if_asked, file_if_asked),
         "COCO-WholeBody: COCO JSON with keypoints of body, feet, face and hands",
         ("shapes", "roles", "attributes"),
     ),
-    of_file(
+    file_format(
         "open-images",
         "open_images",
         (OPEN_IMAGES, OPEN_IMAGES),
@@ -89,38 +89,38 @@ FORMATS: tuple[Format, ...] = (
         )
         for name in ("det", "vid")
     ),
-    of_folder(
+    folder_format(
         "visdrone",
         "visdrone",
         "VisDrone DET: text of annotations and results, one file per image",
         ("image_sizes",),
         ("looks", "looks"),
     ),
-    of_folder(
+    folder_format(
         "uavdt",
         "uavdt",
         "UAVDT: text of ground truth, ignored regions and results, one file per sequence",
     ),
-    of_file(
+    file_format(
         "scalabel",
         "bdd100k",
         (SCALABEL, SCALABEL),
         "BDD100K: Scalabel JSON of frames and labels",
         ("classes",),
     ),
-    of_file(
+    file_format(
         "odgt", "crowdhuman", (ODGT, ODGT), "CrowdHuman odgt: a JSON record per image and line"
     ),
-    of_folder(
+    folder_format(
         "wider", "wider_face", "WIDER FACE: wider_face_val.mat and its three lists, and EVENT/*.txt"
     ),
-    of_folder(
+    folder_format(
         "bbgt",
         "caltech",
         "Caltech: text of bbGt.m (version 3), and x y w h score, one file per image",
     ),
-    of_file("luna16", "luna16", LUNA16, "LUNA16: annotations.csv and results.csv, spheres"),
-    of_file(
+    file_format("luna16", "luna16", LUNA16, "LUNA16: annotations.csv and results.csv, spheres"),
+    file_format(
         "sa-co",
         "sa_co",
         (lambda path: file_if_asked(path) * (path.suffix.lower() == ".json"), nothing),

@@ -134,7 +134,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     numbers = rows.numbers(("x", "y", "w", "h", "score"))
     stems = [file.stem for file in files]
     image_of = join.images_by_stem(truth, stems, shown(path), policy.file_key)
-    names, label = result_lines.of_one_class(truth, "person", len(rows), shown(path), policy)
+    names, label = result_lines.single_class(truth, "person", len(rows), shown(path), policy)
     notes = result_lines.result_file_notes(
         truth.images.stems,
         image_of,

@@ -76,7 +76,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
             places.append(place)
             images.append(record["ID"])
     table = np.array(rows, dtype=np.float64).reshape(-1, 6)
-    persons, label = result_lines.of_one_class(truth, "person", len(table), shown(path), policy)
+    persons, label = result_lines.single_class(truth, "person", len(table), shown(path), policy)
     missing = len(known.keys() - names.keys())
     text = "images have no record, which stops the reference: they have no detections"
     detections = join.joined(

@@ -36,7 +36,7 @@ def whole_numbers(
     return values.astype(np.int64)
 
 
-def of_one_class(
+def single_class(
     truth: Truth, name: str, n: int, source: str, policy: Policy
 ) -> tuple[CodedNames, NDArray[np.int32]]:
     """Returns name and class of n rows without one: the only class of the ground truth; of several

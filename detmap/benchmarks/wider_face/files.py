@@ -195,7 +195,7 @@ def read_detections(path: Path, truth: Truth, policy: Policy = STRICT) -> Detect
     boxes = numbers[:, :4].copy()
     boxes[:, 2:] += boxes[:, :2]
     image_of = join.places(truth.images.ids, names)
-    faces, label = result_lines.of_one_class(truth, "face", len(rows), shown(path), policy)
+    faces, label = result_lines.single_class(truth, "face", len(rows), shown(path), policy)
     beyond = "lines have more than 5 numbers: the first 5 are read as x y width height score"
     differ = "files state another number of faces than they have; all their lines are read"
     n_differ = int((stated != np.bincount(rows.file, minlength=len(files))).sum())
