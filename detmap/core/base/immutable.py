@@ -33,7 +33,7 @@ class Frozen:
         raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-class Immutable(Frozen):
+class Immutable:
     """A frozen dataclass that is its own copy and is checked again when unpickled.
 
     numpy arrays are writable after `copy.deepcopy` and `pickle`.

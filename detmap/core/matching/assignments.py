@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @outlined
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Assignments(Immutable):
     """N rows, one per detection and matched object, in the order of detections and objects.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @outlined
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Matches(Immutable):
     """Match results of D detections and G objects under one protocol, on a set of images.
 

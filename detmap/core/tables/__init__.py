@@ -97,7 +97,7 @@ class Shapes(Protocol):
 
 
 @outlined
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Truth(Immutable, ProposesNames):
     """Ground truth of one split: G objects on I images in K classes, rows in file order.
 
@@ -211,7 +211,7 @@ class Truth(Immutable, ProposesNames):
 
 
 @outlined
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Detections(Immutable, ProposesNames):
     """Detections on the images of a `Truth`: D rows in file order.
 

@@ -18,7 +18,7 @@ from detmap.errors import DataError, few
 
 
 @outlined
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Categories(Immutable):
     """The K classes of a data set, by ascending id.
 
@@ -82,7 +82,7 @@ class Categories(Immutable):
 
 
 @outlined
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Images(Immutable):
     """The I images of a split, by ascending id.
 
@@ -141,7 +141,7 @@ only by a class hierarchy (Open Images), which changes no verdict."""
 
 
 @outlined
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scope(Immutable):
     """Annotated pairs of image and class, by image, of a partly annotated truth.
 

@@ -19,7 +19,7 @@ AT_ONCE = 1 << 16  # pairs of a box and a region that are compared at once
 
 
 @outlined
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Regions(Immutable):
     """R regions of a ground truth.
 
