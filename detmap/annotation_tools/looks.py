@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Set
 from pathlib import Path
 
-from detmap.core.adapters import folder_files, text_fields
+from detmap.core.adapters import folder_files
 from detmap.core.adapters.coco import record_errors
 from detmap.core.adapters.joining import image_names
 from detmap.core.base.open_files import has, head, is_file, is_folder, plain_head
@@ -62,7 +62,9 @@ def retinanet_detections(path: Path) -> int:
 def _first_row(path: Path) -> list[str]:
     if path.suffix.lower() != ".csv" or is_folder(path):
         return []
-    import csv  # no other file needs it
+    import csv  # no other file needs them
+
+    from detmap.core.adapters import text_fields
 
     text = head(path, LOOKED_AT).decode("utf-8", "replace").lstrip("\r\n")
     try:
@@ -74,6 +76,8 @@ def _first_row(path: Path) -> list[str]:
 def _is_row(row: list[str], lengths: tuple[int, ...]) -> bool:
     if len(row) not in lengths or not image_names.is_image(row[0].strip()):
         return False
+    from detmap.core.adapters import text_fields
+
     return not any(row[1:]) or None not in [text_fields.number(word.strip()) for word in row[1:5]]
 
 
