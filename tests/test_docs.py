@@ -136,6 +136,17 @@ def test_the_table_of_rules_names_functions_that_are_there_and_every_group_of_ke
     assert known - {key.partition(".")[0] for key in named} <= prose
 
 
+def test_the_table_of_what_to_add_names_files_and_what_is_in_them() -> None:
+    table = (ROOT / "docs" / "CONTRIBUTING.md").read_text().split("## To add")[1].split("\n## ")[0]
+    for path in re.findall(r"`((?:detmap|docs|tests|tools)/[\w/]+\.\w+)`", table):
+        assert (ROOT / path).is_file(), path
+    inside = r"`(\w+)`(?: (?:and|or) (?:at the end of )?`(\w+)`)? of `([\w/]+\.py)`"
+    found = re.findall(inside, table)
+    assert len(found) >= 5
+    for *names, path in found:
+        assert all(name in (ROOT / path).read_text() for name in names), (names, path)
+
+
 def test_the_functions_for_clusters_are_there_after_the_import_of_the_package() -> None:
     """In a fresh process: a module that another test imports would hide a wrong name."""
     text = "".join(page.read_text() for page in (ROOT / "README.md", *DOCS.glob("*.md")))
