@@ -37,7 +37,10 @@ COMPILING = "compiling kernels, once on this machine (`detmap warmup` does it ah
 LETTERS = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_double}
 RESULTS = {"None": None, "float": ctypes.c_double, "int": ctypes.c_int64}
 
-IMPORTS = r"(?m)^from (detmap\.(?:\w+\.)?kernels\b[\w.]*) import (\([^)]*\)|.*)$"
+NAMED = r"detmap\.(?:\w+\.)?kernels\b"
+"""The start of the name of a module of kernels: of the core, or of a wing."""
+
+IMPORTS = rf"(?m)^from ({NAMED}[\w.]*) import (\([^)]*\)|.*)$"
 
 Key = tuple[Any, ...]
 """The types that determine the machine code: types and layout of arrays, types of tuples."""
@@ -70,7 +73,7 @@ def entry(module: str, name: str, result: str, key: Key) -> Callable[..., Any] |
     mode = os.environ.get("DETMAP_KERNELS", "")
     if mode not in MODES:
         raise DetmapError("DETMAP_KERNELS", f"{mode!r} is not known", "native or numba")
-    if mode == "numba" or "kernels" not in module.split(".")[1:3]:  # of the core, or of a wing
+    if mode == "numba" or not re.match(NAMED, module):
         return None
     opened, reason, changed = library()
     wanted = symbol(module, name, key)

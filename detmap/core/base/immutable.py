@@ -18,7 +18,8 @@ MOST_IN_LARGE_PAGES = 48 << 20  # for more, the system moves other memory while 
 
 class Frozen:
     """A dataclass that is frozen as if `dataclass` generated these methods: it compiles them for
-    each class. Declare it with ``slots=True``.
+    each class. Declare it with ``slots=True``; not for classes that have `__getattr__`, which is
+    asked for each field.
     """
 
     __slots__ = ()
