@@ -48,7 +48,7 @@ def count_at(
         truth, detections = prepare(truth, detections, protocol)
         roles = read_roles(truth, detections, protocol, threads=1)
         with Workers(len(detections), threads=1) as workers:
-            objects, rows, _ = match_cells(truth, detections, protocol, roles, workers)
+            objects, rows, *_ = match_cells(truth, detections, protocol, roles, workers)
         scores, tp, ignored = rows.score_bits.view(np.float64), rows.tp, rows.ignored
         n_objects = int(np.count_nonzero(objects.find & np.uint64(1 << a)))
     else:

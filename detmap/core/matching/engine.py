@@ -122,7 +122,7 @@ def judge(
 
     with Workers(len(detections), threads) as workers:
         digest = workers.start(digest_images)  # beside what follows
-        objects, rows, assigned = match_cells(
+        objects, rows, cut, assigned = match_cells(
             truth, detections, protocol, roles, workers, taken=taken
         )
         if len(detections) > LARGE:
@@ -136,6 +136,7 @@ def judge(
             (objects, rows, objects.find, assigned),
             digest=digest(),
             tables=tables,
+            beyond=roles.beyond + cut,
             notes=distinct(
                 truth.notes,
                 detections.notes,
@@ -154,9 +155,9 @@ def match_cells(
     workers: Workers,
     *,
     taken: bool = False,
-) -> tuple[ObjectColumns, Verdicts, Assignments | None]:
-    """Returns the objects in the kernels' layout, the match results, and the assignments if
-    requested.
+) -> tuple[ObjectColumns, Verdicts, NDArray[np.int32], Assignments | None]:
+    """Returns the objects in the kernels' layout, the match results, (I,) the detections beyond the
+    limit of their class, and the assignments if requested.
     """
     from detmap.kernels import cells as layout
     from detmap.kernels import match as kernels
@@ -166,7 +167,8 @@ def match_cells(
     columns, objects = kernel_columns(truth, detections, protocol, roles)
     produce = producer(truth, detections, objects, protocol, least_overlap(protocol))
     limit = protocol.max_dets()[-1]
-    off = _offsets_within(columns, limit, roles.beyond)
+    cut = np.zeros(n_images, dtype=np.int32)
+    off = _offsets_within(columns, limit, cut)
     rows = _allocate(columns, off, len(truth), n_subsets, word)
     judging = kernels.Judging(
         effective_thresholds(protocol),
@@ -205,7 +207,7 @@ def match_cells(
             memory.give_back("largest class")
 
     workers.each_batch(match_some, sizes)
-    return objects, rows, _assignments(kept, truth, objects, rows) if taken else None
+    return objects, rows, cut, _assignments(kept, truth, objects, rows) if taken else None
 
 
 def _assignments(
@@ -316,6 +318,7 @@ def make_matches(
     *,
     digest: NDArray[np.uint64] | None,
     tables: tuple[Truth, Detections] | None = None,
+    beyond: NDArray[np.int32],
     notes: tuple[Note, ...],
 ) -> Matches:
     """Returns the matches of filled columns; the kernels guarantee what `Matches` would check.
@@ -331,7 +334,7 @@ def make_matches(
         protocol=protocol,
         categories=truth.categories,
         image_ids=truth.images.ids,
-        beyond=roles.beyond,
+        beyond=beyond,
         off=rows.off,
         image=rows.image,
         rank=rows.rank,
@@ -349,15 +352,15 @@ def make_matches(
 
 
 def _offsets_within(
-    columns: DetectionColumns, limit: int, beyond: NDArray[np.int32]
+    columns: DetectionColumns, limit: int, cut: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """(K + 1,) where each class begins, within the limit; adds what is `beyond` it per image."""
+    """(K + 1,) where each class begins, within the limit; adds to `cut` (I,) what is beyond it."""
     from detmap.kernels.cells import count_within
 
     if len(columns.rank):  # `scope.look` has left out what is beyond it
         return columns.off
     kept = np.empty(len(columns.off) - 1, dtype=np.int64)
-    count_within(columns.image, columns.rows, columns.off, limit, kept, beyond)
+    count_within(columns.image, columns.rows, columns.off, limit, kept, cut)
     off = np.zeros(len(columns.off), dtype=np.int64)
     np.cumsum(kept, out=off[1:])
     return off

@@ -332,13 +332,13 @@ def _match(
     else:
         kept = [_run_kernel(inputs, pairs, rows, thresholds)]
     gathered = None if places is None else gather(kept, places[objects.row], rows.tp)
-    n_images = len(truth.images)
     matches = make_matches(
         truth,
         protocol,
         roles,
         (objects, rows, inputs.counted, gathered),
-        digest=np.zeros((n_images, 2), dtype=np.uint64),
+        digest=np.zeros((len(truth.images), 2), dtype=np.uint64),
+        beyond=roles.beyond,
         notes=(),
     )
     return matches, n_chosen, late

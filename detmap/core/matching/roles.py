@@ -23,7 +23,7 @@ class Roles(NamedTuple):
     outside, dropped : see `DetectionWords`
     rank : (D,) int32, rank for the detection limit; (0,) if it is the rank in image and class
     unjudged : (I,) int32, excluded detections within the limit
-    beyond : (I,) int32, detections beyond the limit; `match_cells` adds those of each cell
+    beyond : (I,) int32, detections beyond the limit; 0 if it is per image and class
     """
 
     n_subsets: int
