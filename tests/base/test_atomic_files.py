@@ -2,10 +2,12 @@
 
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -134,6 +136,43 @@ def test_a_folder_is_abandoned_while_it_is_written(tmp_path: Path, seconds: floa
     words = [sys.executable, "-c", ABANDONED, str(tmp_path), str(seconds)]
     assert subprocess.run(words, timeout=60).returncode == 0
     assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_is_abandoned_though_a_file_is_opened_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its writer had found the folder before that was moved: it is not empty when it shall go."""
+    late, rmtree = iter(["late"]), shutil.rmtree
+
+    def with_a_late_file(place: str, ignore_errors: bool) -> None:
+        if next(late, ""):
+            (Path(place) / "late").write_text("x")
+        else:
+            rmtree(place, ignore_errors=ignore_errors)
+
+    with files.temporary_folder(tmp_path):
+        monkeypatch.setattr(shutil, "rmtree", with_a_late_file)
+        files._abandon_folder(str(next(tmp_path.iterdir())))
+        assert os.listdir(tmp_path) == []
+
+
+def test_an_old_folder_is_not_abandoned_while_it_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, rename, waited = tmp_path / "folder", os.rename, []
+    place.mkdir()
+
+    def watched(source: Path, target: Path) -> None:
+        rename(source, target)
+        other = threading.Thread(target=lambda: waited.append(not files._changing.acquire(False)))
+        other.start()
+        other.join()
+
+    monkeypatch.setattr(os, "rename", watched)
+    with files.replacing_folder(place) as draft:
+        (draft / "new").write_text("x")
+    assert waited == [True], "who ends the process waits until the new folder is in place"
+    assert os.listdir(place) == ["new"]
 
 
 def test_what_is_no_draft_of_ours_stays(tmp_path: Path) -> None:

@@ -123,8 +123,8 @@ def abandon() -> None:
 
 def _abandon_folder(draft: str) -> None:
     """Removes a folder that another thread may still write into, by its path."""
-    for number in range(MOST_TRIES):
-        moved = f"{draft}-{number}"  # where that thread finds it no more
+    moved = f"{draft}-gone"  # where that thread finds it no more, but for a file that it opens now
+    for _ in range(MOST_TRIES):
         with suppress(OSError):
             os.rename(draft, moved)
         for place in (moved, draft):
@@ -242,7 +242,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         if not place.exists():
             rename(draft, place)
             return
-        with temporary_folder(place.parent) as old:
+        with temporary_folder(place.parent) as old, _changing:  # `abandon` finds both, or neither
             os.rename(place, old / "replaced")
             try:
                 rename(draft, place)
