@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detmap.errors import DataError
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -37,32 +37,87 @@ def n_threads(wanted: int | None) -> int:
     return int(wanted)
 
 
+class _Call(Generic[Outcome]):
+    """A call that one thread does and another waits for."""
+
+    def __init__(self, work: Callable[[], Outcome]) -> None:
+        self._work, self.pending = work, Lock()
+        self._error: BaseException | None = None
+        self.pending.acquire()
+
+    def do(self) -> None:
+        """Does the work."""
+        try:
+            self._outcome = self._work()
+        except BaseException as error:  # for who waits
+            self._error = error
+        self.pending.release()
+
+    def wait(self) -> Outcome:
+        """Returns the outcome, or raises the error, once the work is done."""
+        with self.pending:
+            try:
+                if self._error is not None:
+                    raise self._error
+                return self._outcome
+            finally:
+                self._error = None  # whose traceback keeps the call
+
+
 class Workers:
-    """Threads for one job on so many rows; none for few rows. Use it in a ``with`` statement.
+    """Threads for one job, the caller among them: it does calls while it waits for one. Use it in a
+    ``with`` statement.
+
+    Not `concurrent.futures`, whose caller is one thread more, and which takes 5 ms to import. The
+    others are daemons: an iterator that somebody keeps must not hold up the end of Python.
 
     Parameters
     ----------
-    n_rows : rows of the job
+    n_rows : rows of the job; the caller does few of them alone
     threads : number of threads (default: all processors)
     """
 
     def __init__(self, n_rows: int, threads: int | None = None) -> None:
-        self.threads, self.few = n_threads(threads), n_rows < WORTH_A_THREAD
-        self._pool = None if self.few or self.threads == 1 else _pool(self.threads)
+        self.few = n_rows < WORTH_A_THREAD
+        self.threads = n_threads(threads)
+        self._others = list[Thread]()
+        self._calls = SimpleQueue[_Call[Any] | None]()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+        with suppress(Empty):
+            while True:  # after an error, nobody waits for the others
+                self._calls.get_nowait()
+        for _ in self._others:
+            self._calls.put(None)
+        for thread in self._others:
+            thread.join()
 
     def start(self, work: Callable[[], Outcome]) -> Callable[[], Outcome]:
-        """Starts `work` and returns a function that waits for its result.
+        """Puts a call behind the others; returns a function that waits for its outcome."""
+        call = _Call(work)
+        self._calls.put(call)
+        if not self.few and len(self._others) < self.threads - 1:
+            thread = Thread(target=self._run, name="detmap", daemon=True)
+            with suppress(RuntimeError):  # Python ends: the caller does all
+                thread.start()
+                self._others.append(thread)
+        return partial(self._wait, call)
 
-        Without threads that function does the work.
-        """
-        return work if self._pool is None else _begun(self._pool, work)[0]
+    def _run(self) -> None:
+        while call := self._calls.get():
+            call.do()
+            del call  # with what it holds
+
+    def _wait(self, call: _Call[Outcome]) -> Outcome:
+        """Does other calls until this one is done or none is left."""
+        with suppress(Empty):
+            while call.pending.locked():
+                if other := self._calls.get_nowait():
+                    other.do()
+        return call.wait()
 
     def each_batch(
         self, work: Callable[[NDArray[np.int32]], None], sizes: NDArray[np.int64]
@@ -89,28 +144,6 @@ def each_batch(
         workers.each_batch(work, sizes)
 
 
-def _pool(threads: int) -> ThreadPoolExecutor | None:
-    """A pool; None while the interpreter ends, when no thread can start any more."""
-    try:
-        from concurrent.futures import ThreadPoolExecutor  # imports logging, which few data need
-    except RuntimeError:
-        return None
-    return ThreadPoolExecutor(threads)
-
-
-def _begun(
-    pool: ThreadPoolExecutor, work: Callable[..., Outcome], *given: Any
-) -> tuple[Callable[[], Outcome], Callable[[], object]]:
-    """Starts `work`; returns functions that wait for its result and cancel it. While the
-    interpreter ends, the first one does the work.
-    """
-    try:
-        future = pool.submit(work, *given)
-    except RuntimeError:
-        return partial(work, *given), lambda: None
-    return future.result, future.cancel
-
-
 def _batches(sizes: NDArray[np.int64], threads: int) -> Iterator[list[int]]:
     enough = sizes.sum() / (8 * threads)
     batch, total = [], 0
@@ -129,8 +162,6 @@ def map_chunks(
 ) -> list[Outcome]:
     """Returns ``work(rows)`` for consecutive slices of the rows."""
     slices = [slice(begin, begin + CHUNK) for begin in range(0, n_rows, CHUNK)]
-    if len(slices) < 2:
-        return [work(rows) for rows in slices]
     return list(map_ordered(work, slices, threads))
 
 
@@ -139,20 +170,11 @@ def map_ordered(
 ) -> Iterator[Outcome]:
     """Yields ``work(item)`` for every item, in order, with a bounded number of pending calls."""
     alone = isinstance(items, Sized) and len(items) < 2
-    threads = 1 if alone and threads is None else n_threads(threads)
-    pool = None if alone or threads == 1 else _pool(threads)
-    if pool is None:
-        yield from map(work, items)
-        return
-    under_way: deque[tuple[Callable[[], Outcome], Callable[[], object]]] = deque()
-    with pool:
-        try:
-            for item in items:
-                under_way.append(_begun(pool, work, item))
-                if len(under_way) > threads + 1:
-                    yield under_way.popleft()[0]()
-            while under_way:
-                yield under_way.popleft()[0]()
-        finally:
-            for _, cancel in under_way:
-                cancel()
+    under_way = deque[Callable[[], Outcome]]()
+    with Workers(0 if alone else WORTH_A_THREAD, threads) as workers:
+        for item in items:
+            under_way.append(workers.start(partial(work, item)))
+            if len(under_way) > workers.threads + 1:
+                yield under_way.popleft()()
+        while under_way:
+            yield under_way.popleft()()

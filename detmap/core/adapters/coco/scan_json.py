@@ -6,7 +6,7 @@ begins. The file is not memory-mapped, so truncation by others is safe.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
@@ -248,7 +248,7 @@ def scan_list(
 
     Images and categories are positions, or int64 ids without `locate`. A text with
     `SECOND_KEYS` is not supported unless `second_keys` is set; they are looked for where records
-    have further keys. `beside` is called while the first of several pieces are read.
+    have further keys. `beside` is called after each piece but the last, while others are read.
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -287,10 +287,12 @@ def scan_list(
             raise HandBack
         return buffer, n, begin + end, bool(last)
 
-    more, begins = 0, _beside(beside, range(at, file.size, size))
-    for buffer, n, end, last in map_ordered(scan_piece, begins):
+    more = 0
+    for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, size)):
         if last and not (whole.n or masks):  # of one piece, as most small files
             return buffer.columns(n, ids, numbers=numbers, more=bool(buffer.state[scan.MORE])), end
+        if not last:
+            beside()
         whole.append(buffer, n, 1 if last else (end - at) / (file.size - at))
         more += int(buffer.state[scan.MORE])
         free.put(buffer)
@@ -300,19 +302,6 @@ def scan_list(
                 memory.give_back("reading detections" if locate else "reading truth")
             return whole.columns(more=bool(more)), end
     raise HandBack
-
-
-def _beside(work: Callable[[], None], pieces: range) -> Iterable[int]:
-    """Returns the pieces; does the work once two are being read, for a thread needs the GIL to
-    start. One piece, which takes no thread, is read without.
-    """
-
-    def begun() -> Iterator[int]:
-        yield from pieces[:2]
-        work()
-        yield from pieces[2:]
-
-    return begun() if len(pieces) > 1 else pieces
 
 
 def _piece(file: JsonFile, begin: int, size: int) -> tuple[NDArray[np.uint8], int]:
