@@ -91,11 +91,8 @@ def evaluate(
     truth, protocol, settings = _read_boxes(truth, protocol, settings, how, box_format)
     whole = images is None and classes is None
     if memory is not None and not whole:
-        what, fix = (
-            "images and classes are selected in memory",
-            "give a ground truth of these alone",
-        )
-        raise DataError("evaluate: memory", what, fix)
+        what = "images and classes are selected in memory"
+        raise DataError("evaluate: memory", what, "give a ground truth of these alone")
     if fix is not None and memory is not None:
         raise DataError("evaluate: memory", "fixes need all detections", "leave memory= out")
     if memory is not None or (whole and isinstance(detections, str | Path) and fix is None):
@@ -110,8 +107,7 @@ def evaluate(
         names = [fix] if isinstance(fix, str) else list(fix)
         fixed = wings.required_hook("fixed_given")
         detections, settings = fixed(detections, truth, protocol, names, how), None
-        how = {"unknown": "error", "class_key": class_key}
-        how |= dict.fromkeys(("class_names", "image_key"))
+        how = {"unknown": "error", "class_names": None, "image_key": None, "class_key": class_key}
     tables = _read(truth, detections, protocol, settings, images, classes, how)
     inputs = (truth, detections, tables[2], how)
     if tables[2].evaluation.rule != "matching":

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -248,7 +248,7 @@ def scan_list(
 
     Images and categories are positions, or int64 ids without `locate`. A text with
     `SECOND_KEYS` is not supported unless `second_keys` is set; they are looked for where records
-    have further keys. `beside` is called after each piece but the last, while others are read.
+    have further keys. `beside` is called after each of several pieces, while others are read.
     """
     from detmap.kernels.scanning import json_scan as scan
 
@@ -268,8 +268,7 @@ def scan_list(
         first = 0 if begin == at else scan.find_record(text, 0)
         if first < 0:
             raise HandBack
-        buffer = Piece(most // SHORTEST_RECORD + 1, most * masks) if free.empty() else free.get()
-        buffer.state[:] = 0
+        buffer = _spare(free, most // SHORTEST_RECORD + 1, most * masks)
         end = stop
         if first != stop:
             end = buffer.scan(text, first, stop if stop >= 0 else len(text), wanted)
@@ -291,8 +290,7 @@ def scan_list(
     for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, size)):
         if last and not (whole.n or masks):  # of one piece, as most small files
             return buffer.columns(n, ids, numbers=numbers, more=bool(buffer.state[scan.MORE])), end
-        if not last:
-            beside()
+        beside()
         whole.append(buffer, n, 1 if last else (end - at) / (file.size - at))
         more += int(buffer.state[scan.MORE])
         free.put(buffer)
@@ -302,6 +300,16 @@ def scan_list(
                 memory.give_back("reading detections" if locate else "reading truth")
             return whole.columns(more=bool(more)), end
     raise HandBack
+
+
+def _spare(free: SimpleQueue[Piece], n: int, n_runs: int) -> Piece:
+    """Returns a piece that has been copied, else a new one; several threads may ask."""
+    try:
+        piece = free.get_nowait()
+    except Empty:
+        piece = Piece(n, n_runs)
+    piece.state[:] = 0
+    return piece
 
 
 def _piece(file: JsonFile, begin: int, size: int) -> tuple[NDArray[np.uint8], int]:
@@ -349,10 +357,6 @@ def skip_nothing() -> None:
     buffer.state[:] = 0
     buffer.scan(text, 0, 0, 0)
     number_lists.read(text, np.zeros((0, 2), dtype=np.int64), 1, number_lists.buffer(0, 0))
-    for kernel in (
-        scan.find_record,
-        json_skip.skip_space,
-        json_skip.skip_string,
-        json_skip.skip_value,
-    ):
+    skips = json_skip.skip_space, json_skip.skip_string, json_skip.skip_value
+    for kernel in (scan.find_record, *skips):
         kernel(text, 0)
