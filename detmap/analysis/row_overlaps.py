@@ -11,7 +11,6 @@ from detmap.core.tables.grouping import labels
 
 Boxes = NDArray[np.float64]
 MOST_PAIRS = 4_000_000  # that are looked at
-PAIRS_AT_ONCE = 250_000
 
 
 class Met(NamedTuple):
@@ -82,6 +81,8 @@ def best_overlaps(
     `image` holds the position of each row's image. Of more than
     `MOST_PAIRS` pairs, every n-th row is examined.
     """
+    from detmap.analysis.kernels.diagnosis import find_best
+
     objects = np.argsort(truth.image, kind="stable")
     off = np.searchsorted(truth.image[objects], np.arange(len(truth.images) + 1))
     count = np.diff(off)[image[some]]
@@ -89,14 +90,8 @@ def best_overlaps(
     if thin > 1:  # rows spread evenly
         some, count = some[::thin], count[::thin]
     some, count = some[count > 0], count[count > 0]
-    boxes = edges(truth)[objects]
-    parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-    for k, place in meetings(off[image[some]], count, PAIRS_AT_ONCE):
-        nth = k - k[0]
-        iou = ious(edges(rows, some[k[0] : k[-1] + 1])[nth], boxes[place])
-        begins = np.flatnonzero(np.diff(nth, prepend=-1))
-        best = np.flatnonzero(iou == np.maximum.reduceat(iou, begins)[nth])
-        first = best[np.unique(nth[best], return_index=True)[1]]
-        first = first[iou[first] >= least]
-        parts.append((some[k[first]], objects[place[first]], iou[first]))
-    return Met(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    begin = off[image[some]].astype(np.int64)
+    best, iou = np.empty(len(some), dtype=np.int64), np.empty(len(some))
+    find_best(edges(rows, some), begin, count.astype(np.int64), edges(truth)[objects], best, iou)
+    near = iou >= least
+    return Met(some[near], objects[best[near]], iou[near])

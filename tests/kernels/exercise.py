@@ -17,6 +17,7 @@ from detmap import ranking
 from detmap.analysis.diagnosis import diagnose
 from detmap.analysis.diagnosis.diagnosis_intervals import uncertainty
 from detmap.analysis.diagnosis.summary import parts
+from detmap.analysis.row_overlaps import best_overlaps
 from detmap.compat import drop_in_engine as engine
 from detmap.compat import matched_objects as taking
 from detmap.compat.annotation_rows import from_records
@@ -132,6 +133,8 @@ def diagnoses() -> list[object]:
         found += [seen.counts(), *(each.estimates.parts.tolist() for each in sampled)]
         rows = [test_pair_by_class.draw_rows(np.random.default_rng(seed + i), 9, 7) for i in (0, 9)]
         found += [test_pair_by_class.paired(*rows, 0.25, most) for most in (9, 9999)]
+    met = best_overlaps(twice, twice.image, np.arange(len(twice)), truth, 0.1)
+    found += [each.tolist() for each in met]
     return found
 
 

@@ -275,6 +275,28 @@ def find_class_first(
 
 
 @kernel
+def find_best(
+    edges: Floats,
+    begin: NDArray[np.int64],
+    count: NDArray[np.int64],
+    obj_edges: Floats,
+    best: NDArray[np.int64],
+    overlaps: Floats,
+) -> None:
+    """The object of highest overlap with each row, of equals the first.
+
+    edges (n, 5) and obj_edges (m, 5), areas included; begin, count (n,), the objects of each row,
+    one or more; out: best, overlaps (n,). Source: none; a search.
+    """
+    for d in range(begin.size):
+        best[d], overlaps[d] = -1, -1.0
+        for g in range(begin[d], begin[d] + count[d]):
+            overlap = overlap_of(edges, d, obj_edges, g)
+            if overlap > overlaps[d]:
+                best[d], overlaps[d] = g, overlap
+
+
+@kernel
 def overlap_of(edges: Floats, d: int, obj_edges: Floats, g: int) -> float:
     """IoU of the d-th and the g-th of (n, 5) edges, areas included; 0.0 if undefined.
 

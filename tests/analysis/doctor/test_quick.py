@@ -24,6 +24,7 @@ from detmap.core.results.findings import Findings
 from detmap.core.tables import boxes_as, selection
 from tests.analysis.diagnosis.troublesome_tables import tables as troublesome
 from tests.support.running import run
+from tests.support.tier import drawn
 from tools.doctor_battery import MISTAKES
 
 SHAPES = folder("datasets") / "shapes"
@@ -128,16 +129,19 @@ def test_images_are_reported_after_a_fix_that_leaves_nothing(tables: Any) -> Non
     assert names == ["scores-percent", "images-shuffled"]
 
 
-def test_many_pairs_take_bounded_memory() -> None:
-    """Blocks give what all pairs at once give."""
-    truth, found = troublesome(3)
-    rows = np.arange(len(found))
-    whole = row_overlaps.best_overlaps(found, found.image, rows, truth, 0.1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_overlaps, "PAIRS_AT_ONCE", 3)
-        parts = row_overlaps.best_overlaps(found, found.image, rows, truth, 0.1)
-    for one, other in zip(whole, parts, strict=True):
-        assert np.array_equal(one, other)
+@pytest.mark.parametrize("seed", range(drawn(24)))
+def test_the_best_object_of_a_row_is_the_first_of_highest_overlap(seed: int) -> None:
+    truth, found = troublesome(seed)
+    rows, objects = np.arange(len(found)), np.argsort(truth.image, kind="stable")
+    met = row_overlaps.best_overlaps(found, found.image, rows, truth, 0.1)
+    expected = []
+    of_found, of_truth = row_overlaps.edges(found), row_overlaps.edges(truth)
+    for row in rows:
+        places = objects[truth.image[objects] == found.image[row]]
+        overlaps = row_overlaps.ious(of_found[[row] * len(places)], of_truth[places])
+        if len(places) and overlaps.max() >= 0.1:
+            expected.append((row, places[overlaps.argmax()], overlaps.max()))
+    assert list(zip(*met, strict=True)) == expected
 
 
 def test_what_there_is_no_time_for_is_listed(tables: Any) -> None:
