@@ -141,11 +141,9 @@ def _evaluate_parts(
     if isinstance(detections, Detections):
         what = "the detections are in memory already"
         raise DataError("evaluate: memory", what, "give the path of their file")
-    if memory is not None:
-        bound = sizes.parse_size("evaluate: memory", memory)
-    elif (found := automatic(detections, rules)) is not None:
-        bound = found
-    else:
+    where = "evaluate: memory"
+    bound = automatic(detections, rules) if memory is None else sizes.parse_size(where, memory)
+    if bound is None:
         return None
     from detmap.core.adapters import pieces
     from detmap.core.bounded import evaluation

@@ -12,6 +12,7 @@ import pytest
 
 from detmap.core.base import parallel
 from detmap.core.base.parallel import Workers, map_ordered
+from detmap.errors import DataError
 
 
 @pytest.mark.parametrize(("few", "threads"), [(True, 2), (False, 1), (False, 2)])
@@ -27,6 +28,13 @@ def test_workers(monkeypatch: pytest.MonkeyPatch, few: bool, threads: int) -> No
         workers.each_batch(work, sizes)
         assert beside() == "beside"
     assert done.tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.filterwarnings("error")  # of an object that was half made
+def test_a_number_of_threads_that_is_none() -> None:
+    with pytest.raises(DataError, match="threads: 0"):
+        Workers(100_000, 0)
+    gc.collect()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -65,11 +73,43 @@ def test_the_caller_is_one_of_the_threads(monkeypatch: pytest.MonkeyPatch, can_s
     assert len(used) <= (3 if can_start else 1)
 
 
+def test_an_interrupt_of_the_caller_does_not_wait_for_the_call_that_it_came_in() -> None:
+    def work(_: int) -> None:
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+
+    results = map_ordered(work, range(9), 2)
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
+
+
+@pytest.mark.parametrize("which", [1, 2, 3])
+def test_an_interrupt_while_a_thread_starts_leaves_none(
+    monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
+    """The thread runs, and nobody has heard of it."""
+    start, starts = threading.Thread.start, iter(range(1, 9))
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        if next(starts) == which:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(map_ordered(time.sleep, [0.01] * 20, 4))
+    end = time.monotonic() + 30
+    while any(each.name == "detmap" for each in threading.enumerate()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_an_iterator_that_ends_early_leaves_the_rest() -> None:
     done = list[int]()
     results = map_ordered(lambda k: done.append(k) or k, range(1000), 2)
     assert [next(results), next(results)] == [0, 1]
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert len(done) < 10
     assert not [each for each in threading.enumerate() if each.name == "detmap"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -51,7 +51,10 @@ class _Call(Generic[Outcome]):
             self._outcome = self._work()
         except BaseException as error:  # for who waits
             self._error = error
-        self.pending.release()
+            if isinstance(error, KeyboardInterrupt):  # of the caller: perhaps nobody waits
+                raise
+        finally:
+            self.pending.release()
 
     def wait(self) -> Outcome:
         """Returns the outcome, or raises the error, once the work is done."""
@@ -64,9 +67,15 @@ class _Call(Generic[Outcome]):
                 self._error = None  # whose traceback keeps the call
 
 
+def _work_off(calls: SimpleQueue[_Call[Any] | None]) -> None:
+    while call := calls.get():
+        call.do()
+        del call  # with what it holds
+    calls.put(None)  # for the next thread
+
+
 class Workers:
-    """Threads for one job, the caller among them: it does calls while it waits for one. Use it in a
-    ``with`` statement.
+    """Threads for one job, the caller among them: it does calls while it waits. Use ``with``.
 
     Not `concurrent.futures`, whose caller is one thread more, and which takes 5 ms to import. The
     others are daemons: an iterator that somebody keeps must not hold up the end of Python.
@@ -78,10 +87,9 @@ class Workers:
     """
 
     def __init__(self, n_rows: int, threads: int | None = None) -> None:
-        self.few = n_rows < WORTH_A_THREAD
-        self.threads = n_threads(threads)
-        self._others = list[Thread]()
         self._calls = SimpleQueue[_Call[Any] | None]()
+        self._others = list[Thread]()
+        self.few, self.threads = n_rows < WORTH_A_THREAD, n_threads(threads)
 
     def __enter__(self) -> Self:
         return self
@@ -90,26 +98,23 @@ class Workers:
         with suppress(Empty):
             while True:  # after an error, nobody waits for the others
                 self._calls.get_nowait()
-        for _ in self._others:
-            self._calls.put(None)
+        self._calls.put(None)
         for thread in self._others:
             thread.join()
+
+    def __del__(self) -> None:
+        self._calls.put(None)  # an interrupt may have come before
 
     def start(self, work: Callable[[], Outcome]) -> Callable[[], Outcome]:
         """Puts a call behind the others; returns a function that waits for its outcome."""
         call = _Call(work)
         self._calls.put(call)
         if not self.few and len(self._others) < self.threads - 1:
-            thread = Thread(target=self._run, name="detmap", daemon=True)
+            thread = Thread(target=_work_off, args=(self._calls,), name="detmap", daemon=True)
             with suppress(RuntimeError):  # Python ends: the caller does all
                 thread.start()
                 self._others.append(thread)
         return partial(self._wait, call)
-
-    def _run(self) -> None:
-        while call := self._calls.get():
-            call.do()
-            del call  # with what it holds
 
     def _wait(self, call: _Call[Outcome]) -> Outcome:
         """Does other calls until this one is done or none is left."""
@@ -123,12 +128,9 @@ class Workers:
         self, work: Callable[[NDArray[np.int32]], None], sizes: NDArray[np.int64]
     ) -> None:
         """Does `each_batch`."""
-        if self.few:
-            if len(sizes):
-                work(np.arange(len(sizes), dtype=np.int32))
-            return
-        batches = (np.array(each, dtype=np.int32) for each in _batches(sizes, self.threads))
-        for wait in [self.start(partial(work, batch)) for batch in batches]:
+        n = len(sizes)
+        batches = [list(range(n))][:n] if self.few else _batches(sizes, self.threads)
+        for wait in [self.start(partial(work, np.array(each, dtype=np.int32))) for each in batches]:
             wait()
 
 
@@ -137,8 +139,7 @@ def each_batch(
 ) -> None:
     """Calls `work` with batches of the classes 0 to len(sizes) - 1.
 
-    The largest classes run first and alone; small ones share a call. The order does not affect
-    results: each class has its own slice of the output.
+    Large classes run first and alone, small ones share a call: each has its own part of the output.
     """
     with Workers(int(sizes.sum()), threads) as workers:
         workers.each_batch(work, sizes)
@@ -167,7 +168,7 @@ def map_chunks(
 
 def map_ordered(
     work: Callable[[Item], Outcome], items: Iterable[Item], threads: int | None = None
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Yields ``work(item)`` for every item, in order, with a bounded number of pending calls."""
     alone = isinstance(items, Sized) and len(items) < 2
     under_way = deque[Callable[[], Outcome]]()

@@ -42,9 +42,10 @@ def has_second_keys(text: bytes) -> bool:
     return any(part in text for part in PARTS) and SECOND_KEYS.search(text) is not None
 
 
-def _has_other_texts(text: NDArray[np.uint8], n: int) -> bool:
-    """Checks if n records of results have more texts than their four keys, which takes no time."""
-    return int(np.count_nonzero(text == ord('"'))) > 8 * n
+def _refuse_second_keys(text: NDArray[np.uint8], n: int) -> None:
+    """Hands n records of results back that have `SECOND_KEYS`: more texts than their four keys."""
+    if np.count_nonzero(text == ord('"')) > 8 * n and has_second_keys(text.tobytes()):
+        raise HandBack
 
 
 def key(name: str) -> int:
@@ -269,15 +270,13 @@ def scan_list(
         if first < 0:
             raise HandBack
         buffer = _spare(free, most // SHORTEST_RECORD + 1, most * masks)
-        end = stop
-        if first != stop:
-            end = buffer.scan(text, first, stop if stop >= 0 else len(text), wanted)
+        until = stop if stop >= 0 else len(text)
+        end = stop if first == stop else buffer.scan(text, first, until, wanted)
         n, last, _ = buffer.state.tolist()
         if end < 0 or (stop < 0 and not last):
             raise HandBack
-        suspect = not second_keys and buffer.state[scan.MORE] and _has_other_texts(text, n)
-        if suspect and has_second_keys(text.tobytes()):
-            raise HandBack
+        if not second_keys and buffer.state[scan.MORE]:
+            _refuse_second_keys(text, n)
         if locate:
             image, category = buffer.records.image, buffer.records.category
             image[:n] = locate[0](image[:n])
@@ -286,13 +285,15 @@ def scan_list(
             raise HandBack
         return buffer, n, begin + end, bool(last)
 
-    more = 0
-    for buffer, n, end, last in map_ordered(scan_piece, range(at, file.size, size)):
-        if last and not (whole.n or masks):  # of one piece, as most small files
-            return buffer.columns(n, ids, numbers=numbers, more=bool(buffer.state[scan.MORE])), end
+    more, pieces = 0, map_ordered(scan_piece, range(at, file.size, size))
+    for buffer, n, end, last in pieces:
+        more += int(buffer.state[scan.MORE])
+        if last:
+            pieces.close()  # here, for an interrupt is lost where a generator is collected
+            if not (whole.n or masks):  # of one piece, as most small files
+                return buffer.columns(n, ids, numbers=numbers, more=bool(more)), end
         beside()
         whole.append(buffer, n, 1 if last else (end - at) / (file.size - at))
-        more += int(buffer.state[scan.MORE])
         free.put(buffer)
         if last:
             del buffer, free, scan_piece  # the last references to the buffers
