@@ -9,7 +9,9 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,6 +175,33 @@ def test_an_old_folder_is_not_abandoned_while_it_is_replaced(
         (draft / "new").write_text("x")
     assert waited == [True], "who ends the process waits until the new folder is in place"
     assert os.listdir(place) == ["new"]
+
+
+@pytest.mark.parametrize("which", [1, 2])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_an_interrupt_while_a_folder_is_replaced_keeps_the_old_one_or_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], which: int
+) -> None:
+    place, rename, calls = tmp_path / "folder", os.rename, iter(range(1, 9))
+    place.mkdir()
+    (place / "old").write_text("x")
+
+    def interrupted(function: Any, source: Path, target: Path) -> None:
+        if next(calls) == which and error is OSError:
+            raise OSError("full")
+        function(source, target)
+        if which == 1 and error is KeyboardInterrupt and target != place:
+            raise KeyboardInterrupt
+        if which == 2 and error is KeyboardInterrupt and target == place:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", partial(interrupted, rename))
+    monkeypatch.setattr(os, "replace", partial(interrupted, os.replace))
+    with pytest.raises(error), files.replacing_folder(place) as draft:
+        (draft / "new").write_text("x")
+    new = error is KeyboardInterrupt and which == 2
+    assert os.listdir(tmp_path) == ["folder"]
+    assert os.listdir(place) == ["new" if new else "old"]
 
 
 def test_what_is_no_draft_of_ours_stays(tmp_path: Path) -> None:

@@ -243,11 +243,12 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             rename(draft, place)
             return
         with temporary_folder(place.parent) as old, _changing:  # `abandon` finds both, or neither
-            os.rename(place, old / "replaced")
             try:
+                os.rename(place, old / "replaced")
                 rename(draft, place)
-            except OSError:
-                os.rename(old / "replaced", place)
+            except BaseException:  # an interrupt, too
+                with suppress(OSError):
+                    os.rename(old / "replaced", place)
                 raise
 
 

@@ -30,8 +30,7 @@ def default_threads() -> int:
 
 def n_threads(wanted: int | None) -> int:
     """Returns the number of threads to use. Raises `DataError` unless it is a whole number >= 1."""
-    if wanted is None:
-        return default_threads()
+    wanted = default_threads() if wanted is None else wanted
     if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool) or wanted < 1:
         raise DataError("threads", f"{wanted!r}", "a whole number >= 1; None for all processors")
     return int(wanted)
@@ -51,7 +50,7 @@ class _Call(Generic[Outcome]):
             self._outcome = self._work()
         except BaseException as error:  # for who waits
             self._error = error
-            if isinstance(error, KeyboardInterrupt):  # of the caller: perhaps nobody waits
+            if not isinstance(error, Exception):  # an interrupt of the caller: perhaps nobody waits
                 raise
         finally:
             self.pending.release()
