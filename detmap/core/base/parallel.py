@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,7 @@ class _Call(Generic[Outcome]):
                 raise
         finally:
             self.pending.release()
+            del self  # whom the traceback of the error keeps
 
     def wait(self) -> Outcome:
         """Returns the outcome, or raises the error, once the work is done."""
@@ -73,7 +75,7 @@ def _work_off(calls: SimpleQueue[_Call[Any] | None]) -> None:
     calls.put(None)  # for the next thread
 
 
-class Workers:
+class Workers(AbstractContextManager["Workers"]):
     """Threads for one job, the caller among them: it does calls while it waits. Use ``with``.
 
     Not `concurrent.futures`, whose caller is one thread more, and which takes 5 ms to import. The
@@ -90,15 +92,12 @@ class Workers:
         self._others = list[Thread]()
         self.few, self.threads = n_rows < WORTH_A_THREAD, n_threads(threads)
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
         with suppress(Empty):
             while True:  # after an error, nobody waits for the others
                 self._calls.get_nowait()
         self._calls.put(None)
-        for thread in self._others:
+        for thread in self._others if not sys.is_finalizing() else ():  # they can end no more
             thread.join()
 
     def __del__(self) -> None:
@@ -161,8 +160,7 @@ def map_chunks(
     work: Callable[[slice], Outcome], n_rows: int, threads: int | None = None
 ) -> list[Outcome]:
     """Returns ``work(rows)`` for consecutive slices of the rows."""
-    slices = [slice(begin, begin + CHUNK) for begin in range(0, n_rows, CHUNK)]
-    return list(map_ordered(work, slices, threads))
+    return list(map_ordered(work, [slice(b, b + CHUNK) for b in range(0, n_rows, CHUNK)], threads))
 
 
 def map_ordered(
