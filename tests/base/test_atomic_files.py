@@ -190,9 +190,7 @@ def test_an_interrupt_while_a_folder_is_replaced_keeps_the_old_one_or_the_new(
         if next(calls) == which and error is OSError:
             raise OSError("full")
         function(source, target)
-        if which == 1 and error is KeyboardInterrupt and target != place:
-            raise KeyboardInterrupt
-        if which == 2 and error is KeyboardInterrupt and target == place:
+        if error is KeyboardInterrupt and (target == place) == (which == 2):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "rename", partial(interrupted, rename))

@@ -1,4 +1,4 @@
-"""Parallel work in a thread pool: the kernels release the GIL."""
+"""Parallel work in threads: the kernels release the GIL."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def has_second_keys(text: bytes) -> bool:
 
 
 def _refuse_second_keys(text: NDArray[np.uint8], n: int) -> None:
-    """Hands n records of results back that have `SECOND_KEYS`: more texts than their four keys."""
+    """Raises `HandBack` if n records, with more texts than their four keys, have `SECOND_KEYS`."""
     if np.count_nonzero(text == ord('"')) > 8 * n and has_second_keys(text.tobytes()):
         raise HandBack
 
